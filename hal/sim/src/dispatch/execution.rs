@@ -28,9 +28,9 @@ pub struct Execution {
     pub(crate) waiting: Range<u64>,
     /// Resident workgroups, the one whose turn it is first.
     pub(crate) resident: VecDeque<Workgroup>,
-    /// Compact copies of the resident workgroups in the same order, until the execution is
+    /// The resident workgroups as compact copies, in the same order, until the execution is
     /// advanced.
-    pub(crate) put_away: Vec<Arc<WorkgroupCopy>>,
+    pub(crate) compacted: Vec<Arc<WorkgroupCopy>>,
     /// Free slots for workgroups.
     pub(crate) free: Slots,
     pub(crate) position: Position,
@@ -70,7 +70,7 @@ impl Execution {
             policy,
             statistics: Statistics::default(),
             resident: VecDeque::new(),
-            put_away: Vec::new(),
+            compacted: Vec::new(),
             position: Position::default(),
             sync: GlobalSync::default(),
             ended: 0,
@@ -82,7 +82,7 @@ impl Execution {
     /// Approximate number of instructions executed per ended workgroup; `None` if none has ended.
     /// For executions of a whole grid.
     pub(crate) fn instructions_of_workgroup(&self) -> Option<u64> {
-        let under_way = self.resident.len() + self.put_away.len();
+        let under_way = self.resident.len() + self.compacted.len();
         let ended = self.waiting.start.checked_sub(under_way as u64)?;
         self.statistics.wave_instructions.checked_div(ended)
     }
@@ -98,7 +98,7 @@ impl Execution {
             policy: self.policy,
             statistics: Statistics::default(),
             resident: VecDeque::new(),
-            put_away: Vec::new(),
+            compacted: Vec::new(),
             free,
             position: Position::default(),
             sync: self.sync.clone(),
@@ -110,10 +110,11 @@ impl Execution {
 
     /// Copies the execution into no more memory than its state needs; a clone has memory for all
     /// registers that waves can have.
-    pub fn put_away(&self) -> Execution {
-        let put_away = self.resident.iter().map(|workgroup| Arc::new(WorkgroupCopy::of(workgroup)));
+    pub fn compacted(&self) -> Execution {
+        let compacted =
+            self.resident.iter().map(|workgroup| Arc::new(WorkgroupCopy::of(workgroup)));
         Execution {
-            put_away: put_away.chain(self.put_away.iter().cloned()).collect(),
+            compacted: compacted.chain(self.compacted.iter().cloned()).collect(),
             waiting: self.waiting.clone(),
             position: self.position,
             statistics: self.statistics,
@@ -127,13 +128,13 @@ impl Execution {
     /// Returns `true` if all resident workgroups are in the same state as those of another
     /// execution: registers, LDS, positions of waves, and statistics.
     pub fn is_in_state_of(&self, other: &Execution) -> bool {
-        let [copy, other_copy] = [self, other].map(Execution::put_away);
-        self.statistics == other.statistics && copy.put_away == other_copy.put_away
+        let [copy, other_copy] = [self, other].map(Execution::compacted);
+        self.statistics == other.statistics && copy.compacted == other_copy.compacted
     }
 
     /// Returns `true` if the execution continues like another execution of the same dispatch on a
     /// device in the same state: waves are in the same state, and it is the turn of the same one.
-    pub fn goes_on_as(&self, other: &Execution) -> bool {
+    pub fn continues_like(&self, other: &Execution) -> bool {
         self.waiting == other.waiting
             && self.free == other.free
             && self.position == other.position
@@ -142,9 +143,9 @@ impl Execution {
             && self.is_in_state_of(other)
     }
 
-    /// Size in bytes of the registers and LDS in [compact copies](Execution::put_away).
+    /// Size in bytes of the registers and LDS in [compact copies](Execution::compacted).
     pub fn state_bytes(&self) -> u64 {
-        self.put_away.iter().map(|copy| copy.state_bytes()).sum()
+        self.compacted.iter().map(|copy| copy.state_bytes()).sum()
     }
 
     /// Takes the stall found since the last call, see [`Stalls::Report`](crate::Stalls::Report).
@@ -160,7 +161,7 @@ impl Execution {
     /// The workgroup whose turn it is.
     pub fn workgroup(&self) -> Option<Dim3> {
         let next = self.resident.front().map(|workgroup| workgroup.position);
-        next.or(self.put_away.first().map(|copy| copy.position))
+        next.or(self.compacted.first().map(|copy| copy.position))
     }
 
     /// Number of instructions that a wave of a resident workgroup has executed; `None` for waves
@@ -170,8 +171,8 @@ impl Execution {
         if let Some(workgroup) = resident {
             return workgroup.waves.get(wave.wave as usize).map(|wave| wave.executed);
         }
-        let put_away = self.put_away.iter().find(|copy| copy.position == wave.workgroup)?;
-        put_away.executed(wave.wave)
+        let compacted = self.compacted.iter().find(|copy| copy.position == wave.workgroup)?;
+        compacted.executed(wave.wave)
     }
 
     /// Sets the number of wave instructions after which the watchdog ends the execution.
@@ -198,16 +199,16 @@ impl Execution {
             return (slot < self.launch.slots()).then_some(alone);
         }
         let resident = self.resident.iter().position(|resident| resident.position == workgroup);
-        let put_away = || self.put_away.iter().position(|copy| copy.position == workgroup);
+        let compacted = || self.compacted.iter().position(|copy| copy.position == workgroup);
         let (index_in_turns, state) = match resident {
             Some(index) => (index, Arc::new(WorkgroupCopy::of(&self.resident[index]))),
-            None => put_away().map(|index| (index, Arc::clone(&self.put_away[index])))?,
+            None => compacted().map(|index| (index, Arc::clone(&self.compacted[index])))?,
         };
         let turn = if index_in_turns == 0 { self.position } else { Position::default() };
         alone.waiting = index..index;
         alone.position = Position { workgroups: 1, ..turn };
         alone.statistics = state.statistics;
-        alone.put_away = vec![state];
+        alone.compacted = vec![state];
         Some(alone)
     }
 

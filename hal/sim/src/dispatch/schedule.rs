@@ -116,7 +116,7 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         memory: &mut dyn Memory,
         mut footprints: Option<&mut Footprints>,
     ) -> Progress {
-        for state in mem::take(&mut execution.put_away) {
+        for state in mem::take(&mut execution.compacted) {
             let level = self.programs[execution.home].level();
             let spare = &mut self.spare.waves;
             let workgroup = state.restore(|| Scheduler::<C>::take_wave(spare, level));

@@ -203,14 +203,15 @@ impl DecodedCode {
         slots.put(index, op).ok_or_else(violation)
     }
 
-    /// Returns `true` if barriers order the LDS access at a device address, in the kernel that has it. That is
-    /// mostly the one that starts last before it, but rewritten kernels have parts elsewhere.
+    /// Returns `true` if barriers order the LDS access at a device address in its kernel. That is
+    /// mostly the kernel with the nearest start before it, but rewritten kernels have parts in
+    /// other places.
     fn is_ordered(&self, pc: u64) -> bool {
         let nearest = self.starts.partition_point(|start| self.device_address(*start) <= pc);
         let nearest = nearest.checked_sub(1).map(|last| self.starts[last]);
-        let others = if self.starts.len() <= MOST_SEARCHED { &self.starts[..] } else { &[] };
+        let all_starts = if self.starts.len() <= MOST_SEARCHED { &self.starts[..] } else { &[] };
         let mut known = self.ordered.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = nearest.into_iter().chain(others.iter().copied()).find_map(|start| {
+        let found = nearest.into_iter().chain(all_starts.iter().copied()).find_map(|start| {
             let start = self.device_address(start);
             let accesses = known.entry(start).or_insert_with(|| self.ordered_from(start));
             accesses.get(&pc).copied()
@@ -218,7 +219,8 @@ impl DecodedCode {
         found.unwrap_or(false)
     }
 
-    /// The LDS accesses of the kernel that starts at a device address; `true` for those that barriers order.
+    /// LDS accesses of the kernel that starts at a device address; `true` for those that barriers
+    /// order.
     pub(super) fn ordered_from(&self, start: u64) -> FxHashMap<u64, bool> {
         ordered_by_barriers(start, self.machine.generation, |pc| {
             // Not fetched: the stored instruction depends on this result.
@@ -262,9 +264,9 @@ impl DecodedCode {
     #[cold]
     pub fn decode_altered(&self, pc: u64, first: &[u8]) -> Result<Op, FaultCause> {
         let start = pc.wrapping_sub(self.base).wrapping_add(first.len() as u64) as usize;
-        let rest = self.bytes.get(start..).unwrap_or_default();
-        let rest = &rest[..rest.len().min(Isa::LONGEST_INSTRUCTION)];
-        let op = self.decode_bytes(pc, &[first, rest].concat());
+        let following = self.bytes.get(start..).unwrap_or_default();
+        let following = &following[..following.len().min(Isa::LONGEST_INSTRUCTION)];
+        let op = self.decode_bytes(pc, &[first, following].concat());
         op.map_err(FaultCause::in_faulty_run)
     }
 

@@ -23,7 +23,7 @@ pub struct Program {
     /// Variants for waves with other banks, allocated when the first such wave executes.
     banked: OnceLock<Banked>,
     /// Variants for kernels whose AccVGPRs begin at another row.
-    others: Mutex<BTreeMap<(RowIndex, SlotAllocation), Arc<Program>>>,
+    variants: Mutex<BTreeMap<(RowIndex, SlotAllocation), Arc<Program>>>,
     /// Properties of the reachable code, by the device address where kernels start.
     reached: Mutex<BTreeMap<u64, Reached>>,
 }
@@ -48,7 +48,7 @@ impl Program {
             code,
             tier: OnceLock::new(),
             banked: OnceLock::new(),
-            others: Mutex::default(),
+            variants: Mutex::default(),
             reached: Mutex::default(),
         }
     }
@@ -86,8 +86,8 @@ impl Program {
         if machine.accumulation == self.machine().accumulation {
             return Arc::clone(self);
         }
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        let variant = others.entry((machine.accumulation, allocation)).or_insert_with(|| {
+        let mut variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
+        let variant = variants.entry((machine.accumulation, allocation)).or_insert_with(|| {
             Arc::new(Program::of_code(self.code.for_machine(machine, allocation)))
         });
         Arc::clone(variant)

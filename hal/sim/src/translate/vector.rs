@@ -100,7 +100,7 @@ fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
     if has_signs(inst) {
         name = format!("{name} {}", inst.modifiers.neg_lo & 3);
     }
-    let compare = name.strip_prefix("v_cmpx_").map(|rest| format!("v_cmp_{rest}"));
+    let compare = name.strip_prefix("v_cmpx_").map(|suffix| format!("v_cmp_{suffix}"));
     let row = operations::find_for(compare.as_deref().unwrap_or(&name), machine)
         .ok_or(Gap("this operation"))?;
     if inst.modifiers.clamp && !row.float {

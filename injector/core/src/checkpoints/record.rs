@@ -239,7 +239,7 @@ impl Recorder {
         }
         if self.store.whole.has_come(executed) && under_way.is_saved_whole {
             device.share_memory();
-            let (device, execution) = (device.clone(), execution.put_away());
+            let (device, execution) = (device.clone(), execution.compacted());
             let state = Checkpoint { device, execution, written: under_way.written };
             self.store.keep_whole(under_way.index, state);
         }

@@ -146,7 +146,7 @@ impl Checkpoint {
     /// Returns `true` if a run of the same dispatch in this state continues exactly like the
     /// checkpointed run.
     pub fn is_state_of(&self, device: &EmbeddedGpu, execution: &Execution) -> bool {
-        execution.goes_on_as(&self.execution) && device.is_in_state_of(&self.device)
+        execution.continues_like(&self.execution) && device.is_in_state_of(&self.device)
     }
 
     /// Bytes used by the checkpoint.

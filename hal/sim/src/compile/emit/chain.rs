@@ -111,10 +111,10 @@ impl Emitter<'_> {
         let pointer = self.after("%current", at);
         let next = self.value(format_args!("load atomic ptr, ptr {pointer} acquire, align 8"));
         let pointer = self.after(next, offset::LINK_REQUIRED_BUDGET);
-        let room = self.value(format_args!("load atomic i64, ptr {pointer} monotonic, align 8"));
-        let end = self.value(format_args!("add i64 %executed, {room}"));
+        let budget = self.value(format_args!("load atomic i64, ptr {pointer} monotonic, align 8"));
+        let end = self.value(format_args!("add i64 %executed, {budget}"));
         let until = self.field(offset::CHAIN_UNTIL, "i64");
-        let mut goes_on = self.value(format_args!("icmp ule i64 {end}, {until}"));
+        let mut may_enter = self.value(format_args!("icmp ule i64 {end}, {until}"));
         let turn = match self.source.flow() {
             Flow::Parts => Some(offset::BRANCH_FROM),
             Flow::LastOfPage => Some(offset::LEAVE_FROM),
@@ -122,22 +122,22 @@ impl Emitter<'_> {
         };
         if let Some(field) = turn {
             let has_turn = self.has_executed_less(field);
-            goes_on = self.value(format_args!("and i1 {goes_on}, {has_turn}"));
+            may_enter = self.value(format_args!("and i1 {may_enter}, {has_turn}"));
         }
-        let goes_on = self.and_may_begin_run(goes_on, exit);
-        let has = self.field(offset::RESOURCES, "i64");
+        let may_enter = self.and_may_begin_run(may_enter, exit);
+        let available = self.field(offset::RESOURCES, "i64");
         let pointer = self.after(next, offset::LINK_RESOURCES);
-        let demands = self.value(format_args!("load i64, ptr {pointer}"));
-        let above = Resources::GUARD_BITS as i64;
-        let has = self.value(format_args!("or i64 {has}, {above}"));
-        let left = self.value(format_args!("sub i64 {has}, {demands}"));
-        let left = self.value(format_args!("and i64 {left}, {above}"));
-        let suits = self.value(format_args!("icmp eq i64 {left}, {above}"));
-        let goes_on = self.value(format_args!("and i1 {goes_on}, {suits}"));
+        let required = self.value(format_args!("load i64, ptr {pointer}"));
+        let guard_bits = Resources::GUARD_BITS as i64;
+        let available = self.value(format_args!("or i64 {available}, {guard_bits}"));
+        let left = self.value(format_args!("sub i64 {available}, {required}"));
+        let left = self.value(format_args!("and i64 {left}, {guard_bits}"));
+        let is_accepted = self.value(format_args!("icmp eq i64 {left}, {guard_bits}"));
+        let may_enter = self.value(format_args!("and i1 {may_enter}, {is_accepted}"));
         let number = self.number();
         let _ = write!(
             self.text,
-            "  br i1 {goes_on}, label %next{number}, label %back{number}\nnext{number}:\n"
+            "  br i1 {may_enter}, label %next{number}, label %back{number}\nnext{number}:\n"
         );
         self.log(next, number);
         let _ = write!(self.text, "enter{number}:\n  store ptr {next}, ptr %current.at\n");

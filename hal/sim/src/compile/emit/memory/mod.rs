@@ -237,7 +237,7 @@ impl Emitter<'_> {
         let at = number * offset::WINDOW_SIZE;
         let window = self.value(format_args!("getelementptr i8, ptr %windows, i64 {at}"));
         let records = self.variant.footprint;
-        let mut field = |of: usize, kind: &str| self.field_of(window, of, kind);
+        let mut field = |offset: usize, kind: &str| self.field_of(window, offset, kind);
         let first = field(offset::WINDOW_BASE, "i64");
         let length = field(offset::WINDOW_LENGTH, "i64");
         let bytes = field(offset::WINDOW_BYTES, "ptr");

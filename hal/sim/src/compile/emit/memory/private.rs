@@ -49,8 +49,8 @@ struct PrivateWindow {
     is_there: Value,
     start: Value,
     /// Distance of the word from the start of the wave's private memory, and the size of that.
-    own_start: Value,
-    own_length: Value,
+    wave_start: Value,
+    wave_length: Value,
 }
 
 /// Footprint of private memory.
@@ -110,13 +110,14 @@ impl Emitter<'_> {
         let footprint =
             self.variant.footprint.then(|| self.private_footprint(window, private.address));
         let begins_line = footprint.map_or(Value::Bit(true), |footprint| footprint.begins_line);
-        let own_end =
-            self.value(format_args!("add i64 {}, {}", window.own_start, self.bytes_of(access)));
-        let begins_in_own =
-            self.value(format_args!("icmp ule i64 {}, {}", window.own_start, window.own_length));
-        let ends_in_own = self.value(format_args!("icmp ule i64 {own_end}, {}", window.own_length));
-        let is_own = self.all([begins_in_own, ends_in_own]);
-        let are_adjacent = self.all([private.fits, is_in, is_own, is_same, begins_line]);
+        let wave_end =
+            self.value(format_args!("add i64 {}, {}", window.wave_start, self.bytes_of(access)));
+        let begins_in_wave =
+            self.value(format_args!("icmp ule i64 {}, {}", window.wave_start, window.wave_length));
+        let ends_in_wave =
+            self.value(format_args!("icmp ule i64 {wave_end}, {}", window.wave_length));
+        let is_in_wave = self.all([begins_in_wave, ends_in_wave]);
+        let are_adjacent = self.all([private.fits, is_in, is_in_wave, is_same, begins_line]);
         let otherwise = if private.per_lane.is_some() { "apart" } else { "interpret" };
         let _ = writeln!(
             self.text,
@@ -135,13 +136,13 @@ impl Emitter<'_> {
         }
         let _ = writeln!(self.text, "interpret{number}:");
         let is_out = self.value(format_args!("xor i1 {is_in}, true"));
-        let lacks = self.all([private.fits, is_out]);
-        let lacks = self.value(format_args!("zext i1 {lacks} to i64"));
+        let window_missed = self.all([private.fits, is_out]);
+        let window_missed = self.value(format_args!("zext i1 {window_missed} to i64"));
         let pointer = self.value(format_args!(
             "getelementptr i8, ptr %frame, i64 {}",
             offset::PRIVATE_WINDOW_MISSED
         ));
-        let _ = writeln!(self.text, "  store i64 {lacks}, ptr {pointer}");
+        let _ = writeln!(self.text, "  store i64 {window_missed}, ptr {pointer}");
         self.call_interpreter(index);
         let _ = write!(self.text, "  br label %accessed{number}\nprivate{number}:\n");
         if let Some(footprint) = footprint {
@@ -162,8 +163,8 @@ impl Emitter<'_> {
         let read = self.field_of(window.windows, offset::PRIVATE_READ, "ptr");
         let written = self.field_of(window.windows, offset::PRIVATE_WRITTEN, "ptr");
         let offset = self.value(format_args!("sub i64 {address}, {base}"));
-        let rest = self.value(format_args!("and i64 {offset}, {}", LINE - 1));
-        let begins_line = self.value(format_args!("icmp eq i64 {rest}, 0"));
+        let remainder = self.value(format_args!("and i64 {offset}, {}", LINE - 1));
+        let begins_line = self.value(format_args!("icmp eq i64 {remainder}, 0"));
         Footprint { read, written, offset, begins_line }
     }
 
@@ -225,7 +226,7 @@ impl Emitter<'_> {
         let slot = self.value(format_args!("and i64 {block}, {}", PRIVATE_WINDOWS - 1));
         let slot = self.value(format_args!("mul i64 {slot}, {}", offset::WINDOW_SIZE));
         let window = self.value(format_args!("getelementptr i8, ptr {windows}, i64 {slot}"));
-        let mut field = |of: usize, kind: &str| self.field_of(window, at + of, kind);
+        let mut field = |field: usize, kind: &str| self.field_of(window, at + field, kind);
         let first = field(offset::WINDOW_BASE, "i64");
         let length = field(offset::WINDOW_LENGTH, "i64");
         let bytes = field(offset::WINDOW_BYTES, "ptr");
@@ -233,9 +234,9 @@ impl Emitter<'_> {
         let start = self.value(format_args!("sub i64 {address}, {first}"));
         let is_there = self.value(format_args!("icmp eq i64 {missing}, 0"));
         let wave_private = self.field(offset::WAVE_PRIVATE, "i64");
-        let own_start = self.value(format_args!("sub i64 {address}, {wave_private}"));
-        let own_length = self.field(offset::WAVE_PRIVATE_BYTES, "i64");
-        PrivateWindow { windows, bytes, length, is_there, start, own_start, own_length }
+        let wave_start = self.value(format_args!("sub i64 {address}, {wave_private}"));
+        let wave_length = self.field(offset::WAVE_PRIVATE_BYTES, "i64");
+        PrivateWindow { windows, bytes, length, is_there, start, wave_start, wave_length }
     }
 
     /// Tests whether the words of all active lanes, whose offsets differ, are in the first 2 GiB of
@@ -275,8 +276,8 @@ impl Emitter<'_> {
         let [before, after] =
             [least, most].map(|offset| self.value(format_args!("sub i64 {offset}, {first}")));
         // All values must be multiples of four; with the constant part, the first one is.
-        let rest = self.value(format_args!("and i64 {bits}, 3"));
-        let rest = self.value(format_args!("icmp eq i64 {rest}, 0"));
+        let remainder = self.value(format_args!("and i64 {bits}, 3"));
+        let remainder = self.value(format_args!("icmp eq i64 {remainder}, 0"));
         let lowest = self.value(format_args!("add i64 {}, {before}", private.offset));
         let is_low = self.value(format_args!("icmp sge i64 {lowest}, 0"));
         let highest = self.value(format_args!("add i64 {}, {after}", private.offset));
@@ -287,15 +288,16 @@ impl Emitter<'_> {
         let after = self.value(format_args!("mul i64 {after}, {lanes}"));
         let after = self.value(format_args!("add i64 {after}, {}", self.bytes_of(access)));
         let end = self.value(format_args!("add i64 {}, {after}", window.start));
-        let own_begin = self.value(format_args!("add i64 {}, {before}", window.own_start));
-        let begins_in_own = self.value(format_args!("icmp sge i64 {own_begin}, 0"));
-        let own_end = self.value(format_args!("add i64 {}, {after}", window.own_start));
-        let ends_in_own = self.value(format_args!("icmp sle i64 {own_end}, {}", window.own_length));
-        let is_own = self.all([begins_in_own, ends_in_own]);
+        let wave_begin = self.value(format_args!("add i64 {}, {before}", window.wave_start));
+        let begins_in_wave = self.value(format_args!("icmp sge i64 {wave_begin}, 0"));
+        let wave_end = self.value(format_args!("add i64 {}, {after}", window.wave_start));
+        let ends_in_wave =
+            self.value(format_args!("icmp sle i64 {wave_end}, {}", window.wave_length));
+        let is_in_wave = self.all([begins_in_wave, ends_in_wave]);
         let ends_in = self.value(format_args!("icmp ule i64 {end}, {}", window.length));
         let is_near = self.value(format_args!("icmp ule i64 {end}, {}", i32::MAX));
-        let is_right = self.all([private.fits, window.is_there, rest, is_low, is_high]);
-        self.all([is_right, begins_in, ends_in, is_near, is_own])
+        let is_right = self.all([private.fits, window.is_there, remainder, is_low, is_high]);
+        self.all([is_right, begins_in, ends_in, is_near, is_in_wave])
     }
 
     /// Moves words of lanes with different offsets.
@@ -465,8 +467,8 @@ impl Emitter<'_> {
         if let Some(PerLane { first, .. }) = per_lane {
             offset = self.value(format_args!("add i32 {offset}, {first}"));
         }
-        let rest = self.value(format_args!("and i32 {offset}, 3"));
-        let is_aligned = self.value(format_args!("icmp eq i32 {rest}, 0"));
+        let remainder = self.value(format_args!("and i32 {offset}, 3"));
+        let is_aligned = self.value(format_args!("icmp eq i32 {remainder}, 0"));
         let is_small = self.value(format_args!("icmp ult i32 {offset}, {}", self.most_offset()));
         let fits = self.all([is_aligned, is_small]);
         let offset = self.value(format_args!("zext i32 {offset} to i64"));
@@ -486,8 +488,8 @@ impl Emitter<'_> {
         };
         let first = self.value(format_args!("zext i32 {first} to i64"));
         let offset = self.value(format_args!("add i64 {first}, {}", op.immediate));
-        let rest = self.value(format_args!("and i64 {offset}, 3"));
-        let is_aligned = self.value(format_args!("icmp eq i64 {rest}, 0"));
+        let remainder = self.value(format_args!("and i64 {offset}, 3"));
+        let is_aligned = self.value(format_args!("icmp eq i64 {remainder}, 0"));
         // Negative sums are not small either.
         let is_small = self.value(format_args!("icmp ult i64 {offset}, {}", self.most_offset()));
         let fits = self.all([is_private, is_aligned, is_small]);
@@ -509,8 +511,8 @@ impl Emitter<'_> {
         let per_lane = self.per_lane_offset(op);
         let first = per_lane.map_or(Value::Word(0), |per_lane| per_lane.first);
         let offset = self.value(format_args!("add i32 {first}, {}", op.immediate as i32));
-        let rest = self.value(format_args!("and i32 {offset}, 3"));
-        let is_aligned = self.value(format_args!("icmp eq i32 {rest}, 0"));
+        let remainder = self.value(format_args!("and i32 {offset}, 3"));
+        let is_aligned = self.value(format_args!("icmp eq i32 {remainder}, 0"));
         let offset = self.value(format_args!("zext i32 {offset} to i64"));
         // Swizzled records of all lanes are adjacent, each the record of its lane.
         let is_swizzled = self.value(format_args!("icmp slt i32 {high}, 0"));
@@ -548,19 +550,19 @@ impl Emitter<'_> {
     /// Tests whether a row has the words of a vector in all active lanes.
     fn all_have(&mut self, row: RowIndex, all: Value) -> Value {
         let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
-        let mut others = None;
+        let mut differing = None;
         for part in self.parts() {
             let words = self.part_of_row(row, part);
             let differs = self.value(format_args!("icmp ne {w} {words}, {all}"));
             let active = self.active(part);
             let differs = self.value(format_args!("and {m} {differs}, {active}"));
-            others = Some(match others {
+            differing = Some(match differing {
                 None => differs,
-                Some(others) => self.value(format_args!("or {m} {others}, {differs}")),
+                Some(differing) => self.value(format_args!("or {m} {differing}, {differs}")),
             });
         }
-        others.map_or(Value::Bit(true), |others| {
-            let bits = self.value(format_args!("bitcast {m} {others} to i{count}"));
+        differing.map_or(Value::Bit(true), |differing| {
+            let bits = self.value(format_args!("bitcast {m} {differing} to i{count}"));
             self.value(format_args!("icmp eq i{count} {bits}, 0"))
         })
     }
@@ -597,7 +599,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Stores `new` in active lanes and `old` in others.
+    /// Stores `new` in active lanes and `old` in differing.
     fn store_selected(&mut self, new: Value, old: Value, active: Value, pointer: Value) {
         let ([w, m], store) = (self.types(["W", "M"]), self.shape.store_selected());
         let new = self.value(format_args!("select {m} {active}, {w} {new}, {w} {old}"));
@@ -612,8 +614,8 @@ impl Emitter<'_> {
     }
 
     fn all<const COUNT: usize>(&mut self, conditions: [Value; COUNT]) -> Value {
-        let [first, others @ ..] = &conditions[..] else { return Value::Bit(true) };
-        others
+        let [first, differing @ ..] = &conditions[..] else { return Value::Bit(true) };
+        differing
             .iter()
             .fold(*first, |all, condition| self.value(format_args!("and i1 {all}, {condition}")))
     }

@@ -66,8 +66,8 @@ impl Emitter<'_> {
         if lines == 0 || !bytes.is_multiple_of(LINE) {
             return;
         }
-        let rest = self.loop_value(format_args!("and i64 {offset}, {}", LINE - 1));
-        let is_aligned = self.loop_value(format_args!("icmp eq i64 {rest}, 0"));
+        let remainder = self.loop_value(format_args!("and i64 {offset}, {}", LINE - 1));
+        let is_aligned = self.loop_value(format_args!("icmp eq i64 {remainder}, 0"));
         let are_active = self.loop_value(format_args!("icmp eq i{lanes} {active}, -1"));
         let line = self.loop_value(format_args!("lshr i64 {offset}, {}", LINE.trailing_zeros()));
         let in_page = self.loop_value(format_args!("and i64 {line}, 63"));
