@@ -4,7 +4,7 @@ use crate::{Confidence, IntervalMethod, Scope};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The sample design of a campaign: all that rates and intervals depend on besides the rows.
+/// The sample design of a campaign: everything other than the rows that rates and intervals depend on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampleDesign {
     /// Confidence of the intervals.

@@ -1,9 +1,6 @@
 //! Outcome counts and rates of a campaign, overall and by scope.
 
-use crate::{
-    Confidence, Interval, IntervalMethod, Outcome, ResultsError, Row, SampleDesign, Scope,
-    Severity, Tallies,
-};
+use crate::{Confidence, Interval, IntervalMethod, Outcome, ResultsError, Scope, Severity};
 use flipwave_host::output::FormulaEscaper;
 use serde::Serialize;
 use std::io::Write;
@@ -122,16 +119,6 @@ impl Summary {
             .filter(move |summarised| has_rates(summarised) && !is_repeated(&summarised.scope))
     }
 
-    /// Summarises the rows of a campaign with the [simple](SampleDesign::simple) sample design.
-    pub fn from_rows<'a>(
-        rows: impl IntoIterator<Item = &'a Row>,
-        confidence: Confidence,
-    ) -> Summary {
-        let mut tallies = Tallies::new(SampleDesign::simple(confidence));
-        rows.into_iter().for_each(|row| tallies.add(row));
-        tallies.summary()
-    }
-
     /// Writes `summary.csv`: for each scope one line per outcome, then one per cause.
     /// Rates have six decimals, so that the file does not depend on the host.
     ///
@@ -177,6 +164,7 @@ struct SummaryRecord<'a> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::Row;
     use crate::row::tests::row;
 
     pub(crate) fn rows() -> Vec<Row> {

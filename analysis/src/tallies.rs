@@ -3,8 +3,8 @@
 use crate::estimate::{StratumSample, estimate};
 use crate::summary::CauseShare;
 use crate::{
-    Interval, Outcome, PrunedSites, Row, SampleDesign, Scope, ScopeSummary, Severity, Share,
-    Summary,
+    Confidence, Interval, Outcome, PrunedSites, Row, SampleDesign, Scope, ScopeSummary, Severity,
+    Share, Summary,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +18,18 @@ pub struct Tallies<K = Scope> {
     scopes: BTreeMap<K, Tally>,
     /// Sum of the weights of the injections of each stratum.
     weights: BTreeMap<String, f64>,
+}
+
+impl Summary {
+    /// Summarises the rows of a campaign with the [simple](SampleDesign::simple) sample design.
+    pub fn from_rows<'a>(
+        rows: impl IntoIterator<Item = &'a Row>,
+        confidence: Confidence,
+    ) -> Summary {
+        let mut tallies = Tallies::new(SampleDesign::simple(confidence));
+        rows.into_iter().for_each(|row| tallies.add(row));
+        tallies.summary()
+    }
 }
 
 impl Tallies {
@@ -304,7 +316,7 @@ mod tests {
     use super::*;
     use crate::row::tests::row;
     use crate::summary::tests::rows;
-    use crate::{Confidence, wilson};
+    use crate::wilson;
 
     fn drawn(stratum: &str, weight: f64, hits: usize, count: usize) -> Vec<Row> {
         let row = |number| {

@@ -17,7 +17,7 @@ use crate::{
 use change::Sample;
 pub use change::{Change, PairCounts};
 use pairs::{Pairs, RowDigest};
-pub use scope::{ComparedScope, ScopeKind};
+pub use scope::{ComparedOutcome, ComparedScope, ScopeKind};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
@@ -60,33 +60,6 @@ pub struct ComparedRates {
     pub outcomes: [ComparedRate; Outcome::ALL.len()],
     /// Rates of critical SDC, if both campaigns have a judge.
     pub critical: Option<ComparedRate>,
-}
-
-/// An outcome whose rates are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ComparedOutcome {
-    /// An outcome.
-    Outcome(Outcome),
-    /// SDC with critical severity.
-    CriticalSdc,
-}
-
-impl ComparedOutcome {
-    /// Name in result tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            ComparedOutcome::Outcome(outcome) => outcome.name(),
-            ComparedOutcome::CriticalSdc => "sdc_critical",
-        }
-    }
-
-    /// The outcome, regardless of severity.
-    pub fn outcome(self) -> Outcome {
-        match self {
-            ComparedOutcome::Outcome(outcome) => outcome,
-            ComparedOutcome::CriticalSdc => Outcome::Sdc,
-        }
-    }
 }
 
 /// The rates of one outcome in both campaigns.

@@ -1,8 +1,7 @@
 //! Pairs of injections of the same fault in two campaigns.
 
-use super::ComparedOutcome;
 use super::change::{PairCounts, StratumPairs, correlation};
-use super::scope::{ComparedScope, ScopeKind};
+use super::scope::{ComparedOutcome, ComparedScope, ScopeKind};
 use crate::{Outcome, Row, Severity};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

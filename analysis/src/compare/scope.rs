@@ -1,6 +1,6 @@
-//! Scopes that two campaigns are compared in.
+//! The scopes and outcomes whose rates are compared.
 
-use crate::{Row, Scope};
+use crate::{Outcome, Row, Scope};
 
 /// A subset of the injections that both campaigns contain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +72,33 @@ impl ComparedScope {
             ScopeKind::Line => None,
             ScopeKind::Opcode => Some(Scope::Opcode(value)),
             ScopeKind::Group => Some(Scope::Group(value)),
+        }
+    }
+}
+
+/// An outcome whose rates are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComparedOutcome {
+    /// An outcome.
+    Outcome(Outcome),
+    /// SDC with critical severity.
+    CriticalSdc,
+}
+
+impl ComparedOutcome {
+    /// Name in result tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            ComparedOutcome::Outcome(outcome) => outcome.name(),
+            ComparedOutcome::CriticalSdc => "sdc_critical",
+        }
+    }
+
+    /// The outcome, regardless of severity.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            ComparedOutcome::Outcome(outcome) => outcome,
+            ComparedOutcome::CriticalSdc => Outcome::Sdc,
         }
     }
 }

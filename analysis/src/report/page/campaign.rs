@@ -1,8 +1,9 @@
 //! The part of a page about one campaign.
 
 use super::rates::{Topic, by_sdc, charted, name_class, ranked, shown_name};
+use super::section::Section;
 use super::text::{Text, count, interval, label, percent, rate_cell, swatch};
-use super::{Section, errors, instructions, source};
+use super::{errors, instructions, source};
 use crate::report::aggregates::Aggregates;
 use crate::report::campaign_info::ComparedOutput;
 use crate::report::chart::heat_map;

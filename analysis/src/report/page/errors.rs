@@ -1,6 +1,6 @@
 //! Sections on the errors of outputs.
 
-use super::Section;
+use super::section::Section;
 use super::text::{count, legend, percent, rate_cell};
 use crate::report::aggregates::Aggregates;
 use crate::report::chart::{Column, columns};

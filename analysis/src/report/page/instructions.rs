@@ -1,7 +1,7 @@
 //! Table of the static instructions with most SDC, with commands that replay an example injection.
 
-use super::Section;
 use super::rates::{Heading, MAX_LINES, by_sdc, filter, heading, name_class, omitted, shown_name};
+use super::section::Section;
 use super::text::{Text, count, percent, rate_cell};
 use crate::report::aggregates::{Aggregates, Example, Instruction};
 use crate::report::key::{Dimension, Key};

@@ -4,6 +4,7 @@ mod campaign;
 mod errors;
 mod instructions;
 pub(crate) mod rates;
+mod section;
 mod source;
 pub(crate) mod text;
 
@@ -58,15 +59,6 @@ fn several(campaigns: &[ReportedCampaign]) -> Markup {
             }
         }
     }
-}
-
-/// A section of the page on a campaign.
-struct Section {
-    /// Identifier of the heading, without the campaign's prefix.
-    id: &'static str,
-    /// Text of the link in the contents; empty for none.
-    link: &'static str,
-    markup: Markup,
 }
 
 /// The titles of a page.

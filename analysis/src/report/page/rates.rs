@@ -1,6 +1,6 @@
 //! Tables and charts of rates.
 
-use super::Section;
+use super::section::Section;
 use super::text::{Text, count, interval, label, legend, percent, rate_cell, swatch};
 use crate::report::aggregates::Aggregates;
 use crate::report::chart::{Column, bar, columns};

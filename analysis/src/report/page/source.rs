@@ -1,7 +1,7 @@
 //! Annotated source files with the rates of each line.
 
-use super::Section;
 use super::rates::shown_name;
+use super::section::Section;
 use super::text::{Text, count, percent, rate_cell};
 use crate::report::aggregates::Aggregates;
 use crate::report::chart::Scale;
