@@ -475,7 +475,7 @@ fn a_capture_that_does_not_repeat_is_refused() {
     database.execute("PRAGMA foreign_keys = OFF", ()).expect("set");
     for (change, reason) in [
         ("instructions = instructions + 1", "the run cannot be repeated: dispatch 0"),
-        ("code_object = 77", "run.capture: a dispatch is of code object 77, which is missing"),
+        ("code_object = 77", "run.capture: missing code object 77 of a dispatch"),
     ] {
         database.execute(&format!("UPDATE dispatch SET {change}"), ()).expect("changed");
         let refused = flipwave(folder.path(), &["profile", "campaign.yaml"], &[]);
