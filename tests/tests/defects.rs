@@ -315,7 +315,11 @@ fn a_site_that_is_not_reached_is_an_error_and_no_outcome() {
         (format!("pc={}", event.pc), "pc=0x1", "never reached"),
         ("dispatch=0".to_owned(), "dispatch=1", "the workload has 1"),
         (format!("wave={}", wave(&event).wave), "wave=2", "never reached"),
-        (format!("register={register}"), "register=v255", "register=v255 does not exist or is read-only"),
+        (
+            format!("register={register}"),
+            "register=v255",
+            "register=v255 does not exist or is read-only",
+        ),
     ] {
         let mut site = row.site.replacen(&from, to, 1);
         assert_ne!(site, row.site, "{from}");
