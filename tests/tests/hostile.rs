@@ -113,7 +113,7 @@ fn no_file_that_has_no_end_holds_a_command_up() {
     fs::write(bench.path("capture.yaml"), "name: c\nworkload: {capture: {file: a.capture}}\nfaults: {model: flip_one_bit, count: 1}\n").expect("written");
     fs::write(bench.path("app.yaml"), "name: app\nworkload: {app: {command: [cat], stdin: in.txt}}\ncompare: [{stdout: exact}]\nfaults: {model: flip_one_bit, count: 1}\n").expect("written");
     // Of files without limit a part is looked at, and its line has no end.
-    let long = "a line of more than";
+    let long = "a line is longer than";
     for (file, arguments, of_size) in [
         ("fifo.yaml", &["run", "fifo.yaml"][..], None),
         ("add.cl", &["run", "add.yaml", "--out", "other"], None),
