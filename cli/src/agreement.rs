@@ -1,9 +1,10 @@
 //! `flipwave agreement`.
 
+use crate::failure::Failure;
 use crate::output::say;
 use crate::results_arguments::AgreementArguments;
 use crate::table::{row, table};
-use crate::{Failure, output, report};
+use crate::{output, report};
 use flipwave_analysis::{
     Correlation, OutcomeAgreement, RateAgreement, agreement as agree, read_published,
     write_agreement,

@@ -1,7 +1,8 @@
 //! Campaign files with the command line's variant and seed.
 
 use crate::arguments::VariantArgument;
-use crate::{Failure, signals};
+use crate::failure::Failure;
+use crate::signals;
 use flipwave_campaigns::{Campaign, CampaignError, CampaignFile};
 use std::path::Path;
 

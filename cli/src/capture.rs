@@ -2,9 +2,10 @@
 
 use crate::arguments::CaptureArguments;
 use crate::exec::{cannot_start, run_files};
+use crate::failure::Failure;
+use crate::output;
 use crate::output::say;
 use crate::process_files::{numbered_files, place_captures};
-use crate::{Failure, output};
 use flipwave_agent::{
     Library, Processes, Session, StopPolicy, Task, exit_code, read_report, run_application,
 };

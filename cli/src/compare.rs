@@ -1,7 +1,8 @@
 //! `flipwave compare`.
 
+use crate::failure::Failure;
+use crate::output;
 use crate::results_arguments::CompareArguments;
-use crate::{Failure, output};
 use flipwave_analysis::Comparison;
 use std::io::Write;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! `flipwave completions` and `flipwave manual`.
 
 use crate::arguments::{Arguments, CompletionsArguments, ManualArguments};
-use crate::{Failure, output};
+use crate::failure::Failure;
+use crate::output;
 use clap::CommandFactory;
 use std::io::Write;
 

@@ -1,6 +1,7 @@
 //! `flipwave doctor`.
 
-use crate::{Failure, output};
+use crate::failure::Failure;
+use crate::output;
 use flipwave_campaigns::{Finding, doctor as look};
 use std::io::Write;
 

@@ -2,9 +2,10 @@
 
 use crate::arguments::RunArguments;
 use crate::display::Display;
+use crate::failure::Failure;
 use crate::output::say;
 use crate::run::{fault_space, not_reached};
-use crate::{Failure, output, strict};
+use crate::{output, strict};
 use flipwave_campaigns::{Campaign, CampaignFile, DryRun, RunOptions};
 use flipwave_host::output::printable;
 use std::io::Write;

@@ -1,8 +1,9 @@
 //! `flipwave emulate`.
 
 use crate::arguments::EmulateArguments;
+use crate::failure::Failure;
 use crate::table::{row, table};
-use crate::{Failure, campaign, output};
+use crate::{campaign, output};
 use flipwave_campaigns::{EmulatedInstruction, Emulation, Executed};
 use flipwave_host::output::FormulaEscaper;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! `flipwave exec`.
 
-use crate::Failure;
 use crate::arguments::ExecArguments;
+use crate::failure::Failure;
 use crate::fidelity;
 use crate::output::say;
 use crate::table::{row, table};

@@ -1,9 +1,10 @@
 //! `flipwave failures`.
 
+use crate::failure::Failure;
 use crate::output::say;
 use crate::results_arguments::FailuresArguments;
 use crate::table::{row, table};
-use crate::{Failure, output, report};
+use crate::{output, report};
 use flipwave_analysis::{DeviceFailures, Estimate, FailureLine, FailureScope, VulnerabilityFactor};
 use std::io::Write;
 

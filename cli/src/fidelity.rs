@@ -1,10 +1,11 @@
 //! `flipwave fidelity`, and the fidelity report of other commands.
 
 use crate::arguments::FidelityArguments;
+use crate::failure::Failure;
 use crate::long_runs::LongRuns;
 use crate::output::say;
 use crate::table::{row, table};
-use crate::{Failure, campaign, output};
+use crate::{campaign, output};
 use flipwave_host::output::printable;
 use flipwave_injector::{DecisionRecord, DoubtRecord, FidelityRecord};
 use std::io::Write;

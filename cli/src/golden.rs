@@ -1,7 +1,8 @@
 //! `flipwave golden`.
 
 use crate::arguments::GoldenArguments;
-use crate::{Failure, campaign, output};
+use crate::failure::Failure;
+use crate::{campaign, output};
 use flipwave_campaigns::save_golden;
 use std::io::Write;
 

@@ -2,9 +2,10 @@
 
 use crate::arguments::HardenArguments;
 use crate::display::Display;
+use crate::failure::Failure;
 use crate::run::{all_processors, check_complete};
 use crate::table::{row, table};
-use crate::{Failure, campaign, output};
+use crate::{campaign, output};
 use flipwave_analysis::Outcome;
 use flipwave_campaigns::{Comparing, Escape, HardenOptions, Hardenings, RunOptions};
 use std::io::Write;

@@ -1,7 +1,8 @@
 //! `flipwave launch`.
 
 use crate::arguments::LaunchArguments;
-use crate::{Failure, campaign, output};
+use crate::failure::Failure;
+use crate::{campaign, output};
 use flipwave_campaigns::Launched;
 use flipwave_host::output::printable;
 use std::io::Write;

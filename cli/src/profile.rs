@@ -1,10 +1,11 @@
 //! `flipwave profile`.
 
 use crate::arguments::ProfileArguments;
+use crate::failure::Failure;
 use crate::long_runs::LongRuns;
 use crate::output::say;
 use crate::table::{row, table};
-use crate::{Failure, campaign, output, strict};
+use crate::{campaign, output, strict};
 use flipwave_host::output::FormulaEscaper;
 use flipwave_host::output::printable;
 use flipwave_injector::{

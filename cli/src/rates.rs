@@ -1,7 +1,8 @@
 //! `flipwave rates`.
 
+use crate::failure::Failure;
 use crate::results_arguments::RatesArguments;
-use crate::{Failure, output, report};
+use crate::{output, report};
 use flipwave_injector::demangled_kernel;
 use std::io::Write;
 

@@ -1,8 +1,9 @@
 //! `flipwave replay`.
 
 use crate::arguments::ReplayArguments;
+use crate::failure::Failure;
+use crate::output;
 use crate::site::campaign_and_site;
-use crate::{Failure, output};
 use flipwave_analysis::Outcome;
 use flipwave_campaigns::Replay;
 use std::fmt::Write as _;

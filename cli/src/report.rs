@@ -1,7 +1,8 @@
 //! `flipwave report`.
 
+use crate::failure::Failure;
+use crate::output;
 use crate::results_arguments::ReportArguments;
-use crate::{Failure, output};
 use flipwave_analysis::{
     Aggregates, CampaignInfo, ReportedCampaign, Sources, report_html, write_aggregates,
 };

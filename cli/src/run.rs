@@ -2,8 +2,9 @@
 
 use crate::arguments::RunArguments;
 use crate::display::Display;
+use crate::failure::Failure;
 use crate::output::say;
-use crate::{Failure, campaign, dry_run, output, shards, strict, variants};
+use crate::{campaign, dry_run, output, shards, strict, variants};
 use flipwave_campaigns::{
     Campaign, CampaignError, CampaignFile, Report, RunOptions, SelfTest, Status,
 };

@@ -1,6 +1,7 @@
 //! `flipwave schema`.
 
-use crate::{Failure, output};
+use crate::failure::Failure;
+use crate::output;
 use flipwave_campaigns::json_schema;
 use std::io::Write;
 

@@ -3,7 +3,8 @@
 use crate::arguments::RunArguments;
 use crate::cluster_arguments::{MergeArguments, StatusArguments, SubmitArguments};
 use crate::display::Display;
-use crate::{Failure, campaign, output, run, variants};
+use crate::failure::Failure;
+use crate::{campaign, output, run, variants};
 use flipwave_analysis::Look;
 use flipwave_campaigns::{
     CampaignFile, FolderStatus, MergeOptions, Merged, MergedFolder, Part, PartState, PartStatus,

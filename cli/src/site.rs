@@ -1,7 +1,8 @@
 //! The fault site that a command line selects: as text, or as a row of results.
 
 use crate::arguments::{SiteArguments, VariantArgument};
-use crate::{Failure, campaign, run};
+use crate::failure::Failure;
+use crate::{campaign, run};
 use flipwave_campaigns::{Campaign, ProcessSite};
 use std::io::BufReader;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! `--strict` and `--races`.
 
-use crate::Failure;
 use crate::arguments::StrictArgument;
+use crate::failure::Failure;
 use crate::output::say;
 use flipwave_campaigns::{Campaign, StrictOptions};
 

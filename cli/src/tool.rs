@@ -1,10 +1,11 @@
 //! `flipwave tool`.
 
+use crate::campaign;
 use crate::exec::{cannot_start, run_files};
+use crate::failure::Failure;
 use crate::output::{self, say};
 use crate::process_files::merge_tables;
 use crate::tool_arguments::{ByArgument, PerArgument, PlacementArgument, ToolArguments, ToolName};
-use crate::{Failure, campaign};
 use clap::ValueEnum;
 use flipwave_agent::{
     Event, Library, ProcessEvent, Processes, Session, StopPolicy, Task, ToolPath, ToolSession,

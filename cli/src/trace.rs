@@ -1,9 +1,10 @@
 //! `flipwave trace`.
 
 use crate::arguments::TraceArguments;
+use crate::failure::Failure;
+use crate::output;
 use crate::site::campaign_and_site;
 use crate::table::{row, table};
-use crate::{Failure, output};
 use flipwave_analysis::PropagationRow;
 use flipwave_campaigns::Traced;
 use flipwave_host::output::printable;

@@ -2,9 +2,10 @@
 
 use crate::arguments::RunArguments;
 use crate::display::Display;
+use crate::failure::Failure;
 use crate::output::say;
 use crate::table::{row, table};
-use crate::{Failure, output, run, shards, strict};
+use crate::{output, run, shards, strict};
 use flipwave_analysis::overview_table;
 use flipwave_campaigns::{
     RunOptions, ShardOptions, VariantStatus, Variants, VariantsReport, VariantsStatus,

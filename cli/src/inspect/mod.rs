@@ -3,8 +3,9 @@
 mod json;
 mod text;
 
+use crate::failure::Failure;
+use crate::output;
 use crate::tool_arguments::InspectArguments;
-use crate::{Failure, output};
 use flipwave_campaigns::map_code_object;
 use flipwave_hooks::inspect::{InspectOptions, Inspector};
 use std::io::{BufWriter, Write};

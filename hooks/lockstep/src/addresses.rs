@@ -1,6 +1,7 @@
 //! Maps code addresses of the instrumented code to addresses of the original.
 
-use super::{Lockstep, LockstepError};
+use super::comparison::Lockstep;
+use super::difference::LockstepError;
 use flipwave_device::{Device, ModuleId};
 use flipwave_hooks::flow::InstIndex;
 use flipwave_isa::{Inst, Opcode, Pc};

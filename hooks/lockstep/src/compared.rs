@@ -1,6 +1,7 @@
 //! Determines the registers that are compared before each original instruction.
 
-use super::{Lockstep, LockstepError};
+use super::comparison::Lockstep;
+use super::difference::LockstepError;
 use flipwave_hooks::dataflow::Live;
 use flipwave_hooks::flow::{AddressChain, Disassembly, IndexRange, IndexVec, InstIndex};
 use flipwave_hooks::registers::Allocation;

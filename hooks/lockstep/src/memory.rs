@@ -1,7 +1,8 @@
 //! Compares memory at the end of a dispatch.
 
 use super::addresses::AddressMap;
-use super::{Difference, Lockstep, LockstepError, LockstepReport};
+use super::comparison::{Lockstep, LockstepReport};
+use super::difference::{Difference, LockstepError};
 use flipwave_codeobj::Section;
 use flipwave_device::{Address, Device};
 use flipwave_isa::Pc;

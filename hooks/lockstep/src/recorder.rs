@@ -2,13 +2,24 @@
 
 use super::addresses::AddressMap;
 use super::compared::{Compared, Registers, VectorRegister};
+use super::comparison::LockstepReport;
 use super::replaced::{ReplacedInsts, Results};
-use super::{Context, LockstepReport};
 use flipwave_device::WaveId;
 use flipwave_hooks::flow::InstIndex;
 use flipwave_isa::{Inst, Lane, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use std::collections::{BTreeMap, VecDeque};
+
+/// The data that the recorders of both versions share.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Addresses of both versions.
+    pub addresses: &'a AddressMap,
+    /// Registers to compare.
+    pub compared: &'a Compared<'a>,
+    /// Replaced instructions.
+    pub replaced: &'a ReplacedInsts<'a>,
+}
 
 /// A register value that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Instructions that hooks replace. Executing them in the original code would give meaningless results, so
 //! the original code gets the results of the instrumented code, which runs to its end first.
 
-use super::Lockstep;
+use super::comparison::Lockstep;
 use flipwave_device::WaveId;
 use flipwave_hooks::checker::Claims;
 use flipwave_hooks::flow::InstIndex;

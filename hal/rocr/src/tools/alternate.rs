@@ -3,7 +3,7 @@
 
 use super::code::LoadedKernel;
 use super::load::{Entry, find_kernel, with_reader};
-use super::{TOOLS, Tools};
+use super::runtime::{RUNTIME, Runtime};
 use crate::HsaError;
 use flipwave_codeobj::CodeObject;
 use hsa_sys::{
@@ -29,32 +29,32 @@ struct Executable {
 
 impl Drop for Executable {
     fn drop(&mut self) {
-        if let Some(tools) = TOOLS.get() {
+        if let Some(runtime) = RUNTIME.get() {
             // SAFETY: created by `load_object`, and none of its kernels runs any more.
-            let _ = unsafe { (tools.core.hsa_executable_destroy_fn)(self.handle) };
+            let _ = unsafe { (runtime.core.hsa_executable_destroy_fn)(self.handle) };
         }
     }
 }
 
 impl Alternate {
     /// Gets an alternate version of a kernel from the interceptor and loads it.
-    pub fn load(tools: &Tools, kernel: &LoadedKernel) -> Option<Alternate> {
+    pub fn load(runtime: &Runtime, kernel: &LoadedKernel) -> Option<Alternate> {
         let object =
-            tools.interceptor.load_alternate(kernel.code, &kernel.original, &kernel.name)?;
-        let loaded = Alternate::load_object(tools, kernel, object);
+            runtime.interceptor.load_alternate(kernel.code, &kernel.original, &kernel.name)?;
+        let loaded = Alternate::load_object(runtime, kernel, object);
         loaded
             .map_err(|reason| {
-                tools.interceptor.alternate_rejected(kernel.code, &kernel.name, &reason);
+                runtime.interceptor.alternate_rejected(kernel.code, &kernel.name, &reason);
             })
             .ok()
     }
 
     fn load_object(
-        tools: &Tools,
+        runtime: &Runtime,
         kernel: &LoadedKernel,
         object: CodeObject,
     ) -> Result<Alternate, HsaError> {
-        let core = &tools.core;
+        let core = &runtime.core;
         let original = &kernel.original.kernels()[kernel.index];
         let mut handle = hsa_executable_t::default();
         // SAFETY: `handle` outlives the call, which writes to it.
@@ -69,7 +69,7 @@ impl Alternate {
         HsaError::check("hsa_executable_create_alt", status)?;
         let executable = Executable { handle, _object: object.clone() };
         let mut loaded = hsa_loaded_code_object_t::default();
-        let status = with_reader(tools, object.bytes(), |reader| {
+        let status = with_reader(runtime, object.bytes(), |reader| {
             // SAFETY: executable and reader are valid handles; options may be null.
             unsafe {
                 (core.hsa_executable_load_agent_code_object_fn)(

@@ -2,12 +2,13 @@
 
 #![allow(clippy::missing_safety_doc, reason = "called as specified in the runtime's headers")]
 
-use super::code::{LoadedCode, Registry};
+use super::Interceptor;
+use super::code::{LoadedCode, registry};
 use super::faults::{self, QueueCallback, listen, on_queue_error};
-use super::gate::Gate;
+use super::gate::gate;
 use super::load::{find_kernel, with_reader};
 use super::queue::{QueueState, on_packets};
-use super::{Interceptor, TOOLS, Tools};
+use super::runtime::{RUNTIME, Runtime};
 use crate::HsaError;
 use flipwave_codeobj::CodeObject;
 use hsa_sys::*;
@@ -39,10 +40,8 @@ pub unsafe fn install<E>(
     let Some(KnownTables { core, amd_ext, register_system_event_handler }) = known else {
         return Ok(false);
     };
-    if TOOLS.get().is_none() {
-        let (interceptor, registry) = (make()?, Mutex::new(Registry::default()));
-        let (core, amd) = (*core, amd_ext);
-        _ = TOOLS.set(Tools { core, amd, interceptor, registry, gate: Gate::default() });
+    if RUNTIME.get().is_none() {
+        _ = RUNTIME.set(Runtime { core: *core, amd: amd_ext, interceptor: make()? });
     }
     core.hsa_queue_create_fn = queue_create;
     core.hsa_queue_destroy_fn = queue_destroy;
@@ -58,8 +57,8 @@ pub unsafe fn install<E>(
 
 /// Notifies the interceptor that the application shuts the runtime down.
 pub fn shut_down() {
-    if let Some(tools) = TOOLS.get() {
-        tools.interceptor.finish();
+    if let Some(runtime) = RUNTIME.get() {
+        runtime.interceptor.finish();
     }
 }
 
@@ -87,9 +86,9 @@ unsafe extern "C" fn queue_create(
     group_bytes: u32,
     queue: *mut *mut hsa_queue_t,
 ) -> hsa_status_t {
-    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
-    listen(tools);
-    let create = tools.amd.hsa_amd_queue_intercept_create_fn;
+    let Some(runtime) = RUNTIME.get() else { return HSA_STATUS_ERROR };
+    listen(runtime);
+    let create = runtime.amd.hsa_amd_queue_intercept_create_fn;
     let callback = QueueCallback::new(callback, data);
     let data = (&raw const *callback).cast_mut().cast();
     let on_error = Some(on_queue_error as queue_callback);
@@ -105,7 +104,7 @@ unsafe extern "C" fn queue_create(
     let state = Arc::new(QueueState::new(packets));
     // SAFETY: the state lives until the queue is destroyed.
     let status = unsafe {
-        (tools.amd.hsa_amd_queue_intercept_register_fn)(
+        (runtime.amd.hsa_amd_queue_intercept_register_fn)(
             created,
             on_packets,
             Arc::as_ptr(&state).cast_mut().cast(),
@@ -117,22 +116,22 @@ unsafe extern "C" fn queue_create(
 }
 
 unsafe extern "C" fn queue_destroy(queue: *mut hsa_queue_t) -> hsa_status_t {
-    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    let Some(runtime) = RUNTIME.get() else { return HSA_STATUS_ERROR };
     // SAFETY: forwards the caller's argument.
-    let status = unsafe { (tools.core.hsa_queue_destroy_fn)(queue) };
+    let status = unsafe { (runtime.core.hsa_queue_destroy_fn)(queue) };
     let intercepted = with_queues(|queues| queues.remove(&(queue as usize)));
     if let Some(intercepted) = intercepted {
-        tools.gate.queue_destroyed(intercepted.state);
+        gate().queue_destroyed(intercepted.state);
     }
     status
 }
 
 /// Registers the code object of a reader.
-fn register_reader(tools: &Tools, reader: *const hsa_code_object_reader_t, bytes: Vec<u8>) {
+fn register_reader(reader: *const hsa_code_object_reader_t, bytes: Vec<u8>) {
     if let Ok(object) = CodeObject::from_bytes(bytes) {
         // SAFETY: the runtime has written the reader.
         let reader = unsafe { *reader };
-        tools.registry().readers.insert(reader, Arc::new(object));
+        registry().readers.insert(reader, Arc::new(object));
     }
 }
 
@@ -141,14 +140,14 @@ unsafe extern "C" fn reader_from_memory(
     size: usize,
     reader: *mut hsa_code_object_reader_t,
 ) -> hsa_status_t {
-    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    let Some(runtime) = RUNTIME.get() else { return HSA_STATUS_ERROR };
     // SAFETY: forwards the caller's arguments.
     let status =
-        unsafe { (tools.core.hsa_code_object_reader_create_from_memory_fn)(bytes, size, reader) };
+        unsafe { (runtime.core.hsa_code_object_reader_create_from_memory_fn)(bytes, size, reader) };
     if status == HSA_STATUS_SUCCESS {
         // SAFETY: the caller guarantees valid bytes for the lifetime of the reader.
         let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) };
-        register_reader(tools, reader, bytes.to_vec());
+        register_reader(reader, bytes.to_vec());
     }
     status
 }
@@ -157,14 +156,14 @@ unsafe extern "C" fn reader_from_file(
     file: c_int,
     reader: *mut hsa_code_object_reader_t,
 ) -> hsa_status_t {
-    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    let Some(runtime) = RUNTIME.get() else { return HSA_STATUS_ERROR };
     // SAFETY: forwards the caller's arguments.
-    let status = unsafe { (tools.core.hsa_code_object_reader_create_from_file_fn)(file, reader) };
+    let status = unsafe { (runtime.core.hsa_code_object_reader_create_from_file_fn)(file, reader) };
     if status == HSA_STATUS_SUCCESS {
         // SAFETY: the caller's open file, which `ManuallyDrop` keeps open.
         let mut file = ManuallyDrop::new(unsafe { File::from_raw_fd(file) });
         if let Ok(bytes) = read_all(&mut file) {
-            register_reader(tools, reader, bytes);
+            register_reader(reader, bytes);
         }
     }
     status
@@ -181,10 +180,10 @@ fn read_all(file: &mut File) -> std::io::Result<Vec<u8>> {
 }
 
 unsafe extern "C" fn reader_destroy(reader: hsa_code_object_reader_t) -> hsa_status_t {
-    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
-    tools.registry().readers.remove(&reader);
+    let Some(runtime) = RUNTIME.get() else { return HSA_STATUS_ERROR };
+    registry().readers.remove(&reader);
     // SAFETY: forwards the caller's argument.
-    unsafe { (tools.core.hsa_code_object_reader_destroy_fn)(reader) }
+    unsafe { (runtime.core.hsa_code_object_reader_destroy_fn)(reader) }
 }
 
 unsafe extern "C" fn load_code_object(
@@ -194,50 +193,50 @@ unsafe extern "C" fn load_code_object(
     options: *const c_char,
     loaded: *mut hsa_loaded_code_object_t,
 ) -> hsa_status_t {
-    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    let Some(runtime) = RUNTIME.get() else { return HSA_STATUS_ERROR };
     let load = |reader| {
         // SAFETY: forwards the caller's arguments, with a valid reader.
         unsafe {
-            (tools.core.hsa_executable_load_agent_code_object_fn)(
+            (runtime.core.hsa_executable_load_agent_code_object_fn)(
                 executable, agent, reader, options, loaded,
             )
         }
     };
-    let original = tools.registry().readers.get(&reader).cloned();
+    let original = registry().readers.get(&reader).cloned();
     let Some(original) = original else { return load(reader) };
-    let id = tools.registry().next_code();
-    let mut replacement = tools.interceptor.load(id, &original);
+    let id = registry().next_code();
+    let mut replacement = runtime.interceptor.load(id, &original);
     if let Some(new) = &replacement {
-        let status = with_reader(tools, new.object.bytes(), load);
+        let status = with_reader(runtime, new.object.bytes(), load);
         if let Err(reason) = HsaError::check("hsa_executable_load_agent_code_object", status) {
-            tools.interceptor.replacement_rejected(id, &reason);
+            runtime.interceptor.replacement_rejected(id, &reason);
             replacement = None;
         }
     }
     let status = if replacement.is_some() { HSA_STATUS_SUCCESS } else { load(reader) };
     if status == HSA_STATUS_SUCCESS {
         let code = LoadedCode { id, agent, original, replacement };
-        tools.registry().add_code(executable, code);
+        registry().add_code(executable, code);
     }
     status
 }
 
 unsafe extern "C" fn freeze(executable: hsa_executable_t, options: *const c_char) -> hsa_status_t {
-    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
+    let Some(runtime) = RUNTIME.get() else { return HSA_STATUS_ERROR };
     // SAFETY: forwards the caller's arguments.
-    let status = unsafe { (tools.core.hsa_executable_freeze_fn)(executable, options) };
+    let status = unsafe { (runtime.core.hsa_executable_freeze_fn)(executable, options) };
     if status == HSA_STATUS_SUCCESS {
-        let find = |symbol: &str, agent| find_kernel(&tools.core, executable, symbol, agent);
-        tools.registry().add_kernels(executable, &find);
+        let find = |symbol: &str, agent| find_kernel(&runtime.core, executable, symbol, agent);
+        registry().add_kernels(executable, &find);
     }
     status
 }
 
 unsafe extern "C" fn executable_destroy(executable: hsa_executable_t) -> hsa_status_t {
-    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
-    let removed = tools.registry().remove_executable(executable);
+    let Some(runtime) = RUNTIME.get() else { return HSA_STATUS_ERROR };
+    let removed = registry().remove_executable(executable);
     // SAFETY: forwards the caller's argument.
-    let status = unsafe { (tools.core.hsa_executable_destroy_fn)(executable) };
+    let status = unsafe { (runtime.core.hsa_executable_destroy_fn)(executable) };
     // Only now has the runtime removed their bytes from its list for debuggers.
     drop(removed);
     status

@@ -2,13 +2,14 @@
 
 use super::alternate::Alternate;
 use super::load::Entry;
-use super::{CodeId, Replacement, Tools, Version};
+use super::runtime::Runtime;
+use super::{CodeId, Replacement, Version};
 use crate::HsaError;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, KernelPacket};
 use hsa_sys::{hsa_agent_t, hsa_code_object_reader_t, hsa_executable_t};
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The application's readers, executables and kernels.
 #[derive(Default)]
@@ -20,6 +21,12 @@ pub struct Registry {
     kernels: HashMap<u64, Arc<LoadedKernel>>,
     /// Number of code objects so far.
     code_count: u32,
+}
+
+/// The registry of this process.
+pub fn registry() -> MutexGuard<'static, Registry> {
+    static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Default)]
@@ -63,9 +70,9 @@ pub struct LoadedKernel {
 
 impl LoadedKernel {
     /// Loads the alternate version of a kernel of an original code object at its first dispatch.
-    pub fn load_alternate_once(&self, tools: &Tools) {
+    pub fn load_alternate_once(&self, runtime: &Runtime) {
         if !self.is_replaced {
-            self.separate_alternate.get_or_init(|| Alternate::load(tools, self));
+            self.separate_alternate.get_or_init(|| Alternate::load(runtime, self));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Interception of the runtime's fault reports. The interceptor is called before the application.
 
-use super::{TOOLS, Tools};
+use super::gate::gate;
+use super::runtime::{RUNTIME, Runtime};
 use crate::fault;
 use hsa_sys::*;
 use std::ffi::c_void;
@@ -32,8 +33,8 @@ pub unsafe extern "C" fn on_queue_error(
     queue: *mut hsa_queue_t,
     data: *mut c_void,
 ) {
-    if let (Some(tools), Some(cause)) = (TOOLS.get(), fault::from_status(status)) {
-        tools.fault(&cause);
+    if let (Some(runtime), Some(cause)) = (RUNTIME.get(), fault::from_status(status)) {
+        gate().report_fault(runtime, &cause);
     }
     // SAFETY: guaranteed by the caller.
     let application = unsafe { &*data.cast::<QueueCallback>() };
@@ -45,10 +46,10 @@ pub unsafe extern "C" fn on_queue_error(
 
 /// Registers a handler for memory faults, which belong to no queue. The runtime calls handlers in
 /// registration order, so this must precede the application's registration.
-pub fn listen(tools: &Tools) {
+pub fn listen(runtime: &Runtime) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let register = tools.amd.hsa_amd_register_system_event_handler_fn;
+        let register = runtime.amd.hsa_amd_register_system_event_handler_fn;
         // SAFETY: the handler is a static function. If registration fails, memory faults are not
         // reported.
         let _ = unsafe { register(on_event, null_mut()) };
@@ -60,17 +61,17 @@ pub unsafe extern "C" fn register_system_event_handler(
     callback: hsa_amd_system_event_callback_t,
     data: *mut c_void,
 ) -> hsa_status_t {
-    let Some(tools) = TOOLS.get() else { return HSA_STATUS_ERROR };
-    listen(tools);
+    let Some(runtime) = RUNTIME.get() else { return HSA_STATUS_ERROR };
+    listen(runtime);
     // SAFETY: forwards the caller's arguments.
-    unsafe { (tools.amd.hsa_amd_register_system_event_handler_fn)(callback, data) }
+    unsafe { (runtime.amd.hsa_amd_register_system_event_handler_fn)(callback, data) }
 }
 
 unsafe extern "C" fn on_event(event: *const hsa_amd_event_t, _: *mut c_void) -> hsa_status_t {
     // SAFETY: the runtime's event is valid during the call.
     let cause = unsafe { event.as_ref() }.and_then(fault::from_event);
-    if let (Some(tools), Some(cause)) = (TOOLS.get(), cause) {
-        tools.fault(&cause);
+    if let (Some(runtime), Some(cause)) = (RUNTIME.get(), cause) {
+        gate().report_fault(runtime, &cause);
     }
     // Not handled: the application or the runtime decides whether the process continues.
     HSA_STATUS_ERROR

@@ -2,14 +2,15 @@
 
 use super::code::LoadedKernel;
 use super::queue::QueueState;
+use super::runtime::{RUNTIME, Runtime};
 use super::signal::Signal;
-use super::{Dispatch, TOOLS, Version};
+use super::{Dispatch, Version};
 use crate::HsaError;
 use flipwave_device::{FaultCause, KernelPacket};
 use hsa_sys::HSA_STATUS_ERROR_OUT_OF_RESOURCES;
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Builder;
 use std::time::Instant;
 
@@ -44,6 +45,12 @@ pub struct Gate {
     running: Mutex<Option<Dispatch>>,
 }
 
+/// The gate of this process.
+pub fn gate() -> &'static Gate {
+    static GATE: LazyLock<Gate> = LazyLock::new(Gate::default);
+    &GATE
+}
+
 impl Gate {
     /// Registers a job, which enters the gate when all preceding packets of its queue are done.
     pub fn register(&self, job: &Arc<Job>) -> Result<(), HsaError> {
@@ -74,9 +81,14 @@ impl Gate {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The running dispatch.
-    pub fn running_dispatch(&self) -> Option<Dispatch> {
-        self.running().clone()
+    /// Reports a fault to the interceptor, with the running dispatch.
+    pub fn report_fault(&self, runtime: &Runtime, cause: &FaultCause) {
+        let dispatch = self.running().clone();
+        let memory = match &dispatch {
+            Some(dispatch) => runtime.memory().of_stopped_gpu(dispatch.gpu),
+            None => runtime.memory(),
+        };
+        runtime.interceptor.fault(dispatch.as_ref(), cause, &memory);
     }
 
     /// Handles the destruction of a queue, of which no packet executes any more.
@@ -89,7 +101,7 @@ impl Gate {
 
 /// The gate thread: runs one job after the other.
 fn run(events: &Receiver<Event>) {
-    let Some(tools) = TOOLS.get() else { return };
+    let Some(runtime) = RUNTIME.get() else { return };
     let mut waiting: VecDeque<Arc<Job>> = VecDeque::new();
     let mut destroyed: Vec<Arc<QueueState>> = Vec::new();
     let mut numbers = 0..;
@@ -109,9 +121,9 @@ fn run(events: &Receiver<Event>) {
             }
             Ok(Event::Done(job)) => {
                 deadline = None;
-                let ended = tools.gate.running().take();
+                let ended = gate().running().take();
                 if let Some(dispatch) = ended {
-                    tools.interceptor.end(&dispatch, &tools.memory());
+                    runtime.interceptor.end(&dispatch, &runtime.memory());
                 }
                 job.over.clear();
                 Arc::clone(&job.queue).retire(job);
@@ -119,11 +131,11 @@ fn run(events: &Receiver<Event>) {
             Ok(Event::QueueDestroyed(queue)) => destroyed.push(queue),
             Err(RecvTimeoutError::Timeout) => {
                 deadline = None;
-                tools.fault(&FaultCause::Watchdog { executed: 0 });
+                gate().report_fault(runtime, &FaultCause::Watchdog { executed: 0 });
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        if tools.gate.running().is_some() {
+        if gate().running().is_some() {
             continue;
         }
         let Some(job) = waiting.pop_front() else { continue };
@@ -136,9 +148,9 @@ fn run(events: &Receiver<Event>) {
             bias: job.kernel.bias(job.version),
             gpu: job.kernel.gpu,
         };
-        tools.interceptor.begin(&dispatch, &tools.memory());
-        *tools.gate.running() = Some(dispatch);
-        deadline = tools.interceptor.time_limit().map(|limit| Instant::now() + limit);
+        runtime.interceptor.begin(&dispatch, &runtime.memory());
+        *gate().running() = Some(dispatch);
+        deadline = runtime.interceptor.time_limit().map(|limit| Instant::now() + limit);
         job.go.clear();
     }
 }

@@ -1,6 +1,6 @@
 //! Calls of the runtime's loader.
 
-use super::Tools;
+use super::runtime::Runtime;
 use crate::HsaError;
 use flipwave_device::Address;
 use hsa_sys::{
@@ -21,12 +21,12 @@ pub struct Entry {
 
 /// Calls `use_reader` with a temporary reader of `bytes`.
 pub fn with_reader(
-    tools: &Tools,
+    runtime: &Runtime,
     bytes: &[u8],
     use_reader: impl FnOnce(hsa_code_object_reader_t) -> hsa_status_t,
 ) -> hsa_status_t {
     let mut reader = hsa_code_object_reader_t::default();
-    let create = tools.core.hsa_code_object_reader_create_from_memory_fn;
+    let create = runtime.core.hsa_code_object_reader_create_from_memory_fn;
     // SAFETY: the bytes outlive the executable, and so the reader.
     let status = unsafe { create(bytes.as_ptr().cast(), bytes.len(), &mut reader) };
     if status != HSA_STATUS_SUCCESS {
@@ -34,7 +34,7 @@ pub fn with_reader(
     }
     let status = use_reader(reader);
     // SAFETY: created above and destroyed once. A failure leaks the reader.
-    let _ = unsafe { (tools.core.hsa_code_object_reader_destroy_fn)(reader) };
+    let _ = unsafe { (runtime.core.hsa_code_object_reader_destroy_fn)(reader) };
     status
 }
 

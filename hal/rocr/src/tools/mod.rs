@@ -40,6 +40,7 @@ mod interceptor;
 mod load;
 mod memory;
 mod queue;
+mod runtime;
 mod shutdown;
 mod signal;
 mod stores;
@@ -52,41 +53,3 @@ pub use memory::Memory;
 pub use shutdown::{MappedRanges, unmap_at_shutdown};
 pub use stores::watch_stores;
 pub use waits::{Sleep, replace_waits};
-
-use code::Registry;
-use flipwave_device::FaultCause;
-use gate::Gate;
-use hsa_sys::{AmdExtFunctions, CoreApiTable};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-
-/// State of the tools library, one per process.
-struct Tools {
-    /// The runtime's original functions.
-    core: CoreApiTable,
-    amd: AmdExtFunctions,
-    interceptor: Box<dyn Interceptor>,
-    registry: Mutex<Registry>,
-    gate: Gate,
-}
-
-static TOOLS: OnceLock<Tools> = OnceLock::new();
-
-impl Tools {
-    fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reports a fault to the interceptor.
-    fn fault(&self, cause: &FaultCause) {
-        let dispatch = self.gate.running_dispatch();
-        let memory = match &dispatch {
-            Some(dispatch) => self.memory().of_stopped_gpu(dispatch.gpu),
-            None => self.memory(),
-        };
-        self.interceptor.fault(dispatch.as_ref(), cause, &memory);
-    }
-
-    fn memory(&self) -> Memory {
-        Memory::new(self.core.hsa_memory_copy_fn)
-    }
-}

@@ -1,8 +1,10 @@
 //! Packets of the application's queues.
 
-use super::gate::Job;
+use super::Version;
+use super::code::registry;
+use super::gate::{Job, gate};
+use super::runtime::{RUNTIME, Runtime};
 use super::signal::Signal;
-use super::{TOOLS, Tools, Version};
 use crate::HsaError;
 use flipwave_device::KernelPacket;
 use hsa_sys::{
@@ -76,7 +78,7 @@ pub unsafe extern "C" fn on_packets(
     };
     let mut written = Vec::with_capacity(packets.len());
     for packet in packets {
-        let expanded = TOOLS.get().and_then(|tools| expand(tools, &queue, packet));
+        let expanded = RUNTIME.get().and_then(|runtime| expand(runtime, &queue, packet));
         match expanded {
             Some(expanded) => written.extend(expanded),
             None => written.push(*packet),
@@ -87,22 +89,26 @@ pub unsafe extern "C" fn on_packets(
 }
 
 /// Returns the packets that replace an intercepted dispatch; `None` for other packets.
-fn expand(tools: &Tools, queue: &Arc<QueueState>, packet: &AqlPacket) -> Option<[AqlPacket; 4]> {
+fn expand(
+    runtime: &Runtime,
+    queue: &Arc<QueueState>,
+    packet: &AqlPacket,
+) -> Option<[AqlPacket; 4]> {
     if packet.kind() != HSA_PACKET_TYPE_KERNEL_DISPATCH {
         return None;
     }
     let submitted = KernelPacket::from_bytes(&packet.0);
-    let kernel = tools.registry().kernel(submitted.kernel)?;
-    kernel.load_alternate_once(tools);
+    let kernel = registry().kernel(submitted.kernel)?;
+    kernel.load_alternate_once(runtime);
     let version = if kernel.has_alternate() {
-        tools.interceptor.version(kernel.code, &kernel.name)
+        runtime.interceptor.version(kernel.code, &kernel.name)
     } else {
         Version::Primary
     };
     let new = kernel.packet(submitted, version);
     queue.enter();
     // Without signals the dispatch runs unchanged and is not intercepted.
-    let job = prepare(tools, queue, kernel, version, new).ok()?;
+    let job = prepare(queue, kernel, version, new).ok()?;
     let none = hsa_signal_t::default();
     let mut dispatch = *packet;
     put(&mut dispatch, 24, &new.private_bytes.to_le_bytes());
@@ -121,7 +127,6 @@ fn expand(tools: &Tools, queue: &Arc<QueueState>, packet: &AqlPacket) -> Option<
 
 /// Creates a job with its signals and registers it at the gate.
 fn prepare(
-    tools: &Tools,
     queue: &Arc<QueueState>,
     kernel: Arc<super::code::LoadedKernel>,
     version: Version,
@@ -131,7 +136,7 @@ fn prepare(
     let (ready, go, done, over) = signals()?;
     let queue = Arc::clone(queue);
     let job = Arc::new(Job { kernel, version, packet, queue, ready, go, done, over });
-    tools.gate.register(&job)?;
+    gate().register(&job)?;
     Ok(job)
 }
 

@@ -1,7 +1,7 @@
 //! Tracks the fidelity of executed operations and reports it at the end of each dispatch, so that nothing
 //! is lost if the application ends abnormally.
 
-use super::{report_event, report_fault};
+use super::reporting::{report_event, report_fault};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_injector::FidelityRecord;

@@ -1,6 +1,6 @@
 //! Injects a fault inside the embedded GPU.
 
-use super::{end, is_target, report_event, report_fault};
+use super::reporting::{end, is_target, report_event, report_fault};
 use crate::report::Event;
 use crate::session::TargetProcess;
 use flipwave_device::{Completion, DeviceError, DeviceFault};

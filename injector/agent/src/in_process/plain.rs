@@ -1,6 +1,6 @@
 //! Executes dispatches without further tasks.
 
-use super::report_fault;
+use super::reporting::report_fault;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_kfd::{DispatchDriver, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};

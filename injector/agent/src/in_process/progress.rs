@@ -1,6 +1,6 @@
 //! Reports long-running dispatches and the number of executed instructions, for any driver.
 
-use super::{report_dispatches, report_event};
+use super::reporting::{report_dispatches, report_event};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_kfd::{DispatchDriver, KernelDispatch, Machine, Refusal};

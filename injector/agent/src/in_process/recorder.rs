@@ -1,8 +1,8 @@
 //! Records a run in a capture: dispatches, and memory contents that no kernel has written.
 
 use super::identity::{self, Identity};
+use super::reporting::{fail, fault_text, output_file, report_fault};
 use super::shadow_memory::ShadowMemory;
-use super::{fail, output_file};
 use crate::session::Session;
 use flipwave_capture::{CaptureError, CodeObjectId, RecordedDispatch, Step, Writer};
 use flipwave_codeobj::CodeObject;
@@ -217,10 +217,10 @@ impl DispatchDriver for Recorder {
         let statistics = match completion {
             Completion::Completed(statistics) => statistics,
             Completion::Faulted(fault) => {
-                super::report_fault(gpu, dispatch, fault);
+                report_fault(gpu, dispatch, fault);
                 let kernel = dispatch.kernel.as_ref();
                 let name = kernel.map_or("of the runtime", |kernel| &kernel.name);
-                let text = super::fault_text(gpu, dispatch, fault);
+                let text = fault_text(gpu, dispatch, fault);
                 fail(&format!(
                     "cannot capture a run that ends with a fault: kernel {name}: {text}"
                 ));

@@ -1,6 +1,6 @@
 //! Executes dispatches at the strict level and reports violations of hardware rules.
 
-use super::{report_event, report_fault};
+use super::reporting::{report_event, report_fault};
 use crate::report::Event;
 use flipwave_device::{Completion, DeviceError};
 use flipwave_isa::Pc;
