@@ -182,10 +182,10 @@ fn instruction_draws_follow_thread_executions() {
     let executed = executed.into_iter().chain([("s_and_saveexec_b64", 5), ("s_add_u32", 5)]);
     let bits = [5 * 64, 70 * 64, 5 * 129, 5 * 33];
     let check = |draw: Draw, expected: Vec<(&str, u64)>| {
-        let (places, hits) = shares(draw);
-        assert_eq!(places, expected.iter().map(|(_, places)| places).sum::<u64>());
+        let (total, hits) = shares(draw);
+        assert_eq!(total, expected.iter().map(|(_, sites)| sites).sum::<u64>());
         expected.iter().all(|(opcode, sites)| {
-            let share = *sites as f64 / places as f64;
+            let share = *sites as f64 / total as f64;
             let deviation = (20_000.0 * share * (1.0 - share)).sqrt();
             (f64::from(hits[opcode]) - 20_000.0 * share).abs() < 4.0 * deviation
         })
