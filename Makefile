@@ -18,7 +18,7 @@ suite: build
 	for file in examples/suite/*.yaml; do \
 		target/release/flipwave run $$file --out target/suite/$$(basename $$file .yaml) --force || exit; \
 	done
-	target/release/flipwave agreement target/suite/* --published examples/suite/published.csv
+	target/release/flipwave compare-published target/suite/* --published examples/suite/published.csv
 
 # Screenshot of the quickstart report, for the README.
 docs/report.png: quickstart

@@ -3,7 +3,7 @@
 use crate::cluster_arguments::{MergeArguments, StatusArguments, SubmitArguments};
 use crate::gpus::GpusArgument;
 use crate::results_arguments::{
-    AgreementArguments, CompareArguments, FailuresArguments, RatesArguments, ReportArguments,
+    CompareArguments, ComparePublishedArguments, FitArguments, RatesArguments, ReportArguments,
 };
 use crate::tool_arguments::{InspectArguments, ToolArguments};
 use clap::builder::PossibleValuesParser;
@@ -37,6 +37,14 @@ Exit codes:
      an undetected SDC, or tool could not count everything
   2  any other error, explained on standard error";
 
+/// Commands of earlier versions, with their present names.
+const RENAMED: [(&str, &str); 2] = [("agreement", "compare-published"), ("failures", "fit")];
+
+/// The present name of a renamed command.
+pub fn renamed_command(name: &str) -> Option<&'static str> {
+    RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a fault-injection campaign and summarize its outcomes
@@ -52,11 +60,11 @@ pub enum Command {
     /// Run a campaign's kernels once without faults and save their outputs
     Golden(GoldenArguments),
     /// Compare measured rates with published ones: intervals and rank correlation
-    Agreement(AgreementArguments),
+    ComparePublished(ComparePublishedArguments),
     /// Print a campaign's outcome rates by kernel, line, instruction or register
     Rates(RatesArguments),
     /// Estimate failure rates (FIT) and the mean time between failures from raw fault rates
-    Failures(FailuresArguments),
+    Fit(FitArguments),
     /// Create an HTML report: rates by kernel, line, instruction, register and bit
     Report(ReportArguments),
     /// Duplicate the instructions that cause most SDC and measure the effect

@@ -8,6 +8,9 @@ pub enum Failure {
     /// An environment variable has an invalid value.
     #[error("{0}")]
     Environment(#[from] flipwave_campaigns::EnvironmentError),
+    /// The command has another name in this version.
+    #[error("the command `{old}` was renamed; use `flipwave {new}`")]
+    Renamed { old: String, new: &'static str },
     /// The campaign is invalid or failed.
     #[error("{0}")]
     Campaign(#[from] CampaignError),

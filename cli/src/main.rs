@@ -1,11 +1,11 @@
 //! The `flipwave` program: argument parsing and printing, nothing else.
 
-mod agreement;
 mod arguments;
 mod campaign;
 mod capture;
 mod cluster_arguments;
 mod compare;
+mod compare_published;
 mod compiling;
 mod completions;
 mod display;
@@ -14,8 +14,8 @@ mod dry_run;
 mod emulate;
 mod exec;
 mod failure;
-mod failures;
 mod fidelity;
+mod fit;
 mod golden;
 mod gpus;
 mod harden;
@@ -58,6 +58,11 @@ fn main() -> ExitCode {
         let (file, reason) = (damage.path.display(), &damage.reason);
         say(format!("warning: ignoring cached file {file}: {reason}; recreating it"));
     });
+    let name = std::env::args().nth(1).unwrap_or_default();
+    if let Some(new) = arguments::renamed_command(&name) {
+        complain(format!("flipwave: {}", Failure::Renamed { old: name, new }));
+        return ExitCode::from(FAILED);
+    }
     let command = Arguments::parse().command;
     let code = run_command(command);
     flipwave_host::cache::remove_private_folder();
@@ -103,9 +108,9 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Golden(arguments) => golden::golden(&arguments),
         Command::Harden(arguments) => harden::harden(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
-        Command::Agreement(arguments) => agreement::agreement(&arguments),
+        Command::ComparePublished(arguments) => compare_published::compare_published(&arguments),
         Command::Rates(arguments) => rates::rates(&arguments),
-        Command::Failures(arguments) => failures::failures(&arguments),
+        Command::Fit(arguments) => fit::fit(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Trace(arguments) => trace::trace(&arguments),

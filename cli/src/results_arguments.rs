@@ -47,7 +47,7 @@ pub struct CompareArguments {
 #[command(after_help = "\
 FILE has the columns workload,outcome,rate,source. The workload is the name of a campaign. Workloads \
 without both a measured and a published rate are ignored.")]
-pub struct AgreementArguments {
+pub struct ComparePublishedArguments {
     /// Results folders of `flipwave run` or `flipwave merge`
     #[arg(required = true, value_name = "DIR")]
     pub folders: Vec<PathBuf>,
@@ -81,7 +81,7 @@ structures:
 
 Raw rates are per bit, so the campaign needs a target that covers bits evenly: register, lds, \
 global_memory or scratch.")]
-pub struct FailuresArguments {
+pub struct FitArguments {
     /// Results folder of `flipwave run` or `flipwave merge`
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,

@@ -143,6 +143,16 @@ fn a_word_in_the_environment_that_asks_for_nothing_is_refused_with_those_that_do
 }
 
 #[test]
+fn renamed_commands_are_refused_with_their_new_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (old, new) in
+        [("agreement", "`flipwave compare-published`"), ("failures", "`flipwave fit`")]
+    {
+        flipwave(folder.path(), &[old, "results"], &[]).expect_refused(&[old, new]);
+    }
+}
+
+#[test]
 fn an_unknown_kernel_is_refused_with_the_known_ones() {
     let bench = Bench::new();
     let finished = bench.run_with("    name: vector_add", "    name: vector_sub");

@@ -127,7 +127,11 @@ fn no_file_that_has_no_end_holds_a_command_up() {
         ("results/results.csv", &["rates", "results"], Some(long)),
         ("results/run.json", &["rates", "results"], None),
         ("results/run.json", &["report", "results", "--out", "page.html"], None),
-        ("published.csv", &["agreement", "results", "--published", "published.csv"], Some(long)),
+        (
+            "published.csv",
+            &["compare-published", "results", "--published", "published.csv"],
+            Some(long),
+        ),
     ] {
         let path = bench.path(file);
         let kept = fs::read(&path).ok();

@@ -83,7 +83,7 @@ fn the_rates_beside_published_ones_are_those_of_the_book() {
     let files = suite();
     let name = |file: &Path| file.file_stem().expect("a name").to_string_lossy().into_owned();
     let is_published = |file: &&std::path::PathBuf| text.contains(&format!("\n{},", name(file)));
-    let mut arguments = vec!["agreement".into()];
+    let mut arguments = vec!["compare-published".into()];
     for file in files.iter().filter(is_published) {
         let out = folder.path().join(name(file));
         let run = ["run".as_ref(), file.as_os_str(), "--out".as_ref(), out.as_os_str()];

@@ -1,8 +1,8 @@
-//! `flipwave failures`.
+//! `flipwave fit`.
 
 use crate::failure::Failure;
 use crate::output::say;
-use crate::results_arguments::FailuresArguments;
+use crate::results_arguments::FitArguments;
 use crate::table::{row, table};
 use crate::{output, report};
 use flipwave_analysis::{DeviceFailures, Estimate, FailureLine, FailureScope, VulnerabilityFactor};
@@ -11,7 +11,7 @@ use std::io::Write;
 /// The number of significant digits printed; the CSV table has more.
 const DIGITS: i32 = 3;
 
-pub fn failures(arguments: &FailuresArguments) -> Result<(), Failure> {
+pub fn fit(arguments: &FitArguments) -> Result<(), Failure> {
     let (about, rows) = flipwave_campaigns::about(&arguments.folder)?;
     let campaign = report::aggregates(&arguments.folder, about, rows)?;
     let failures = flipwave_campaigns::failures(&arguments.rates, &campaign)?;

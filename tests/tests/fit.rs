@@ -1,4 +1,4 @@
-//! `flipwave failures`: a campaign's probabilities times raw rates.
+//! `flipwave fit`: a campaign's probabilities times raw rates.
 
 use flipwave_analysis::Outcome;
 use flipwave_tests::{Finished, example, flipwave, rows};
@@ -17,7 +17,7 @@ fn campaign(folder: &Path, faults: &str) -> PathBuf {
 
 fn failures(folder: &Path, rates: &str) -> Finished {
     fs::write(folder.join("device.yaml"), rates).expect("written");
-    let arguments = ["failures", "out", "--rates", "device.yaml", "--csv", "failures.csv"];
+    let arguments = ["fit", "out", "--rates", "device.yaml", "--csv", "failures.csv"];
     flipwave(folder, &arguments, &[])
 }
 
@@ -143,7 +143,7 @@ fn rates_that_cannot_be_are_refused_where_they_stand() {
     assert!(said.stderr.contains("VGPR"), "{}", said.stderr);
     let said = failures(folder, "structures: {}");
     assert!(said.stderr.contains("device.yaml:1:13: structures: it is empty"), "{}", said.stderr);
-    let said = flipwave(folder, &["failures", "out", "--rates", "none.yaml"], &[]);
+    let said = flipwave(folder, &["fit", "out", "--rates", "none.yaml"], &[]);
     assert_eq!(said.code, Some(2));
     assert!(said.stderr.contains("none.yaml: cannot read the file"), "{}", said.stderr);
 }

@@ -1,18 +1,17 @@
-//! `flipwave agreement`.
+//! `flipwave compare-published`.
 
 use crate::failure::Failure;
 use crate::output::say;
-use crate::results_arguments::AgreementArguments;
+use crate::results_arguments::ComparePublishedArguments;
 use crate::table::{row, table};
 use crate::{output, report};
 use flipwave_analysis::{
-    Correlation, OutcomeAgreement, RateAgreement, agreement as agree, read_published,
-    write_agreement,
+    Correlation, OutcomeAgreement, RateAgreement, agreement, read_published, write_agreement,
 };
 use std::io::Write;
 use std::path::Path;
 
-pub fn agreement(arguments: &AgreementArguments) -> Result<(), Failure> {
+pub fn compare_published(arguments: &ComparePublishedArguments) -> Result<(), Failure> {
     let failed = |file: &Path, reason: &dyn ToString| {
         let file = file.display().to_string();
         Failure::File { file, reason: reason.to_string() }
@@ -28,7 +27,7 @@ pub fn agreement(arguments: &AgreementArguments) -> Result<(), Failure> {
             None => say(format!("ignoring {}: no injections", folder.display())),
         }
     }
-    let all = agree(&published, &measured).map_err(|error| failed(path, &error))?;
+    let all = agreement(&published, &measured).map_err(|error| failed(path, &error))?;
     let mut output = output::stdout();
     write!(output, "{}", table(&rates(&all)))?;
     writeln!(output, "\nRates in percent, intervals of the campaigns in brackets.")?;
