@@ -5,14 +5,13 @@ use super::access::{Access, AccessSpace, PrivateAccess};
 use super::vector::Stored;
 use super::{scalar, vector};
 use crate::execute::lane::{Kind, ResultKind};
-use crate::execute::scalar::ScalarOperation;
-use crate::execute::vector::VectorOperation;
+use crate::instruction::ScalarOperation;
+use crate::instruction::VectorOperation;
 use crate::instruction::control::{Condition, Control};
 use crate::instruction::lds::LdsAccess;
 use crate::instruction::scalar_memory::{ScalarAccess, Space, Transfer};
 use crate::instruction::{Flow, Inner, Op, Run, Shared, SourceAdapt, Word};
 use crate::translate::code::DecodedCode;
-use crate::translate::vector_row;
 use crate::wave::{Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{Opcode, Register, RegisterRange, SdwaSelect};
 
@@ -287,22 +286,12 @@ impl Plan {
             Run::Control(Control::Branch(condition)) => Plan::Branch(condition),
             Run::Control(Control::Barrier) => Plan::Barrier,
             Run::Control(_) => Plan::Nothing,
-            Run::Scalar(_) => {
-                let name = op.inst.operation.name();
-                match (crate::execute::scalar::find(name), scalar::find(name)) {
-                    (Some(row), Some(lowering))
-                        if has_plain_words(op) && writes_whole_exec(op, lowering, machine) =>
-                    {
-                        Plan::Scalar(row, lowering)
-                    }
-                    _ => Plan::Call,
-                }
-            }
+            Run::Scalar(_) => scalar_plan(op, machine).unwrap_or(Plan::Call),
             _ if writes_exec(op) => Plan::Call,
             Run::ScalarMemory(access) => {
                 scalar_load(op, access).map_or(Plan::Call, Plan::ScalarLoad)
             }
-            Run::Vector(_) => match (vector_plan(op, machine), pair_plan(op, machine)) {
+            Run::Vector(_) => match (vector_plan(op), pair_plan(op)) {
                 (Some(plan), _) => Plan::Vector(plan),
                 (None, Some(lowering)) => Plan::Pair(lowering),
                 (None, None) => Plan::Call,
@@ -317,7 +306,7 @@ impl Plan {
             }
             Run::Dual => match op.inner.as_deref() {
                 Some(Inner::Dual(dual)) if dual.words == 1 => {
-                    let halves = [&dual.first, &dual.second].map(|half| vector_plan(half, machine));
+                    let halves = [&dual.first, &dual.second].map(|half| vector_plan(half));
                     match halves {
                         [Some(first), Some(second)] => Plan::Dual(first, second),
                         _ => Plan::Call,
@@ -332,6 +321,13 @@ impl Plan {
             },
         }
     }
+}
+
+fn scalar_plan(op: &Op, machine: Machine) -> Option<Plan> {
+    let row = op.scalar_row()?;
+    let lowering = scalar::find(row.name)?;
+    let fits = has_plain_words(op) && writes_whole_exec(op, lowering, machine);
+    fits.then_some(Plan::Scalar(row, lowering))
 }
 
 /// Number of words that an instruction loads to plain scalar registers from the address of its base
@@ -363,8 +359,8 @@ fn writes_whole_exec(op: &Op, lowering: &scalar::Lowering, machine: Machine) -> 
 }
 
 /// The operation on one element of an operation on pairs.
-fn pair_plan(op: &Op, machine: Machine) -> Option<&'static vector::Lowering> {
-    let row = vector_row(&op.inst, machine)?;
+fn pair_plan(op: &Op) -> Option<&'static vector::Lowering> {
+    let row = op.vector_row()?;
     let lowering = vector::find(vector::pair_element(row.name)?)?;
     let kind = if lowering.result == Stored::Whole { Kind::PackedWords } else { Kind::Packed };
     let has_pairs = row.sources.iter().all(|source| *source == kind);
@@ -381,8 +377,8 @@ fn has_plain_words(op: &Op) -> bool {
     words.all(|word| matches!(word, Word::Row(_) | Word::Scalar(_) | Word::Constant(_) | Word::Scc))
 }
 
-fn vector_plan(op: &Op, machine: Machine) -> Option<VectorPlan> {
-    let row = vector_row(&op.inst, machine)?;
+fn vector_plan(op: &Op) -> Option<VectorPlan> {
+    let row = op.vector_row()?;
     let lowering = vector::find(row.name)?;
     let is_kind = |kind: &Kind| {
         matches!(

@@ -3,20 +3,10 @@
 
 use crate::execute::operand::scalar_word;
 use crate::execute::{control, hardware_register};
-use crate::instruction::{Op, ScalarFunction, Source, Word};
+use crate::instruction::{Op, ScalarOperation, Source, Word};
 use crate::wave::{Mode, ScalarIndex, Wave};
 use std::collections::HashMap;
 use std::sync::OnceLock;
-
-/// A row of the table of scalar operations.
-pub struct ScalarOperation {
-    /// Canonical name.
-    pub name: &'static str,
-    /// 32-bit words of each source. A destination that is also read is the last source.
-    pub sources: &'static [u8],
-    /// Executes it.
-    pub run: ScalarFunction,
-}
 
 /// Returns the row of an operation.
 pub fn find(name: &str) -> Option<&'static ScalarOperation> {

@@ -3,9 +3,12 @@
 
 pub mod control;
 mod element;
+mod kind;
 pub mod lane_move;
 pub mod lds;
+mod numerics;
 mod op;
+mod operation;
 pub mod scalar_memory;
 mod shared;
 mod stretch;
@@ -14,10 +17,13 @@ pub mod tensor;
 pub mod vector_memory;
 
 pub use element::{Element, Half};
+pub use kind::{Kind, ResultKind};
+pub use numerics::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use op::{
     Adapt, Dual, Finish, Flow, Inner, NotExecuted, Op, Run, ScalarFunction, Source, SourceAdapt,
-    VectorFunction, Word,
+    TableRow, Word,
 };
+pub use operation::{ScalarOperation, VectorOperation};
 pub use shared::Shared;
 pub use stretch::Stretch;
 pub(crate) use stretch::{StretchMap, Traits};

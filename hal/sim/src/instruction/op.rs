@@ -3,6 +3,7 @@
 use super::control::Control;
 use super::lane_move::LaneMove;
 use super::lds::LdsAccess;
+use super::operation::{ScalarOperation, VectorOperation};
 use super::scalar_memory::ScalarAccess;
 use super::shared::Shared;
 use super::tensor::Direction;
@@ -10,6 +11,7 @@ use super::vector_memory::VectorAccess;
 use crate::wave::{RowIndex, ScalarIndex, Wave};
 use flipwave_device::Absence;
 use flipwave_isa::{Inst, OutputScale, SdwaSelect, SdwaUnused};
+use std::fmt;
 use std::sync::Arc;
 
 /// Executes a vector operation on all lanes.
@@ -62,11 +64,47 @@ pub struct Op {
     pub inner: Option<Box<Inner>>,
     /// Source operands.
     pub sources: [Source; 4],
+    /// Row of the operation tables that defines the operation.
+    pub row: Option<TableRow>,
     /// The decoded instruction; its `pc` is the ELF virtual address.
     pub inst: Arc<Inst>,
 }
 
+/// A row of the operation tables.
+#[derive(Clone, Copy)]
+pub enum TableRow {
+    /// A vector operation.
+    Vector(&'static VectorOperation),
+    /// A scalar operation.
+    Scalar(&'static ScalarOperation),
+}
+
+impl fmt::Debug for TableRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TableRow::Vector(row) => row.name,
+            TableRow::Scalar(row) => row.name,
+        })
+    }
+}
+
 impl Op {
+    /// Row of a vector operation.
+    pub fn vector_row(&self) -> Option<&'static VectorOperation> {
+        match self.row {
+            Some(TableRow::Vector(row)) => Some(row),
+            _ => None,
+        }
+    }
+
+    /// Row of a scalar operation.
+    pub fn scalar_row(&self) -> Option<&'static ScalarOperation> {
+        match self.row {
+            Some(TableRow::Scalar(row)) => Some(row),
+            _ => None,
+        }
+    }
+
     /// Lane permutation of the first source, if there is one.
     pub fn lane_move(&self) -> Option<&LaneMove> {
         self.adapt.as_ref()?.lane_move.as_ref()
@@ -111,6 +149,7 @@ impl Op {
             adapt: None,
             immediate: inst.immediate.unwrap_or_default(),
             inner: None,
+            row: None,
             inst: Arc::new(inst),
         }
     }

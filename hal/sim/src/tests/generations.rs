@@ -375,7 +375,7 @@ fn gaps(target: &Target, lanes: u8, corpus: &str) -> BTreeSet<&'static str> {
     let executed = |name: &&&str| {
         operations::find(&name.replace("v_cmpx_", "v_cmp_")).is_some()
             // A row for each choice of signs.
-            || operations::find(&format!("{name} 0")).is_some()
+            || operations::find_for(name, Some(0), machine).is_some()
             || operations::find_whole(name, machine).is_some()
             || crate::instruction::control::find(name).is_some()
     };

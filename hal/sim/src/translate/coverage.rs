@@ -99,7 +99,9 @@ fn arithmetic(name: &str, machine: Machine) -> Arithmetic {
         on_scalars.map(|name| Operation::from_mnemonic(&name, machine.generation).name());
     let compare = name.strip_prefix("v_cmpx_").map(|suffix| format!("v_cmp_{suffix}"));
     let row_name = on_scalars.or(compare.as_deref()).unwrap_or(name);
-    let Some(row) = operations::find_for(row_name, machine) else { return Arithmetic::default() };
+    let Some(row) = operations::find_for(row_name, None, machine) else {
+        return Arithmetic::default();
+    };
     let Numerics { unsettled, accuracy, source, .. } = row.numerics;
     Arithmetic { unsettled, accuracy, source }
 }

@@ -16,7 +16,8 @@ mod vector;
 use crate::execute::lane::Kind;
 use crate::execute::{hardware_register, scalar};
 use crate::instruction::{
-    Dual, Flow, Inner, NotExecuted, Op, Run, Shared, Source, Word, control, scalar_memory, tensor,
+    Dual, Flow, Inner, NotExecuted, Op, Run, ScalarOperation, Shared, Source, TableRow, Word,
+    control, scalar_memory, tensor,
 };
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_device::Absence;
@@ -27,7 +28,6 @@ use flipwave_isa::{
 use memory::{lds_operands, scalar_memory_operands, vector_memory_operands};
 use operands::{Gap, OPERANDS, constant, source};
 use vector::vector_operands;
-pub use vector::vector_row;
 
 /// Translates an instruction. One that cannot be executed becomes an [`Op`] whose execution reports
 /// the reason.
@@ -238,7 +238,7 @@ fn record_named_registers(op: &mut Op, machine: Machine) {
 fn scalar_operands(
     op: &mut Op,
     inst: &Inst,
-    operation: &'static scalar::ScalarOperation,
+    operation: &'static ScalarOperation,
 ) -> Result<Run, Gap> {
     let is_register = |operand: &Operand| matches!(operand.value, Value::Register(_));
     let mut values: Vec<&Operand> = inst
@@ -259,6 +259,7 @@ fn scalar_operands(
         let kind = if words == 2 { Kind::Wide } else { Kind::Word };
         op.sources[index] = source(value, kind)?;
     }
+    op.row = Some(TableRow::Scalar(operation));
     Ok(Run::Scalar(operation.run))
 }
 

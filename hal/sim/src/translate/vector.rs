@@ -3,10 +3,9 @@
 use super::operands::{Gap, OPERANDS, constant, source};
 use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::operand::VCC_WORDS;
-use crate::execute::operations;
-use crate::execute::vector::VectorOperation;
+use crate::execute::operations::{self, Variant};
 use crate::instruction::lane_move::LaneMove;
-use crate::instruction::{Adapt, Finish, Op, Run, Source, SourceAdapt};
+use crate::instruction::{Adapt, Finish, Op, Run, Source, SourceAdapt, TableRow, VectorOperation};
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_isa::{
     Encoding, Family, Generation, Inst, Opcode, Operand, OutputScale, Sdwa, SdwaSelect, SdwaUnused,
@@ -83,12 +82,8 @@ pub fn vector_operands(
     if adapt != Adapt::default() {
         op.adapt = Some(Box::new(adapt));
     }
+    op.row = Some(TableRow::Vector(row));
     Ok(Run::Vector(row.function(level)))
-}
-
-/// The operation's table row, if it has one.
-pub fn vector_row(inst: &Inst, machine: Machine) -> Option<&'static VectorOperation> {
-    row(inst, machine).ok()
 }
 
 /// Finds the operation's table row. A comparison that writes EXEC uses the row of the comparison
@@ -96,15 +91,14 @@ pub fn vector_row(inst: &Inst, machine: Machine) -> Option<&'static VectorOperat
 /// cannot overflow (minimum, maximum, median, shifts) or do not produce a number (`v_div_scale`).
 /// Each combination of `neg_lo` signs also has its row.
 fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
-    let mut name = inst.operation.name().to_owned();
-    if has_signs(inst) {
-        name = format!("{name} {}", inst.modifiers.neg_lo & 3);
-    }
+    let name = inst.operation.name();
+    let signed_sources = has_signs(inst).then_some(inst.modifiers.neg_lo & 3);
     let compare = name.strip_prefix("v_cmpx_").map(|suffix| format!("v_cmp_{suffix}"));
-    let row = operations::find_for(compare.as_deref().unwrap_or(&name), machine)
+    let row = operations::find_for(compare.as_deref().unwrap_or(name), signed_sources, machine)
         .ok_or(Gap("this operation"))?;
     if inst.modifiers.clamp && !row.float {
-        return Ok(operations::find(&format!("{name} clamp")).unwrap_or(row));
+        let saturating = Variant { signed_sources, edition: None, saturates: true };
+        return Ok(operations::find_variant(name, saturating).unwrap_or(row));
     }
     Ok(row)
 }

@@ -6,7 +6,7 @@ use crate::compile::plan::LaneAccess;
 use crate::compile::scalar::{Immediate, Lowering};
 use crate::compile::template::expand;
 use crate::compile::value::Value;
-use crate::execute::scalar::ScalarOperation;
+use crate::instruction::ScalarOperation;
 use crate::instruction::{Op, Word};
 use crate::wave::{RowIndex, ScalarIndex};
 use std::fmt::Write;

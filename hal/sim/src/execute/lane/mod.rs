@@ -3,15 +3,12 @@
 
 pub mod binary16;
 mod float;
-mod numerics;
 mod result;
 pub mod rounding;
 pub mod small_float;
 mod value;
 
+pub use crate::instruction::{Accuracy, Denormals, Kind, Nans, Numerics, ResultKind, Rounding};
 pub use float::{Float, settle};
-pub use numerics::{Accuracy, Denormals, Nans, Numerics, Rounding};
-pub use result::{LaneResult, PerLane, ResultKind};
-pub use value::{
-    Arguments, HighHalf, Kind, LaneValue, LowHalf, Mixed, MixedBrain, Pair, SourceRows,
-};
+pub use result::{LaneResult, PerLane};
+pub use value::{Arguments, HighHalf, LaneValue, LowHalf, Mixed, MixedBrain, Pair, SourceRows};

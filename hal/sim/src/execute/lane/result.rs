@@ -3,23 +3,12 @@
 use super::float::{Float, settle_signed};
 use super::rounding::{ByMode, Nearest, Number, Rounder};
 use super::value::{HighHalf, LowHalf, Pair, wide};
-use crate::instruction::{Finish, Op};
+use crate::instruction::{Finish, Op, ResultKind};
 use crate::wave::{LANES, Mode, Row, RowIndex, Wave, blend, mask_of};
 use flipwave_isa::{LaneMask, OutputScale, SdwaSelect, SdwaUnused};
 use half::f16;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-
-/// Destination of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultKind {
-    /// Words per lane.
-    Rows(u8),
-    /// A bit per lane in a scalar register pair.
-    Mask,
-    /// Words per lane, and a bit per lane in a scalar register pair.
-    RowsAndMask(u8),
-}
 
 /// Computes a value for each lane. A trait instead of a closure, because closures cannot be forced
 /// to inline, and a loop around a call is neither vectorised nor compiled for the host's vector

@@ -36,20 +36,23 @@ mod small_matrix;
 pub mod sources;
 mod summed_dot;
 pub mod transcendental;
+mod variant;
 mod wave_matrix;
 mod wide;
 mod wide_float;
 
 pub use choice::{maximum_number, minimum_number};
 pub use row::WholeWaveOperation;
+pub use variant::Variant;
 
 use crate::execute::lane::Numerics;
 use crate::execute::matrix_sum::ProductShape;
-use crate::execute::vector::VectorOperation;
+use crate::instruction::VectorOperation;
 use crate::wave::Machine;
-use flipwave_isa::{Float8, Generation, Inst, Target};
+use flipwave_isa::{Inst, Target};
 use std::collections::HashMap;
 use std::sync::LazyLock;
+use variant::Edition;
 
 /// All tables of vector operations.
 pub static TABLES: &[&[VectorOperation]] = &[
@@ -144,32 +147,31 @@ pub static TABLES: &[&[VectorOperation]] = &[
     wide::TABLE,
 ];
 
-/// Returns the operation with a canonical name.
-pub fn find(name: &str) -> Option<&'static VectorOperation> {
-    static BY_NAME: LazyLock<HashMap<&'static str, &'static VectorOperation>> =
+/// Returns the row of a variant of an operation with a canonical name.
+pub fn find_variant(name: &str, variant: Variant) -> Option<&'static VectorOperation> {
+    static ROWS: LazyLock<HashMap<(&'static str, Variant), &'static VectorOperation>> =
         LazyLock::new(|| {
-            TABLES.iter().copied().flatten().map(|operation| (operation.name, operation)).collect()
+            let rows = TABLES.iter().copied().flatten();
+            rows.filter_map(|row| Some((Variant::of_row(row.name)?, row))).collect()
         });
-    BY_NAME.get(name).copied()
+    ROWS.get(&(name, variant)).copied()
 }
 
-/// Returns the operation with a canonical name for a machine. Rows of operations that differ on
-/// some machines have a suffix in their names.
-pub fn find_for(name: &str, machine: Machine) -> Option<&'static VectorOperation> {
-    let mut words = words(machine).iter();
-    words.find_map(|word| find(&format!("{name} {word}"))).or_else(|| find(name))
+/// Returns the row of an operation that is the same on all processors.
+pub fn find(name: &str) -> Option<&'static VectorOperation> {
+    find_variant(name, Variant::default())
 }
 
-/// Name suffixes of a machine's rows, in order of preference.
-fn words(machine: Machine) -> &'static [&'static str] {
-    match machine.generation {
-        Generation::Gfx90a => &["gfx90a"],
-        Generation::Gfx940 if machine.float8 == Float8::Fnuz => &["fnuz", "gfx940"],
-        Generation::Gfx940 => &["gfx940"],
-        Generation::Gfx11 => &["gfx11"],
-        Generation::Gfx12 => &["gfx12"],
-        _ => &[],
-    }
+/// Returns the row of an operation for a machine: that of the machine's edition, if the operation has one.
+/// `signed_sources` are the bits of [`Variant::signed_sources`].
+pub fn find_for(
+    name: &str,
+    signed_sources: Option<u8>,
+    machine: Machine,
+) -> Option<&'static VectorOperation> {
+    let editions = Edition::of(machine).iter().copied().map(Some).chain([None]);
+    let variants = editions.map(|edition| Variant { signed_sources, edition, saturates: false });
+    variants.into_iter().find_map(|variant| find_variant(name, variant))
 }
 
 /// Returns the arithmetic properties of a vector operation; `None` if there is no such operation,

@@ -20,7 +20,7 @@ macro_rules! operations {
         $($name:tt ($($argument:ident: $type:ty),* $(; $context:ident)?) -> $result:ty $body:block)*
     ) => {
         $(#[$documentation])*
-        pub(in $crate::execute::operations) static $table: &[$crate::execute::vector::VectorOperation] = {
+        pub(in $crate::execute::operations) static $table: &[$crate::instruction::VectorOperation] = {
             const NUMERICS: $crate::execute::lane::Numerics = $crate::execute::lane::Numerics {
                 denormals: $crate::execute::lane::Denormals::$denormals,
                 rounds: $crate::execute::lane::Rounding::$rounds,
@@ -53,7 +53,7 @@ macro_rules! operations {
                         $body
                     }
                 }
-                $crate::execute::vector::VectorOperation::$of::<Row>($name)
+                $crate::instruction::VectorOperation::$of::<Row>($name)
             }),*]
         };
     };

@@ -8,10 +8,10 @@ mod sources;
 
 use crate::execute::lane::rounding::{ByMode, Nearest, Rounder};
 use crate::execute::lane::{
-    Arguments, Denormals, Kind, LaneResult, Nans, Numerics, PerLane, ResultKind, SourceRows,
+    Arguments, Denormals, Kind, LaneResult, Nans, Numerics, PerLane, SourceRows,
 };
-use crate::instruction::{Finish, Op, VectorFunction};
-use crate::wave::{Level, Mode, Wave};
+use crate::instruction::{Finish, Op, VectorOperation};
+use crate::wave::{Mode, Wave};
 use sources::{adapt_sources, broadcast_scalars, flushes_kind, source_row};
 use std::marker::PhantomData;
 
@@ -39,22 +39,6 @@ pub struct Context<R> {
     pub round: R,
 }
 
-/// A row of the operation table.
-pub struct VectorOperation {
-    /// Canonical name.
-    pub name: &'static str,
-    /// Kinds of the sources.
-    pub sources: &'static [Kind],
-    /// Destination of the result.
-    pub result: ResultKind,
-    /// `true` if the result is floating-point, so that it can be clamped and scaled.
-    pub float: bool,
-    /// Properties of its arithmetic.
-    pub numerics: Numerics,
-    /// Whole-wave functions, indexed by [`Level`].
-    run: [VectorFunction; 3],
-}
-
 impl VectorOperation {
     /// Row of operation `F`.
     pub const fn of<F: LaneOperation>(name: &'static str) -> VectorOperation {
@@ -71,11 +55,6 @@ impl VectorOperation {
     /// Row of a rare operation `F`, compiled once for all levels.
     pub const fn of_plain<F: LaneOperation>(name: &'static str) -> VectorOperation {
         VectorOperation { run: [plain::<F>; 3], ..VectorOperation::of::<F>(name) }
-    }
-
-    /// Whole-wave function for this host.
-    pub fn function(&self, level: Level) -> VectorFunction {
-        self.run[level as usize]
     }
 }
 

@@ -24,7 +24,7 @@ mod transcendental;
 
 use crate::execute::lane::{Kind, ResultKind};
 use crate::execute::operations::find;
-use crate::execute::vector::VectorOperation;
+use crate::instruction::VectorOperation;
 use crate::instruction::{Op, Run, Source, Word};
 use crate::tests::bench::op;
 use crate::wave::{LANES, Level, Machine, Mode, RowIndex, ScalarIndex, Wave};
