@@ -1,8 +1,8 @@
-//! Digests as text.
+//! Text form of digests.
 
 use std::fmt::Write;
 
-/// Bytes in hexadecimal, two digits each.
+/// Formats bytes in hexadecimal, two digits each.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.

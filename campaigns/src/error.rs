@@ -1,4 +1,4 @@
-//! Why a campaign cannot be run, or was not run to its end.
+//! Errors of running a campaign.
 
 use crate::application::ApplicationError;
 use crate::attached::error::AttachError;
@@ -25,150 +25,150 @@ use flipwave_injector::{
 use flipwave_tools::ToolError;
 use std::sync::Arc;
 
-/// Why a campaign cannot be run, or was not run to its end. None of these is ever an outcome.
+/// Errors returned when a campaign cannot start or ends early. An error is never the outcome of a fault.
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignError {
-    /// The campaign file is wrong.
+    /// The campaign file is invalid.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Nothing to inject.
-    #[error("the campaign file has no `faults`: say what is to be injected")]
+    /// The campaign file describes no faults.
+    #[error("the campaign file has no `faults`; add the faults to inject")]
     NoFaults,
-    /// No instruction to emulate.
-    #[error("the file has no `instructions`: say which are to be emulated")]
+    /// The campaign file lists no proxy instructions.
+    #[error("the campaign file has no `instructions`; list the instructions to emulate")]
     NoInstructions,
-    /// An instruction cannot be emulated.
+    /// A proxy instruction cannot be emulated.
     #[error(transparent)]
     Emulate(#[from] Box<EmulateError>),
     /// A program cannot be hardened.
     #[error(transparent)]
     Hardening(Box<HardeningError>),
-    /// The program cannot be put together.
+    /// The program cannot be prepared.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// An application cannot be run or judged.
+    /// An application cannot be run, or its outputs cannot be compared.
     #[error(transparent)]
     Application(#[from] ApplicationError),
     /// An application cannot be run on the embedded GPU.
     #[error(transparent)]
     Attach(#[from] AttachError),
-    /// A site in another process.
+    /// The fault site is in another process.
     #[error(transparent)]
     OtherProcess(#[from] OtherProcessError),
-    /// What only the embedded GPU can do.
+    /// The operation requires the embedded GPU.
     #[error(
-        "{0} takes the embedded GPU: the campaign's device is rocr, where faults are injected by \
-         hooks"
+        "{0} requires the embedded GPU, but the campaign has `device: rocr`, where faults are injected \
+        with hooks"
     )]
     OnlyEmbedded(&'static str),
-    /// What no hook reaches.
+    /// The fault target cannot be reached with hooks.
     #[error(
-        "target {0} is inside of an instruction, where no hook comes; it takes `device: embedded` and \
-         no `--by hook`"
+        "target {0} is inside an instruction and cannot be reached with hooks; use `device: embedded` \
+        without `--by hook`"
     )]
     NotByHook(FaultTarget),
-    /// Kernels through AMD's runtime.
+    /// Kernels cannot be launched through AMD's runtime.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A capture cannot be run.
+    /// A capture cannot be replayed.
     #[error(transparent)]
     Capture(#[from] ReplayError),
-    /// The fault-free run failed.
+    /// The golden run failed.
     #[error(transparent)]
     Golden(#[from] GoldenError),
-    /// The fault-free run is such that outcomes would mean nothing.
+    /// The golden run makes outcomes meaningless.
     #[error(transparent)]
     Suspicion(#[from] SuspicionError),
-    /// The fault-free run is not what the campaign file expects.
+    /// An output of the golden run differs from its `expected` file.
     #[error(transparent)]
     Unexpected(#[from] Box<Unexpected>),
-    /// Parts of a campaign cannot be put together.
+    /// A sharded campaign cannot be run or merged.
     #[error(transparent)]
     Shard(Box<ShardError>),
-    /// A campaign cannot be handed to those who run its parts.
+    /// The shards of a campaign cannot be submitted.
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    /// An earlier run cannot be gone on with.
+    /// An earlier run cannot be resumed.
     #[error(transparent)]
     Resume(#[from] ResumeError),
-    /// Two fault-free runs differ.
+    /// Two golden runs differ.
     #[error(
-        "two fault-free runs of the workload differ in {difference}; outcomes would mean nothing \
-         (this is a defect of the embedded GPU: please report it)"
+        "two golden runs of the workload differ in {difference}, which makes outcomes meaningless \
+        (this is a bug of the embedded GPU: please report it)"
     )]
     NotDeterministic {
-        /// In what they differ.
+        /// The first difference.
         difference: String,
     },
-    /// What can be hit cannot be counted.
+    /// The fault space cannot be counted.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// A fault whose outcome is known has another.
+    /// The self-test failed: a fault with a known outcome has another outcome.
     #[error(
-        "the self-test failed: a fault that must be {expected} is {found}; nothing was injected \
-         (this is a defect of Flipwave: please report it); the site is: {site}"
+        "self-test failed: a fault that must be {expected} is {found}; nothing was injected \
+        (this is a bug of Flipwave: please report it); the site is: {site}"
     )]
     SelfTest {
-        /// The site.
+        /// The fault site.
         site: String,
-        /// The outcome that it must have.
+        /// The known outcome.
         expected: String,
-        /// The one that it has.
+        /// The actual outcome.
         found: String,
     },
-    /// No sites can be drawn.
+    /// Fault sites cannot be drawn.
     #[error(transparent)]
     Plan(#[from] Arc<PlanError>),
-    /// The precision asked for is none.
+    /// The requested precision is invalid.
     #[error(transparent)]
     Statistics(#[from] StatisticsError),
-    /// An injection did not take place.
+    /// An injection failed.
     #[error("injection {index} failed: {reason}")]
     Injection {
-        /// Its index in the plan.
+        /// Index of the injection in the plan.
         index: u64,
-        /// Why.
+        /// Cause.
         reason: Box<CampaignError>,
     },
-    /// A fault did not take place.
+    /// A fault was not injected.
     #[error(transparent)]
     NotInjected(#[from] Box<InjectionError>),
-    /// A fault cannot be followed.
+    /// A fault cannot be traced.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The tool itself failed in an injection.
+    /// Flipwave panicked during an injection.
     #[error(
         "injection {index} failed: internal error: {message}; the site is: {site} (this is a \
-         defect of Flipwave: please report it with the campaign)"
+        bug of Flipwave: please report it with the campaign)"
     )]
     Panic {
-        /// Its index in the plan.
+        /// Index of the injection in the plan.
         index: u64,
-        /// The site, for a replay.
+        /// The fault site, for `flipwave replay`.
         site: String,
-        /// What the panic said.
+        /// Message of the panic.
         message: String,
     },
-    /// A tool has no result.
+    /// A tool failed.
     #[error(transparent)]
     Tool(#[from] Box<ToolError>),
-    /// Silent data corruption is not judged.
+    /// The severity of silent data corruption cannot be determined.
     #[error(transparent)]
     Severity(#[from] SeverityError),
-    /// All runs were to stop.
+    /// The campaign was cancelled.
     #[error("interrupted")]
     Interrupted,
-    /// Results cannot be written.
+    /// The results folder cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// One of the campaigns of a file with `vary` cannot be run.
+    /// A variant of a file with `vary` cannot be run.
     #[error("variant `{name}` ({settings}): {reason}")]
     Variant {
-        /// Its name.
+        /// Name of the variant.
         name: String,
-        /// What its dimensions are.
+        /// Its value of each dimension.
         settings: String,
-        /// Why.
+        /// Cause.
         reason: Box<CampaignError>,
     },
 }
@@ -192,7 +192,8 @@ impl From<PlanError> for CampaignError {
 }
 
 impl Campaign {
-    /// What came of something, unless all runs were to stop meanwhile: it means nothing then.
+    /// Returns `result`, or [`CampaignError::Interrupted`] if the campaign has been cancelled, which makes
+    /// `result` meaningless.
     ///
     /// # Errors
     /// [`CampaignError::Interrupted`].
@@ -200,13 +201,13 @@ impl Campaign {
         &self,
         result: Result<T, CampaignError>,
     ) -> Result<T, CampaignError> {
-        match self.cancellation.is_stopped() {
-            true => Err(CampaignError::Interrupted),
-            false => result,
+        if self.cancellation.is_stopped() {
+            return Err(CampaignError::Interrupted);
         }
+        result
     }
 
-    /// What to inject.
+    /// Returns the faults to inject.
     ///
     /// # Errors
     /// [`CampaignError::NoFaults`].

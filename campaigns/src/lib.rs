@@ -2,10 +2,9 @@
 //!
 //! # The library
 //!
-//! [`Campaign::read`] checks a file; [`run()`], [`replay()`], [`trace()`], [`profile()`], [`strict()`] and
-//! [`measure()`] carry it out. The library prints nothing: it reports to a [`Progress`] what
-//! happens, and to the campaign's [`CancellationToken`] what runs; that can also stop it.
-//! [`json_schema()`] is what a file may say.
+//! [`Campaign::read`] reads and validates a file. [`run()`], [`replay()`], [`trace()`], [`profile()`],
+//! [`strict()`] and [`measure()`] execute it. [`json_schema()`] describes valid files. The library prints
+//! nothing: it reports events to a [`Progress`], and a [`CancellationToken`] in the campaign stops it.
 
 mod application;
 mod attached;

@@ -206,7 +206,7 @@ fn a_campaign_on_the_runtime_s_gpu_says_what_it_lacks() {
     without_gpu.expect_refused(&[&advice[..], &["AMD's runtime"]].concat());
     for options in [&["--by", "embedded"][..], &["--self-test"]] {
         let own = run_campaign(folder.path(), true, options);
-        own.expect_refused(&["takes the embedded GPU"]);
+        own.expect_refused(&["requires the embedded GPU"]);
     }
     let file = folder.path().join("campaign.yaml");
     let text = std::fs::read_to_string(&file).expect("there");

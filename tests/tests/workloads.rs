@@ -256,14 +256,14 @@ fn outputs_that_can_never_be_wrong_are_refused() {
     refused(bench.run(&outputs("none", "")), &unwritten);
     refused(profile(&bench.campaign(&outputs("none", ""))), &unwritten);
     bench.run(&outputs("none", "allow: [unwritten_output]")).expect("allowed");
-    let nan = ["`nan`", "nothing but NaN", "allow: [nan_output]"];
+    let nan = ["`nan`", "contains only NaN", "allow: [nan_output]"];
     refused(bench.run(&outputs("nan", "")), &nan);
     refused(bench.run(&outputs("nan", "allow: [unwritten_output]")), &nan);
     bench.run(&outputs("nan", "allow: [nan_output]")).expect("allowed");
     let limit = |limit: &str, others: &str| {
         outputs("numbers", &format!("compare: {{numbers: {{absolute: {limit}}}}}\n{others}"))
     };
-    let unlimited = ["`numbers`", "calls every number right", "allow: [unlimited_tolerance]"];
+    let unlimited = ["`numbers`", "accepts every number", "allow: [unlimited_tolerance]"];
     refused(bench.run(&limit("1.0e+10", "")), &unlimited);
     bench.run(&limit("1.0e+10", "allow: [unlimited_tolerance]")).expect("allowed");
     // Numbers, within a limit; and an output that is written with what it held before.

@@ -1,9 +1,9 @@
-//! Pins of file formats: a representative value of each file must have exactly the committed text.
+//! Tests of file formats: a representative value of each file must have exactly the committed text.
 //!
-//! Names in files come from Rust fields and variants. When a rename changes a file, a test here or
-//! beside the type fails; give the field its former name with `#[serde(rename = "...")]`. A format that
-//! changes on purpose needs the format number of its file raised, where it has one, and readers that
-//! take or refuse what older versions wrote. `FLIPWAVE_BLESS=1 cargo test` then renews the texts.
+//! Names in files come from Rust fields and variants. When a rename changes a file, a test here or next to
+//! the type fails; give the field its former name with `#[serde(rename = "...")]`. If a format changes on
+//! purpose, raise the format number of its file, if it has one, and make readers accept or reject files of
+//! older versions. Then run `FLIPWAVE_BLESS=1 cargo test` to update the committed texts.
 
 mod record;
 mod shipped_campaigns;
@@ -19,7 +19,7 @@ use flipwave_injector::{
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Checks that a text is that of the committed file `name` of this folder.
+/// Checks that `text` equals the committed file `name` in this folder.
 pub(crate) fn check(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/format_tests").join(name);
     if std::env::var_os("FLIPWAVE_BLESS").is_some() {
@@ -33,13 +33,13 @@ pub(crate) fn check(name: &str, text: &str) {
     );
 }
 
-/// Checks that a value is written as JSON like the committed file `name` of this folder.
+/// Checks that the JSON form of `value` equals the committed file `name` in this folder.
 pub(crate) fn check_json(name: &str, value: &impl serde::Serialize) {
     let text = serde_json::to_string_pretty(value).expect("JSON");
     check(name, &(text + "\n"));
 }
 
-/// A table with one row, as it is written.
+/// Formats a CSV table that contains one row.
 pub(crate) fn csv_text(row: &impl serde::Serialize) -> String {
     let mut table = csv::Writer::from_writer(Vec::new());
     table.serialize(row).expect("a row");

@@ -1,4 +1,4 @@
-//! `run.json`, as it is written and as it is read again.
+//! Tests that write `run.json` and read it.
 
 use super::{check_json, compared, design, facts, look};
 use crate::results::about::about;
@@ -22,20 +22,20 @@ fn record() -> Record {
 }
 
 #[test]
-fn the_record_of_a_run_has_a_fixed_text() {
+fn run_record_text_is_fixed() {
     check_json("run.json", &record());
 }
 
 #[test]
-fn states_of_runs_have_fixed_names() {
+fn run_status_names_are_fixed() {
     let all = [Status::Running, Status::Complete, Status::Interrupted, Status::Failed];
     let text = serde_json::to_string(&all).expect("JSON");
     assert_eq!(text, r#"["running","complete","interrupted","failed"]"#);
 }
 
-/// What `flipwave report` and `flipwave run` take of the record is what was written.
+/// `flipwave report` and `flipwave run` read the values that were written.
 #[test]
-fn a_record_is_read_as_it_was_written() {
+fn run_record_round_trips() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &[u8]| {
         std::fs::write(folder.path().join(name), text).expect("written");

@@ -1,4 +1,4 @@
-//! Digests of the campaigns that come with Flipwave: what shards and `--resume` go by.
+//! Digests of the example campaigns. Shards and `--resume` identify campaigns by them.
 
 use super::check;
 use crate::file::campaign::Campaign;
@@ -7,7 +7,7 @@ use crate::shards::sites;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Stands for the digest of the compiled program, which depends on the compiler.
+/// Stand-in for the digest of the compiled program, which depends on the compiler.
 const PROGRAM: &str = "program";
 
 const EXPLANATION: &str = "\
@@ -24,16 +24,17 @@ const EXPLANATION: &str = "\
 #   FLIPWAVE_BLESS=1 cargo test --workspace --lib shipped_campaigns
 ";
 
-/// The folders of shipped campaigns, below `examples/`.
+/// Folders of example campaigns in `examples/`.
 const FOLDERS: [&str; 2] = ["campaigns", "suite"];
 
 #[test]
-fn the_digests_of_shipped_campaigns_stay() {
+fn digests_of_shipped_campaigns_are_fixed() {
     let mut text = EXPLANATION.to_owned();
     for name in FOLDERS {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name);
         let entries = std::fs::read_dir(&folder).expect("the folder of campaigns");
-        let mut files: Vec<PathBuf> = entries.map(|own| own.expect("an entry").path()).collect();
+        let mut files: Vec<PathBuf> =
+            entries.map(|entry| entry.expect("an entry").path()).collect();
         files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
         files.sort();
         assert!(!files.is_empty(), "{} has no campaigns", folder.display());

@@ -1,5 +1,5 @@
-//! Outputs of the fault-free run beside what they must be, from files that the campaign names: results
-//! of a plain computation on the host, for instance.
+//! Comparison of the golden run's outputs with the `expected` files of the campaign, which contain the
+//! results of a computation on the host, for instance.
 
 use crate::file::campaign::{Buffer, BufferRole, Kernels};
 use crate::outputs::compare::{Difference, Tolerance, compare, first_wrong};
@@ -8,63 +8,64 @@ use crate::program::prepare::PrepareError;
 use flipwave_injector::{Golden, Workload};
 use std::path::PathBuf;
 
-/// An output of the fault-free run that is not what the campaign file expects.
+/// An output of the golden run that differs from its `expected` file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "the fault-free run is wrong: of {elements} elements of the output `{output}` {wrong} are not as \
-     {} says, within the tolerance of `compare` ({tolerance}); the first is element {first}: {found} \
-     in place of {expected}; the largest errors are absolute {absolute:?} and relative {relative:?}",
+    "the golden run is wrong: {wrong} of {elements} elements of the output `{output}` differ from {} by \
+    more than the tolerance in `compare` ({tolerance}); the first is element {first}: {found}, expected \
+    {expected}; the largest errors are absolute {absolute:?} and relative {relative:?}",
     file.display()
 )]
 pub struct Unexpected {
-    /// The output.
+    /// Name of the output.
     pub output: String,
-    /// What it should hold.
+    /// File with the expected content.
     pub file: PathBuf,
-    /// Its elements.
+    /// Number of elements.
     pub elements: usize,
-    /// How many are wrong.
+    /// Number of wrong elements.
     pub wrong: u64,
-    /// How far they may be off.
+    /// Tolerance of the comparison.
     pub tolerance: Tolerance,
-    /// The index of the first that is wrong.
+    /// Index of the first wrong element.
     pub first: u64,
-    /// That one.
+    /// Value of the first wrong element.
     pub found: String,
-    /// What it should be.
+    /// Expected value of the first wrong element.
     pub expected: String,
-    /// The largest |found - expected|, right elements included.
+    /// The largest |found - expected|, including correct elements.
     pub absolute: f64,
-    /// The largest |found - expected| / |expected|, right elements included.
+    /// The largest |found - expected| / |expected|, including correct elements.
     pub relative: f64,
 }
 
-/// How an output compares with what a file expects.
-pub(crate) struct Compared<'a> {
+/// Comparison of an output with its `expected` file.
+pub(crate) struct ExpectedComparison<'a> {
     /// The output.
     pub buffer: &'a Buffer,
-    /// How far it is off, beside the file's content.
+    /// Difference between the output and the file.
     pub difference: Difference,
-    /// What is wrong, if it is.
+    /// The error, if elements exceed the tolerance.
     pub unexpected: Option<Box<Unexpected>>,
 }
 
-/// Compares all outputs that have files of what they must be.
+/// Compares all outputs that have `expected` files.
 ///
 /// # Errors
-/// A file that cannot be used.
-pub(crate) fn compared<'a>(
+/// Returns an error if a file cannot be read or has the wrong size.
+pub(crate) fn compare_with_expected<'a>(
     kernels: &'a Kernels,
     workload: &Workload,
     golden: &Golden,
-) -> Result<Vec<Compared<'a>>, PrepareError> {
+) -> Result<Vec<ExpectedComparison<'a>>, PrepareError> {
     let mut all = Vec::new();
     for buffer in &kernels.buffers {
         let (Some(file), BufferRole::Output(tolerance)) = (&buffer.expected, &buffer.role) else {
             continue;
         };
         let outputs = workload.program.outputs.iter().zip(&golden.outputs);
-        let Some((_, found)) = outputs.into_iter().find(|(own, _)| own.name == buffer.name) else {
+        let Some((_, found)) = outputs.into_iter().find(|(output, _)| output.name == buffer.name)
+        else {
             continue;
         };
         let expected = elements_of_file(file, buffer.element, buffer.count).map_err(|reason| {
@@ -73,9 +74,9 @@ pub(crate) fn compared<'a>(
                 reason: format!("expected: {reason}"),
             }
         })?;
-        let (element, found) = ((buffer.element, tolerance), found.bytes());
+        let found = found.bytes();
         let difference = compare(buffer.element, tolerance, &expected, &found);
-        let first = first_wrong(element, &expected, &found);
+        let first = first_wrong((buffer.element, tolerance), &expected, &found);
         let unexpected = first.map(|first| {
             let text = |bytes: &[u8]| buffer.element.text_of(bytes, first);
             Box::new(Unexpected {
@@ -91,7 +92,7 @@ pub(crate) fn compared<'a>(
                 relative: difference.max_rel_error,
             })
         });
-        all.push(Compared { buffer, difference, unexpected });
+        all.push(ExpectedComparison { buffer, difference, unexpected });
     }
     Ok(all)
 }

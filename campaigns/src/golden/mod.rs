@@ -1,4 +1,4 @@
-//! The fault-free run, and what of it would make outcomes mean nothing.
+//! The golden run, and checks that outcomes relative to it are meaningful.
 
 pub mod expected;
 pub mod save;
@@ -24,11 +24,11 @@ use flipwave_tools::ToolError;
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
 
-/// Runs a workload of a campaign without a fault; `formats` are its outputs'.
+/// Performs the golden run of a workload. `formats` describes its outputs.
 ///
 /// # Errors
-/// [`CampaignError::Golden`] if it does not complete; [`CampaignError::Suspicion`] if outcomes beside
-/// it would mean nothing and the campaign file does not allow it.
+/// [`CampaignError::Golden`] if it does not complete; [`CampaignError::Suspicion`] if it makes outcomes
+/// meaningless and the campaign file does not allow it.
 pub(crate) fn golden(
     campaign: &Campaign,
     workload: &Workload,
@@ -39,7 +39,7 @@ pub(crate) fn golden(
     Ok(golden)
 }
 
-/// Refuses a fault-free run beside which outcomes would mean nothing.
+/// Rejects a golden run that makes outcomes meaningless.
 fn check(
     campaign: &Campaign,
     workload: &Workload,
@@ -49,22 +49,23 @@ fn check(
     match &campaign.workload {
         CampaignWorkload::Kernels(kernels) => {
             check_outputs(campaign, workload, formats, golden)?;
-            let compared = expected::compared(kernels, workload, golden)?;
-            match compared.into_iter().find_map(|own| own.unexpected) {
+            let compared = expected::compare_with_expected(kernels, workload, golden)?;
+            match compared.into_iter().find_map(|output| output.unexpected) {
                 Some(unexpected) => Err(unexpected.into()),
                 None => Ok(()),
             }
         }
-        // What the host of an application reads is its own affair; what it makes of it is compared.
+        // The memory that the host of an application reads is not checked; the results of the
+        // application are compared.
         CampaignWorkload::Application(_) | CampaignWorkload::Capture(_) => Ok(()),
     }
 }
 
-/// Runs a workload of a campaign without a fault, on so many threads at most, and counts what the
-/// campaign's faults can strike. `touched` says whether to record what workgroups touch.
+/// Performs the golden run of a workload on at most `threads` threads, and counts the fault space of the
+/// campaign. If `touched` is set, records the memory that each workgroup accesses.
 ///
 /// # Errors
-/// As [`golden`]; [`CampaignError::Profile`].
+/// Those of [`golden`], and [`CampaignError::Profile`].
 pub(crate) fn surveyed(
     campaign: &Campaign,
     prepared: &Prepared,
@@ -86,7 +87,7 @@ pub(crate) fn surveyed(
     };
     let selection = &Selection { unreached, ..selection.clone() };
     let Sample { draw, known_masked, .. } = *sample;
-    let inquiry = ProfilingOptions {
+    let options = ProfilingOptions {
         fault,
         selection,
         stratification,
@@ -96,19 +97,19 @@ pub(crate) fn surveyed(
         touched,
         threads,
     };
-    let (profiled, violations) = run_with_profiling(workload, &inquiry);
-    refuse(campaign, workload, violations)?;
+    let (profiled, violations) = run_with_profiling(workload, &options);
+    reject_violations(campaign, workload, violations)?;
     let profiled = profiled?;
     check(campaign, workload, formats, &profiled.golden)?;
     Ok(profiled)
 }
 
-/// A fault-free run, as others are compared with it: of its outputs digests are enough.
+/// A golden run to compare changed golden runs with. It contains digests in place of outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
-    /// What each dispatch executed.
+    /// Execution statistics of each dispatch.
     pub statistics: Vec<Statistics>,
-    /// SHA-256 of each output afterwards.
+    /// SHA-256 of each output after the run.
     pub outputs: Vec<[u8; 32]>,
 }
 
@@ -119,18 +120,18 @@ impl Reference {
         Reference { statistics: golden.statistics.clone(), outputs }
     }
 
-    /// What the run executed, per dispatch.
+    /// Returns the number of wave instructions executed by each dispatch.
     pub fn wave_instructions(&self) -> Vec<u64> {
         self.statistics.iter().map(|executed| executed.wave_instructions).collect()
     }
 
-    /// The watchdog of each dispatch in faulty runs, in wave instructions.
+    /// Returns the watchdog limit of each dispatch in faulty runs, in wave instructions.
     pub fn instruction_limits(&self) -> Vec<u64> {
         self.wave_instructions().into_iter().map(instruction_limit).collect()
     }
 }
 
-/// Checks that a second fault-free run is the same as the first.
+/// Checks that a second golden run equals the first.
 ///
 /// # Errors
 /// [`CampaignError::NotDeterministic`].
@@ -154,19 +155,19 @@ pub(crate) fn check_same(
     Ok(())
 }
 
-/// Runs a workload without a fault, and refuses accesses beyond LDS and private memory.
+/// Performs the golden run of a workload, and rejects accesses outside LDS and private memory.
 pub(crate) fn golden_within_segments(
     campaign: &Campaign,
     workload: &Workload,
 ) -> Result<Golden, CampaignError> {
     let (golden, violations) = workload.golden_within_segments();
-    refuse(campaign, workload, violations)?;
+    reject_violations(campaign, workload, violations)?;
     Ok(golden?)
 }
 
-/// Refuses accesses beyond the LDS of a workgroup or the private memory of a work-item: where a run
-/// fails in consequence, they are the cause.
-fn refuse(
+/// Rejects accesses outside the LDS of a workgroup or the private memory of a work-item. If the run fails
+/// because of such an access, this reports the cause.
+fn reject_violations(
     campaign: &Campaign,
     workload: &Workload,
     violations: Vec<(u32, Violation)>,
@@ -175,8 +176,10 @@ fn refuse(
         Rule::PrivateBounds => Suspicion::OutsidePrivateMemory,
         _ => Suspicion::OutsideLocalMemory,
     };
-    let refused = violations.into_iter().find(|(_, own)| !campaign.allow.contains(&suspicion(own)));
-    let Some((dispatch, violation)) = refused else { return Ok(()) };
+    let rejected = violations
+        .into_iter()
+        .find(|(_, violation)| !campaign.allow.contains(&suspicion(violation)));
+    let Some((dispatch, violation)) = rejected else { return Ok(()) };
     let kernel = workload.program.dispatches[dispatch as usize].kernel.clone();
     let suspicion = suspicion(&violation);
     let violation = Box::new(violation);
@@ -189,7 +192,7 @@ fn refuse(
     .into())
 }
 
-/// Refuses an application of which nothing would be compared with its run without a fault.
+/// Rejects an application whose golden run leaves nothing to compare.
 ///
 /// # Errors
 /// [`CampaignError::Suspicion`], [`CampaignError::Application`].
@@ -213,17 +216,17 @@ fn check_outputs(
     formats: &[OutputFormat],
     golden: &Golden,
 ) -> Result<(), CampaignError> {
-    let is_refused = |suspicion| !campaign.allow.contains(&suspicion);
+    let is_rejected = |suspicion| !campaign.allow.contains(&suspicion);
     let initial =
         workload.read_outputs(&workload.device).map_err(flipwave_injector::GoldenError::from)?;
-    // Which are written is looked for only where one has not changed.
+    // Computed only if some output has not changed.
     let mut written = None;
     let outputs =
         workload.program.outputs.iter().zip(formats).zip(golden.outputs.iter().zip(initial));
     for (index, ((output, format), (golden, initial))) in outputs.enumerate() {
         let OutputRole::Result(tolerance) = &format.role else { continue };
         let (buffer, golden) = (output.name.clone(), golden.bytes());
-        if is_refused(Suspicion::UnwrittenOutput) && *golden == *initial {
+        if is_rejected(Suspicion::UnwrittenOutput) && *golden == *initial {
             let written = match &written {
                 Some(written) => written,
                 None => written.insert(workload.written_outputs()?),
@@ -232,10 +235,10 @@ fn check_outputs(
                 return Err(SuspicionError::UnwrittenOutput { buffer }.into());
             }
         }
-        if is_refused(Suspicion::NanOutput) && is_all_nan(format.element, &golden) {
+        if is_rejected(Suspicion::NanOutput) && is_all_nan(format.element, &golden) {
             return Err(SuspicionError::NanOutput { buffer }.into());
         }
-        if is_refused(Suspicion::UnlimitedTolerance)
+        if is_rejected(Suspicion::UnlimitedTolerance)
             && accepts_everything(format.element, tolerance, &golden)
         {
             return Err(SuspicionError::UnlimitedTolerance { buffer }.into());
@@ -250,28 +253,28 @@ mod tests {
     use crate::program::prepare::prepare;
     use std::path::Path;
 
-    /// A program that does not do the same twice has no outcomes.
+    /// Outcomes are undefined for a nondeterministic program.
     #[test]
-    fn two_runs_that_differ_are_told_apart_by_outputs_and_by_instructions() {
+    fn check_same_detects_different_outputs_and_instructions() {
         let file =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);
         let golden = survey.unwrap_or_else(|error| panic!("{error}")).golden;
-        let check = |other: &Golden| {
-            let same = check_same(&prepared.workload, &Reference::of(&golden), other);
+        let check = |second: &Golden| {
+            let same = check_same(&prepared.workload, &Reference::of(&golden), second);
             same.map_err(|error| error.to_string())
         };
         assert_eq!(check(&golden), Ok(()));
         let name = &prepared.workload.program.outputs[0].name;
-        let mut other = golden.clone();
-        let mut bytes = other.outputs[0].bytes().into_owned();
+        let mut changed = golden.clone();
+        let mut bytes = changed.outputs[0].bytes().into_owned();
         bytes[5] ^= 1;
-        other.outputs[0] = bytes.into();
-        assert!(check(&other).is_err_and(|error| error.contains(name.as_str())));
-        let mut other = golden.clone();
-        other.statistics[0].wave_instructions += 1;
-        assert!(check(&other).is_err_and(|error| error.contains("the instructions executed")));
+        changed.outputs[0] = bytes.into();
+        assert!(check(&changed).is_err_and(|error| error.contains(name.as_str())));
+        let mut changed = golden.clone();
+        changed.statistics[0].wave_instructions += 1;
+        assert!(check(&changed).is_err_and(|error| error.contains("the instructions executed")));
     }
 }

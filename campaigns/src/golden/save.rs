@@ -1,8 +1,8 @@
-//! `flipwave golden`: what a workload of kernels computes without a fault, as files.
+//! `flipwave golden`: writes the outputs of the golden run of a workload of kernels to files.
 
 use crate::error::CampaignError;
 use crate::file::campaign::{Buffer, Campaign};
-use crate::golden::expected::{Unexpected, compared};
+use crate::golden::expected::{Unexpected, compare_with_expected};
 use crate::golden::golden_within_segments;
 use crate::program::prepare::PrepareError;
 use crate::program::prepare_emulated;
@@ -10,61 +10,61 @@ use crate::results::folder::FolderError;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The file that says what the others are, for programs of users. It has no version: fields keep their names.
+/// The file that describes the others, for users' programs. It has no version: fields keep their names.
 const INDEX: &str = "golden.json";
 
-/// What a fault-free run has computed.
+/// Results of a golden run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SavedGolden {
     /// The campaign's name.
     pub campaign: String,
-    /// The GPU.
+    /// The GPU of the campaign.
     pub target: String,
-    /// Wave instructions that each launch has executed.
+    /// Wave instructions executed by each launch.
     pub wave_instructions: Vec<u64>,
-    /// The buffers that were written to files.
+    /// Buffers written to files.
     pub outputs: Vec<SavedOutput>,
-    /// Outputs that are not what the campaign file expects.
+    /// Outputs that differ from their `expected` files.
     #[serde(skip)]
     pub unexpected: Vec<Unexpected>,
 }
 
-/// A buffer in a file.
+/// A buffer written to a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SavedOutput {
-    /// The buffer.
+    /// Name of the buffer.
     pub name: String,
-    /// Type of its elements, which is the same on every target.
+    /// Type of its elements; names do not depend on the target.
     #[serde(rename = "type")]
     pub element: String,
     /// Number of elements.
     pub count: usize,
-    /// Its dimensions, where the campaign file says them.
+    /// Dimensions, if the campaign file gives them.
     pub shape: Option<Vec<u64>>,
-    /// The file in the folder: elements little-endian, of two in a byte the first in the low half.
+    /// File in the folder. Elements are little-endian; if two share a byte, the first is in the low half.
     pub file: PathBuf,
-    /// How it compares with the file of what it must be.
+    /// Difference from the `expected` file, if the buffer has one.
     pub expected: Option<SavedComparison>,
 }
 
-/// An output beside what it must be.
+/// Difference between an output and its `expected` file.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SavedComparison {
-    /// Elements outside of the tolerance.
+    /// Number of elements outside the tolerance.
     pub elements_wrong: u64,
-    /// The largest absolute error; null where it is infinite.
+    /// The largest absolute error; null if it is infinite.
     pub max_abs_error: f64,
-    /// The largest relative error; null where it is infinite.
+    /// The largest relative error; null if it is infinite.
     pub max_rel_error: f64,
 }
 
-/// Runs a campaign's kernels once without a fault on the embedded GPU, and writes what the outputs hold
-/// then, or `all` buffers, to a folder, each to `NAME.bin`; and what they are to `golden.json`. Nothing
-/// is refused that is only suspicious, and what is not as expected is written as well.
+/// Performs the golden run of a campaign's kernels on the embedded GPU, and writes the outputs, or `all`
+/// buffers, to files `NAME.bin` in `folder`. `golden.json` describes them. Outputs that differ from their
+/// `expected` files are also written, and suspicious outputs are not rejected.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together or does not complete, if files cannot be
-/// written, or if all runs were to stop.
+/// [`CampaignError`] if the program cannot be prepared or does not complete, if files cannot be written,
+/// or if the campaign is cancelled.
 pub fn save_golden(
     campaign: &Campaign,
     all: bool,
@@ -80,38 +80,42 @@ fn save(campaign: &Campaign, all: bool, folder: &Path) -> Result<SavedGolden, Ca
         workload.program.outputs.clone_from(&workload.program.buffers);
     }
     let golden = golden_within_segments(campaign, &workload)?;
-    let compared = compared(kernels, &workload, &golden)?;
+    let compared = compare_with_expected(kernels, &workload, &golden)?;
     let failed = |path: &Path, reason| FolderError::Access { path: path.to_owned(), reason };
     std::fs::create_dir_all(folder).map_err(|reason| failed(folder, reason))?;
     let mut outputs = Vec::new();
     for (memory, content) in workload.program.outputs.iter().zip(&golden.outputs) {
-        let Some(buffer) = kernels.buffers.iter().find(|own| own.name == memory.name) else {
+        let Some(buffer) = kernels.buffers.iter().find(|buffer| buffer.name == memory.name) else {
             continue;
         };
         let file = file_name(buffer, outputs.len());
         let path = folder.join(&file);
         flipwave_host::output::replace(&path, &content.bytes())
             .map_err(|reason| failed(&path, reason))?;
-        let own = compared.iter().find(|own| own.buffer.name == buffer.name);
+        let comparison = compared.iter().find(|output| output.buffer.name == buffer.name);
         outputs.push(SavedOutput {
             name: buffer.name.clone(),
             element: buffer.element.to_string(),
             count: buffer.count,
             shape: buffer.extents.map(|extents| extents.dimensions().to_vec()),
             file,
-            expected: own.map(|own| SavedComparison {
-                elements_wrong: own.difference.elements_wrong,
-                max_abs_error: own.difference.max_abs_error,
-                max_rel_error: own.difference.max_rel_error,
+            expected: comparison.map(|output| SavedComparison {
+                elements_wrong: output.difference.elements_wrong,
+                max_abs_error: output.difference.max_abs_error,
+                max_rel_error: output.difference.max_rel_error,
             }),
         });
     }
     let saved = SavedGolden {
         campaign: campaign.name.clone(),
         target: campaign.target.to_string(),
-        wave_instructions: golden.statistics.iter().map(|own| own.wave_instructions).collect(),
+        wave_instructions: golden
+            .statistics
+            .iter()
+            .map(|launch| launch.wave_instructions)
+            .collect(),
         outputs,
-        unexpected: compared.into_iter().filter_map(|own| own.unexpected).map(|own| *own).collect(),
+        unexpected: compared.into_iter().filter_map(|output| Some(*output.unexpected?)).collect(),
     };
     let index = folder.join(INDEX);
     // Strings and numbers are always JSON.
@@ -122,12 +126,13 @@ fn save(campaign: &Campaign, all: bool, folder: &Path) -> Result<SavedGolden, Ca
     Ok(saved)
 }
 
-/// The file of the buffer number `number`, called after it where its name can be that of a file.
+/// Returns the file name of a buffer: its name if that is a plain file name, otherwise its number.
 fn file_name(buffer: &Buffer, number: usize) -> PathBuf {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
-    match buffer.name.chars().all(is_plain) {
-        true => format!("{}.bin", buffer.name).into(),
-        false => format!("buffer.{number}.bin").into(),
+    if buffer.name.chars().all(is_plain) {
+        format!("{}.bin", buffer.name).into()
+    } else {
+        format!("buffer.{number}.bin").into()
     }
 }
 
@@ -137,7 +142,7 @@ mod tests {
     use crate::format_tests::check_json;
 
     #[test]
-    fn the_index_of_saved_outputs_has_a_fixed_text() {
+    fn golden_json_text_is_fixed() {
         let output = SavedOutput {
             name: "sum".to_owned(),
             element: "f32".to_owned(),

@@ -1,105 +1,104 @@
-//! What of a fault-free run would make outcomes mean nothing.
+//! Properties of a campaign that usually mean a mistake, and the errors that report them.
 
 use flipwave_sim::strict::Violation;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What a campaign may do only if its file says so, under `allow`.
+/// Suspicious properties that a campaign file must permit with `allow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "the name of what is allowed, for example `unwritten_output`")]
 pub enum Suspicion {
-    /// Access LDS beyond what the workgroup has.
+    /// The golden run accesses LDS outside the allocation of its workgroup.
     OutsideLocalMemory,
-    /// Access private memory beyond what a work-item has.
+    /// The golden run accesses private memory outside the allocation of a work-item.
     OutsidePrivateMemory,
-    /// Leave an output as it is: of an application all that is compared empty.
+    /// The golden run writes nothing to an output. For applications, everything compared is empty.
     UnwrittenOutput,
-    /// Leave no number in an output, only NaN.
+    /// An output of the golden run contains only NaN.
     NanOutput,
-    /// Have a tolerance that calls every number right.
+    /// A tolerance accepts every number.
     UnlimitedTolerance,
-    /// Have `options` with which the compiler writes other files or loads code.
+    /// `options` may make the compiler write other files or load code.
     CompilerPlugins,
 }
 
-/// A fault-free run beside which outcomes would mean nothing.
+/// Errors returned when a golden run makes outcomes meaningless.
 #[derive(Debug, thiserror::Error)]
 pub enum SuspicionError {
-    /// It reads zero where the program expects its data, or loses what it writes.
+    /// A kernel accesses LDS outside the allocation of its workgroup. Hardware reads zeros there and drops
+    /// writes.
     #[error(
-        "the fault-free run leaves its LDS in dispatch {dispatch} (kernel `{kernel}`): {}, at \
-         {}{}, {}; hardware reads zero there and drops what is written. Give the launch the dynamic \
-         LDS that the host code asks for, `local_memory: BYTES`; if the kernel is meant to do \
-         this, say so with `allow: [outside_local_memory]`",
+        "the golden run accesses LDS outside its allocation in dispatch {dispatch} (kernel `{kernel}`): \
+        {}, at {}{}, {}; hardware reads zero there and drops writes. Give the launch the dynamic LDS \
+        that the host code requests with `local_memory: BYTES`; if the access is intended, use \
+        `allow: [outside_local_memory]`",
         violation.finding, violation.place, line(violation), violation.wave
     )]
     OutsideLocalMemory {
         /// Index of the dispatch.
         dispatch: u32,
-        /// Its kernel.
+        /// Name of the kernel.
         kernel: String,
-        /// The first such access.
+        /// The first invalid access.
         violation: Box<Violation>,
     },
-    /// It reads or overwrites what belongs to other work-items.
+    /// A work-item accesses private memory outside its allocation, which belongs to other work-items.
     #[error(
-        "the fault-free run leaves its private memory in dispatch {dispatch} (kernel `{kernel}`): {}, \
-         at {}{}, {}; other work-items have theirs there. Mend the index; if the kernel is meant to do \
-         this, say so with `allow: [outside_private_memory]`",
+        "the golden run accesses private memory outside its allocation in dispatch {dispatch} (kernel \
+        `{kernel}`): {}, at {}{}, {}; that memory belongs to other work-items. Correct the index; if the \
+        access is intended, use `allow: [outside_private_memory]`",
         violation.finding, violation.place, line(violation), violation.wave
     )]
     OutsidePrivateMemory {
         /// Index of the dispatch.
         dispatch: u32,
-        /// Its kernel.
+        /// Name of the kernel.
         kernel: String,
-        /// The first such access.
+        /// The first invalid access.
         violation: Box<Violation>,
     },
-    /// Nothing to compare.
+    /// The golden run writes nothing to an output, so every faulty run would be masked.
     #[error(
-        "the fault-free run writes nothing to the output `{buffer}`: faulty runs would be right \
-         whatever they compute; mark the buffer that holds results, or if it is meant, say so with \
-         `allow: [unwritten_output]`"
+        "the golden run writes nothing to the output `{buffer}`, so every faulty run would look correct; \
+        mark the buffer that contains results, or if this is intended, use `allow: [unwritten_output]`"
     )]
     UnwrittenOutput {
-        /// The output.
+        /// Name of the output.
         buffer: String,
     },
-    /// Nothing to compare, of an application.
+    /// Everything that is compared is empty after the golden run of an application.
     #[error(
-        "all that is compared is empty after a run without a fault: {outputs}; runs with faults would \
-         be right whatever they compute. Compare what holds results, or if it is meant, say so with \
-         `allow: [unwritten_output]`"
+        "everything that is compared is empty after the golden run: {outputs}; every faulty run would look \
+        correct. Compare outputs that contain results, or if this is intended, use \
+        `allow: [unwritten_output]`"
     )]
     NothingCompared {
-        /// What is compared.
+        /// The outputs that are compared.
         outputs: String,
     },
-    /// No numbers to compare.
+    /// An output contains only NaN, and all NaNs compare as equal.
     #[error(
-        "the fault-free run leaves nothing but NaN in the output `{buffer}`: every NaN is as right \
-         as another; look at the buffers' contents, or if it is meant, say so with `allow: \
-         [nan_output]`"
+        "the output `{buffer}` contains only NaN after the golden run, and all NaNs compare as equal; check \
+        the contents of the buffers, or if this is intended, use `allow: [nan_output]`"
     )]
     NanOutput {
-        /// The output.
+        /// Name of the output.
         buffer: String,
     },
-    /// Nothing is wrong.
+    /// A tolerance accepts every number.
     #[error(
-        "the tolerance of the output `{buffer}` calls every number right; narrow it under `compare`, \
-         or if it is meant, say so with `allow: [unlimited_tolerance]`"
+        "the tolerance of the output `{buffer}` accepts every number; reduce it under `compare`, or if \
+        this is intended, use `allow: [unlimited_tolerance]`"
     )]
     UnlimitedTolerance {
-        /// The output.
+        /// Name of the output.
         buffer: String,
     },
 }
 
-/// Where in the source a violation is, in brackets.
+/// Returns the source line of a violation in parentheses, or an empty string if it is unknown.
 fn line(violation: &Violation) -> String {
     let line = violation.line.as_ref();
-    line.map(|own| format!(" ({}:{})", own.file, own.line)).unwrap_or_default()
+    line.map(|line| format!(" ({}:{})", line.file, line.line)).unwrap_or_default()
 }

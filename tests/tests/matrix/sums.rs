@@ -340,7 +340,7 @@ fn campaigns_inside_of_sums_that_cannot_be_are_refused() {
     let faults = "{target: matrix_product, model: flip_one_bit, count: 5}";
     run("quickstart", faults, &[]).expect_refused(&["matrix_product", "wave instructions"]);
     run("mfma", faults, &["--by", "hook"])
-        .expect_refused(&["target matrix_product is inside of an instruction", "--by hook"]);
+        .expect_refused(&["target matrix_product is inside an instruction", "--by hook"]);
     let faults = "{target: matrix_product, model: flip_one_bit, groups: [valu], count: 5}";
     run("mfma", faults, &[]).expect_refused(&["groups", "valu has none", "expected matrix"]);
     let faults = "{target: matrix_product, model: flip_one_bit, scope: wave, count: 5}";
