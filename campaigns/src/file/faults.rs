@@ -258,7 +258,7 @@ pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<
     }
     let target = fault.target;
     let stratification = named(&field, "stratify", &faults.stratify, Stratification::None)?;
-    let sample = check_sample(&faults, (&fault, stratification), &field)?;
+    let sample = check_sample(&faults, &fault, stratification, &field)?;
     Ok(Faults {
         fault,
         selection: check_selection(&faults, target, &field)?,

@@ -431,16 +431,16 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error(all, "until: {margin: 0.1}, confidence: 0.9", "0.9}", &["its own"]);
         assert_error(all, "until: {margn: 0.1}", "margn", &["margn", "margin"]);
         let exhaustive = "replacement: true, exhaustive: true";
-        assert_error(all, exhaustive, "true, exhaustive", &["each place once"]);
+        assert_error(all, exhaustive, "true, exhaustive", &["each fault site once"]);
         let approximate = "count: 9, replacement: false, profile: approximate";
         assert_error(all, approximate, "false", &["profile: exact"]);
         let counted = "count: 9, known_masked: counted, scope: wave";
         assert_error(all, counted, "counted", &["destination_register"]);
         assert_error(all, "count: 9, known_masked: left_out", "left_out", &["sampled"]);
         let drawn = "count: 9, draw: instructions, known_masked: counted";
-        assert_error(all, drawn, "counted", &["takes `draw: bits`"]);
+        assert_error(all, drawn, "counted", &["requires `draw: bits`"]);
         let drawn = "exhaustive: true, draw: instructions";
-        assert_error(all, drawn, "true, draw", &["faults.exhaustive", "takes `draw: bits`"]);
+        assert_error(all, drawn, "true, draw", &["faults.exhaustive", "requires `draw: bits`"]);
         let (register, lds) = ("target: destination_register", "target: lds, draw: instructions");
         assert_error(register, lds, "instructions", &["source_operand"]);
         assert_error(all, "count: 9, draw: words", "words", &["`bits` or `instructions`"]);
@@ -526,7 +526,7 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error("count: 100", "confidence: 0.99", "{model", &["count", "margin"]);
         assert_error("count: 100", "count: 100, confidence: 99", "99}", &["99"]);
         let all = "margin: 0.05, confidence: 0.95, stratify: opcode, allocation: proportional";
-        assert_error("count: 100", all, "proportional", &["margin", "every stratum", "count"]);
+        assert_error("count: 100", all, "proportional", &["margin", "each stratum", "count"]);
         assert_error("count: 100", "margin: 5, confidence: 0.95", "5, confidence", &["0.05"]);
         assert_error("count: 100", "margin: 0.05, confidence: 95", "95}", &["95"]);
         assert_error("1.0e-5", ".nan", "{relative", &["compare.sum", "relative"]);

@@ -1,4 +1,4 @@
-//! A campaign's program in its plain and its hardened versions.
+//! The plain and the hardened versions of a campaign's program.
 
 use super::error::HardeningError;
 use super::hardenings::InStep;
@@ -23,19 +23,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The program as it is.
+/// The unmodified program.
 pub(super) struct Plain {
     pub prepared: Prepared,
     pub golden: Golden,
     pub compiler: HookCompiler,
 }
 
-/// A hardened version of it.
+/// A hardened version of the program.
 pub(super) struct Version {
     pub prepared: Prepared,
-    /// The hardened code, by the plain module.
+    /// Hardened code, by module of the plain program.
     pub modules: BTreeMap<u32, HardenedModule>,
-    /// Wave instructions that it executes without a fault.
+    /// Wave instructions executed by its golden run.
     pub instructions: u64,
 }
 
@@ -46,31 +46,32 @@ pub(super) struct HardenedModule {
 }
 
 impl Version {
-    /// How many instructions are executed twice.
+    /// Returns the number of duplicated instructions.
     pub fn duplicated(&self) -> usize {
         self.modules.values().map(|module| module.hardened.duplicated.len()).sum()
     }
 }
 
 impl HardenedModule {
-    /// The data of what counts: its place in the code object, and what it has.
+    /// Returns the address and layout of the data in which comparisons count differences.
     fn data(&self) -> Option<&(Pc, HookData)> {
         self.hardened.rewritten.data.first()
     }
 }
 
-/// More times the instructions of a program than executing all of it twice takes, comparisons included.
-const MOST_TIMES: u64 = 8;
+/// Upper bound of the cost of a hardened program relative to the plain program, with all instructions
+/// duplicated and compared.
+const MAX_COST: u64 = 8;
 
 fn instructions(golden: &Golden) -> u64 {
-    golden.statistics.iter().map(|own| own.wave_instructions).sum()
+    golden.statistics.iter().map(|dispatch| dispatch.wave_instructions).sum()
 }
 
 impl Plain {
-    /// The program of a campaign.
+    /// Prepares the program of a campaign, and performs its golden run.
     ///
     /// # Errors
-    /// [`CampaignError`] if it cannot be put together or does not complete.
+    /// [`CampaignError`] if the program cannot be prepared or does not complete.
     pub fn new(campaign: &Campaign) -> Result<Plain, CampaignError> {
         let prepared = prepare(campaign)?;
         let golden = golden(campaign, &prepared.workload, &prepared.formats)?;
@@ -78,21 +79,21 @@ impl Plain {
         Ok(Plain { prepared, golden, compiler })
     }
 
-    /// Wave instructions that it executes.
+    /// Returns the number of wave instructions executed by the golden run.
     pub fn instructions(&self) -> u64 {
         instructions(&self.golden)
     }
 
-    /// The code objects that it launches kernels of, by module.
+    /// Returns the code objects whose kernels the program launches, by module.
     pub fn objects(&self) -> BTreeMap<u32, &CodeObject> {
         let workload = &self.prepared.workload;
-        let modules = workload.program.dispatches.iter().map(|own| own.module);
+        let modules = workload.program.dispatches.iter().map(|dispatch| dispatch.module);
         let object = |module: ModuleId| Some((module.0, workload.device.code_object(module)?));
         modules.filter_map(object).collect()
     }
 
-    /// The program with these instructions executed twice, by module. It has computed the same, and
-    /// detected nothing.
+    /// Returns the program with the instructions `chosen` in each module duplicated. Checks that its golden run
+    /// has the same outputs and detects no difference.
     ///
     /// # Errors
     /// [`CampaignError`].
@@ -106,7 +107,7 @@ impl Plain {
         let workload = &mut prepared.workload;
         let mut modules = BTreeMap::new();
         for (module, object) in self.objects() {
-            let Some(instructions) = chosen.get(&module).filter(|own| !own.is_empty()) else {
+            let Some(instructions) = chosen.get(&module).filter(|chosen| !chosen.is_empty()) else {
                 continue;
             };
             let hardening = Hardening { instructions, comparing };
@@ -114,9 +115,9 @@ impl Plain {
                 harden(object, hardening, &self.compiler).map_err(HardeningError::from)?;
             let device = |error| CampaignError::from(Box::new(ToolError::Device(error)));
             let id = workload.device.load(&hardened.rewritten.object).map_err(device)?;
-            let own = HardenedModule { id, hardened };
-            if let Some(symbol) = own.data().and_then(|(_, data)| data.symbols.get(DETECTED)) {
-                let start = own.data().map_or(0, |(address, _)| address.0);
+            let loaded = HardenedModule { id, hardened };
+            if let Some(symbol) = loaded.data().and_then(|(_, data)| data.symbols.get(DETECTED)) {
+                let start = loaded.data().map_or(0, |(address, _)| address.0);
                 let address = workload.device.address_of(id, start + symbol.offset);
                 workload.program.outputs.push(Buffer {
                     name: DETECTED.to_owned(),
@@ -130,14 +131,14 @@ impl Plain {
                     extents: None,
                 });
             }
-            workload.guests.insert(id.0, Arc::new(own.hardened.guest.clone()));
-            modules.insert(module, own);
+            workload.guests.insert(id.0, Arc::new(loaded.hardened.guest.clone()));
+            modules.insert(module, loaded);
         }
         for dispatch in &mut workload.program.dispatches {
-            if let Some(own) = modules.get(&dispatch.module.0) {
-                dispatch.module = own.id;
-                // The limit is one of the plain program's instructions.
-                dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(MOST_TIMES);
+            if let Some(hardened) = modules.get(&dispatch.module.0) {
+                dispatch.module = hardened.id;
+                // The limit is for the plain program.
+                dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(MAX_COST);
             }
         }
         let golden = golden(campaign, &prepared.workload, &prepared.formats)?;
@@ -145,7 +146,7 @@ impl Plain {
         Ok(Version { prepared, modules, instructions: instructions(&golden) })
     }
 
-    /// Checks that a hardened version has the plain one's outputs, and has detected nothing.
+    /// Checks that a hardened version has the outputs of the plain program, and detected no difference.
     fn check_same(&self, prepared: &Prepared, golden: &Golden) -> Result<(), CampaignError> {
         let outputs = prepared.workload.program.outputs.iter().zip(&golden.outputs);
         for (index, (output, found)) in outputs.enumerate() {
@@ -160,11 +161,11 @@ impl Plain {
         Ok(())
     }
 
-    /// Runs the first launch of each kernel in its plain and its hardened version side by side.
+    /// Runs the plain and the hardened version of the first launch of each kernel in lockstep.
     ///
     /// # Errors
-    /// [`HardeningError::Step`] where they go other ways, or leave another memory.
-    pub fn keep_step(&self, version: &Version) -> Result<InStep, CampaignError> {
+    /// [`HardeningError::Diverged`] if control flow or memory diverged.
+    pub fn compare_in_lockstep(&self, version: &Version) -> Result<InStep, CampaignError> {
         let mut found = InStep::default();
         let mut device = version.prepared.workload.device.clone();
         let mut seen = BTreeSet::new();
@@ -172,10 +173,10 @@ impl Plain {
         for (plain, hardened) in self.prepared.workload.program.dispatches.iter().zip(hardened) {
             let is_first = seen.insert((plain.module.0, plain.kernel.clone()));
             if let Some(module) = version.modules.get(&plain.module.0).filter(|_| is_first) {
-                let own = in_step(&device, (plain, hardened), module)?;
-                found.instructions += own.instructions;
-                found.registers += own.registers;
-                found.differing = found.differing.or(own.differing);
+                let compared = in_step(&device, plain, hardened, module)?;
+                found.instructions += compared.instructions;
+                found.registers += compared.registers;
+                found.differing = found.differing.or(compared.differing);
             }
             let run = device.dispatch(plain);
             run.map_err(|error| CampaignError::from(Box::new(ToolError::Device(error))))?;
@@ -184,14 +185,16 @@ impl Plain {
     }
 }
 
-/// Runs a launch in its two versions side by side.
+/// Runs both versions of a launch in lockstep.
 fn in_step(
     device: &flipwave_sim::EmbeddedGpu,
-    (original, instrumented): (&Dispatch, &Dispatch),
+    original: &Dispatch,
+    instrumented: &Dispatch,
     module: &HardenedModule,
 ) -> Result<InStep, CampaignError> {
     let kernel = &original.kernel;
-    let differs = |difference: String| HardeningError::Step { kernel: kernel.clone(), difference };
+    let diverged =
+        |difference: String| HardeningError::Diverged { kernel: kernel.clone(), difference };
     let Some(object) = device.code_object(original.module) else { return Ok(InStep::default()) };
     let program = Disassembly::read(object)
         .map_err(|error| HardeningError::Code(RewriteError::from(error).into()))?;
@@ -212,12 +215,12 @@ fn in_step(
         ignored: counted.into_iter().collect(),
         is_strict: false,
     };
-    let report = lockstep.run().map_err(|error| differs(error.to_string()))?;
+    let report = lockstep.run().map_err(|error| diverged(error.to_string()))?;
     let differing = match report.difference {
-        // Code that was not optimised computes with registers that nothing has set, and what an address
-        // has left in them depends on where the code lies.
+        // Unoptimized code computes with uninitialized registers. Their values can depend on the
+        // address of the code.
         Some(difference @ Difference::Register { .. }) => Some(format!("{kernel}: {difference}")),
-        Some(difference) => return Err(differs(difference.to_string()).into()),
+        Some(difference) => return Err(diverged(difference.to_string()).into()),
         None => None,
     };
     let (instructions, registers) = (report.instructions, report.registers);

@@ -1,4 +1,4 @@
-//! The same faults in the plain and in a hardened program.
+//! Comparison of the outcomes of the same faults in the plain program and in a hardened one.
 
 use super::code::Version;
 use super::error::HardeningError;
@@ -11,16 +11,16 @@ use flipwave_isa::{Pc, Register};
 use std::io::BufReader;
 use std::path::Path;
 
-/// What became of the faults of the plain program in a hardened one.
+/// Outcomes in a hardened program of the faults of the plain program.
 pub(super) struct Reruns {
     pub coverage: Coverage,
-    /// Injections whose faults a comparison should have seen, and their sites.
+    /// Index and fault site of each fault that a comparison should have detected.
     pub escapes: Vec<(u64, String)>,
 }
 
 impl Reruns {
-    /// Reads both tables side by side, the plain program's and the hardened one's. Coverage is that of the
-    /// faults that are held out, if some are.
+    /// Reads the tables of the plain and the hardened program. If `holds_out` is set, coverage is computed from
+    /// the faults that are held out.
     ///
     /// # Errors
     /// [`HardeningError::Rows`], [`HardeningError::OtherFault`].
@@ -39,64 +39,70 @@ impl Reruns {
                 .map_err(|error| failed(file, error.to_string()))?;
             rows(BufReader::new(table)).map_err(|error| failed(file, error.to_string()))
         };
-        let (mut one, mut other) = (open(plain)?, open(hardened)?);
-        let watched = Watched::new(campaign, version)?;
+        let (mut plain_rows, mut hardened_rows) = (open(plain)?, open(hardened)?);
+        let compared = ComparedResults::new(campaign, version)?;
         let mut reruns = Reruns { coverage: Coverage::default(), escapes: Vec::new() };
         loop {
-            let one = one.next().transpose().map_err(|error| failed(plain, error.to_string()))?;
-            let other = other.next().transpose();
-            let other = other.map_err(|error| failed(hardened, error.to_string()))?;
-            let (one, other) = match (one, other) {
-                (Some(one), Some(other)) => (one, other),
+            let before = plain_rows.next().transpose();
+            let before = before.map_err(|error| failed(plain, error.to_string()))?;
+            let after = hardened_rows.next().transpose();
+            let after = after.map_err(|error| failed(hardened, error.to_string()))?;
+            let (before, after) = match (before, after) {
+                (Some(before), Some(after)) => (before, after),
                 (None, None) => return Ok(reruns),
-                (one, other) => {
-                    let index = one.or(other).map_or(0, |row| row.index);
+                (before, after) => {
+                    let index = before.or(after).map_or(0, |row| row.index);
                     return Err(HardeningError::OtherFault { index }.into());
                 }
             };
-            if (one.index, &one.site) != (other.index, &other.site) {
-                return Err(HardeningError::OtherFault { index: one.index }.into());
+            if (before.index, &before.site) != (after.index, &after.site) {
+                return Err(HardeningError::OtherFault { index: before.index }.into());
             }
-            if other.outcome == Outcome::Sdc && watched.sees(&other) {
-                reruns.escapes.push((other.index, other.site.clone()));
+            if after.outcome == Outcome::Sdc && compared.detects(&after) {
+                reruns.escapes.push((after.index, after.site.clone()));
             }
-            if !holds_out || !is_ranked(one.index) {
-                reruns.coverage.add(&one, &other);
+            if !holds_out || !is_ranked(before.index) {
+                reruns.coverage.add(&before, &after);
             }
         }
     }
 }
 
-/// The results that are compared.
-struct Watched<'a> {
+/// Instruction results that the hardened program compares.
+struct ComparedResults<'a> {
     version: &'a Version,
-    /// The plain module of each dispatch.
+    /// Module of the plain program for each dispatch.
     modules: Vec<Option<u32>>,
-    /// Whether the campaign's faults strike results right after they are written.
-    strikes_results: bool,
+    /// `true` if the campaign's faults hit results right after they are written.
+    hits_results: bool,
 }
 
-impl<'a> Watched<'a> {
-    fn new(campaign: &Campaign, version: &'a Version) -> Result<Watched<'a>, CampaignError> {
+impl<'a> ComparedResults<'a> {
+    fn new(
+        campaign: &Campaign,
+        version: &'a Version,
+    ) -> Result<ComparedResults<'a>, CampaignError> {
         let fault = &campaign.faults()?.fault;
         let is_lane =
             matches!(fault.scope, Scope::Lane | Scope::ActiveLanes | Scope::LanesEvery(_));
-        let strikes_results = fault.target == FaultTarget::DestinationRegister
+        let hits_results = fault.target == FaultTarget::DestinationRegister
             && is_lane
             && matches!(fault.duration, Duration::Transient);
-        let plain = |id| version.modules.iter().find(|(_, own)| own.id == id).map(|(at, _)| *at);
+        let plain = |id| {
+            version.modules.iter().find(|(_, module)| module.id == id).map(|(number, _)| *number)
+        };
         let dispatches = version.prepared.workload.program.dispatches.iter();
-        let modules = dispatches.map(|own| plain(own.module)).collect();
-        Ok(Watched { version, modules, strikes_results })
+        let modules = dispatches.map(|dispatch| plain(dispatch.module)).collect();
+        Ok(ComparedResults { version, modules, hits_results })
     }
 
-    /// Whether a fault changes a result that is compared before anything uses it.
-    fn sees(&self, row: &Row) -> bool {
-        let dispatch = row.dispatch.and_then(|own| self.modules.get(own as usize).copied());
-        let module = dispatch.flatten().and_then(|own| self.version.modules.get(&own));
+    /// Returns `true` if the fault changes a result that is compared before its first use.
+    fn detects(&self, row: &Row) -> bool {
+        let module = row.dispatch.and_then(|index| self.modules.get(index as usize).copied());
+        let module = module.flatten().and_then(|number| self.version.modules.get(&number));
         let Some((module, pc)) = module.zip(row.pc) else { return false };
-        let Some(own) = module.hardened.duplicated.get(&Pc(pc)) else { return false };
-        let Ok(place) = row.place.parse::<Register>() else { return false };
-        self.strikes_results && own.results.iter().any(|range| range.contains(place))
+        let Some(duplicated) = module.hardened.duplicated.get(&Pc(pc)) else { return false };
+        let Ok(register) = row.place.parse::<Register>() else { return false };
+        self.hits_results && duplicated.results.iter().any(|range| range.contains(register))
     }
 }

@@ -1,52 +1,51 @@
-//! What stands in the way of hardening a program.
+//! Errors of hardening a program.
 
 use flipwave_harden::HardenError;
 
-/// Why a program is not hardened.
+/// Errors returned when a program cannot be hardened.
 #[derive(Debug, thiserror::Error)]
 pub enum HardeningError {
-    /// An application or a capture.
+    /// The workload is an application or a capture.
     #[error(
-        "hardening takes a workload of kernels, `kernel` or `dispatches`: their code is replaced"
+        "hardening requires a workload of kernels, `kernel` or `dispatches`, because it replaces their code"
     )]
     Application,
-    /// A program with instructions that its target lacks.
+    /// The program contains proxy instructions.
     #[error(
-        "hardening takes a program of the target's own instructions, and this one has `instructions`"
+        "hardening does not support proxy instructions, but the campaign file has `instructions`"
     )]
     Emulated,
-    /// Faults that depend on what came of others.
+    /// The faults depend on the outcomes of earlier faults.
     #[error(
-        "the same faults are injected into each version: say how many by `count`, `margin` or \
-         `exhaustive`, without `until` and `allocation: {{optimal: ...}}`, by which that depends on \
-         outcomes"
+        "hardening injects the same faults into each version, so faults must not depend on outcomes: use \
+        `count`, `margin` or `exhaustive`, without `until` and `allocation: {{optimal: ...}}`"
     )]
     Drawn,
-    /// A budget that is none.
+    /// A budget is invalid.
     #[error(
-        "{budget} is no budget: it is what the program may execute, and what it executes now is 1; \
-         expected more than 1, for instance 1.3"
+        "invalid budget {budget}: it limits the instructions executed, relative to the plain program; \
+        expected more than 1, for example 1.3"
     )]
-    NoBudget {
+    InvalidBudget {
         /// The budget.
         budget: f64,
     },
-    /// A budget that is there twice.
+    /// A budget is given twice.
     #[error("the budget {budget} is given twice")]
     SameBudget {
         /// The budget.
         budget: f64,
     },
-    /// A program without SDC.
+    /// No fault in an instruction that can be duplicated caused SDC.
     #[error(
-        "none of the campaign's faults in instructions that can be executed twice came to SDC: there is \
-         nothing to protect"
+        "none of the campaign's faults in instructions that can be duplicated caused SDC, so there is \
+        nothing to protect"
     )]
     NothingToProtect,
-    /// A budget that buys nothing.
+    /// A budget is too small to duplicate any instruction.
     #[error(
-        "a budget of {budget} is too small for anything: the least that protects an instruction is \
-         {least:.3}"
+        "a budget of {budget} is too small to duplicate any instruction; the smallest budget that does is \
+        {least:.3}"
     )]
     TooSmall {
         /// The budget.
@@ -54,41 +53,41 @@ pub enum HardeningError {
         /// The cost of the cheapest version that was tried.
         least: f64,
     },
-    /// The code.
+    /// The code cannot be hardened.
     #[error(transparent)]
     Code(#[from] HardenError),
-    /// Hardened code that computes something else.
+    /// Hardened code has other outputs than the plain code.
     #[error(
-        "without a fault the hardened program has other contents in `{output}` (this is a defect of \
-         Flipwave, or a program that does not do the same when its waves take longer)"
+        "output `{output}` of the hardened program differs from the plain program without a fault (this is \
+        a bug of Flipwave, or the results of the program depend on the timing of its waves)"
     )]
     Output {
-        /// The output; [`flipwave_harden::DETECTED`] where it has counted a difference.
+        /// Name of the output; [`flipwave_harden::DETECTED`] if a comparison found a difference.
         output: String,
     },
-    /// Hardened code that does something else.
-    #[error("plain and hardened code do not keep step in kernel `{kernel}`: {difference}")]
-    Step {
-        /// The kernel.
+    /// Hardened and plain code execute differently.
+    #[error("plain and hardened code diverge in kernel `{kernel}`: {difference}")]
+    Diverged {
+        /// Name of the kernel.
         kernel: String,
-        /// The difference.
+        /// The first difference.
         difference: String,
     },
-    /// Another fault.
+    /// An injection has another fault site in the hardened program.
     #[error(
-        "injection {index} is another fault in the hardened program than in the plain one: what the \
-         program executes depends on how long its waves take"
+        "injection {index} has another fault site in the hardened program than in the plain program: the \
+        instructions executed depend on the timing of its waves"
     )]
     OtherFault {
-        /// Its index.
+        /// Index of the injection.
         index: u64,
     },
-    /// Results that cannot be read.
+    /// Results cannot be read.
     #[error("{file}: {reason}")]
     Rows {
         /// The table.
         file: String,
-        /// What is wrong.
+        /// Cause.
         reason: String,
     },
 }

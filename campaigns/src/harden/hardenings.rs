@@ -1,49 +1,47 @@
-//! The result of a hardening.
+//! Results of a hardening.
 
 use super::ranking::RankedInstruction;
 use crate::run::Report;
 use flipwave_analysis::HardenedPoint;
 use std::path::PathBuf;
 
-/// What a hardening came to.
+/// Results of a hardening.
 #[derive(Clone, Debug)]
 pub struct Hardenings {
-    /// The campaign on the plain program.
+    /// Report of the campaign on the plain program.
     pub plain: Report,
-    /// Each budget.
+    /// Measurements for each budget.
     pub points: Vec<HardenedPoint>,
-    /// Budgets that are too small for anything, each with the least that protects an instruction.
+    /// Budgets that are too small to duplicate any instruction, each with the smallest sufficient budget.
     pub too_small: Vec<(f64, f64)>,
-    /// The instructions that the program executes and that can be executed twice, those that bring most
-    /// for what they cost first.
+    /// Executed instructions that can be duplicated, ordered by the fraction of SDC that they cause.
     pub ranking: Vec<RankedInstruction>,
-    /// What running plain and hardened code side by side has compared, for each budget.
+    /// Lockstep comparison of plain and hardened code, for each budget.
     pub steps: Vec<InStep>,
-    /// Faults in results that are executed twice and compared, and are SDC all the same: there must
-    /// be none.
+    /// Faults that caused SDC although they hit a result that is duplicated and compared. There must be none.
     pub escapes: Vec<Escape>,
-    /// The files that were written, tables and code objects.
+    /// Files written: tables and code objects.
     pub files: Vec<PathBuf>,
 }
 
-/// What was compared of plain and hardened code side by side.
+/// Summary of a lockstep comparison of plain and hardened code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InStep {
-    /// Instructions that both executed.
+    /// Instructions executed by both.
     pub instructions: u64,
-    /// Values of registers that were compared before them.
+    /// Register values compared before these instructions.
     pub registers: u64,
-    /// The first register that held something else, of a kernel that ended there.
+    /// The first register with different values. The comparison of its kernel ended there.
     pub differing: Option<String>,
 }
 
-/// A fault that a comparison should have seen.
+/// A fault that a comparison should have detected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Escape {
-    /// The budget of the hardened program.
+    /// Budget of the hardened program.
     pub budget: f64,
-    /// Its injection.
+    /// Index of the injection.
     pub index: u64,
-    /// Its site.
+    /// Fault site.
     pub site: String,
 }

@@ -1,9 +1,8 @@
-//! Hardening: which instructions of a program to execute twice, measured by what faults in them come
-//! to, and what that brings.
+//! Hardening: selects instructions to duplicate by the outcomes of faults in them, and measures the effect.
 //!
-//! A campaign on the plain program ranks its instructions by how much of the SDC faults in them are the
-//! cause of, and each budget buys those that bring most for what they cost. The same faults are then
-//! injected into each hardened program: it is the same campaign, on other code ([`code`]).
+//! A campaign on the plain program ranks its instructions by the fraction of SDC that faults in them cause.
+//! For each budget, the instructions with the best ratio of benefit to cost are duplicated. The same faults
+//! are then injected into each hardened program, by the same campaign with other code ([`code`]).
 
 mod code;
 mod curve;
@@ -29,28 +28,30 @@ use code::Plain;
 use curve::Reruns;
 use flipwave_analysis::{HardenedPoint, Outcome};
 use flipwave_harden::Comparing;
-use ranking::{Bought, Ranking};
+use ranking::{Ranking, Selected};
 
-/// The folder of the campaign on the plain program, in that of a hardening.
+/// Name of the results folder of the campaign on the plain program.
 const PLAIN: &str = "plain";
 
-/// What is asked of a hardening.
+/// Options of a hardening.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HardenOptions {
-    /// What the hardened program may execute, the plain one's instructions being 1; a version for each.
+    /// Maximum number of instructions executed by the hardened program, relative to the plain program. Each
+    /// budget results in one hardened version.
     pub budgets: Vec<f64>,
-    /// Instructions are ranked by every second fault alone, and coverage is that of the others, which
-    /// say nothing of how instructions were chosen.
+    /// If set, instructions are ranked by every second fault, and coverage is measured with the other faults,
+    /// which do not influence the selection.
     pub holds_out: bool,
-    /// How results are compared.
+    /// When duplicated results are compared.
     pub comparing: Comparing,
 }
 
-/// Hardens a campaign's program for each budget, and injects the campaign's faults into each version, with
-/// results in folders of `options`' own.
+/// Hardens a campaign's program for each budget, and injects the campaign's faults into each version. The
+/// results of each version are in its own folder in the folder of `options`.
 ///
 /// # Errors
-/// [`CampaignError`]; [`CampaignError::Hardening`] where there is nothing to protect, or no way to.
+/// [`CampaignError`]; [`CampaignError::Hardening`] if there is nothing to protect, or if the program cannot
+/// be hardened.
 pub fn harden(
     campaign: &Campaign,
     HardenOptions { budgets, holds_out, comparing }: &HardenOptions,
@@ -59,10 +60,11 @@ pub fn harden(
 ) -> Result<Hardenings, CampaignError> {
     check(campaign, budgets)?;
     let lock = FolderLock::take(&options.folder, options.take_over).map_err(FolderError::from)?;
-    let of = |name: &str| RunOptions { folder: options.folder.join(name), ..options.clone() };
+    let options_of =
+        |name: &str| RunOptions { folder: options.folder.join(name), ..options.clone() };
     let count = budgets.len() + 1;
     progress.variant(PLAIN, 1, count);
-    let plain_options = of(PLAIN);
+    let plain_options = options_of(PLAIN);
     let report = run(campaign, &plain_options, progress)?;
     campaign.unless_stopped(Ok(()))?;
     let rows = plain_options.folder.join(RESULTS);
@@ -80,27 +82,31 @@ pub fn harden(
     for (budget, number) in budgets.iter().zip(2..) {
         let name = budget.to_string();
         progress.variant(&name, number, count);
-        let version = match ranking.buy(campaign, &plain, *budget, *comparing)? {
-            Bought::Version(version) => version,
-            Bought::Nothing { least } => {
+        let version = match ranking.select(campaign, &plain, *budget, *comparing)? {
+            Selected::Version(version) => version,
+            Selected::Nothing { least } => {
                 hardenings.too_small.push((*budget, least));
                 continue;
             }
         };
-        hardenings.steps.push(plain.keep_step(&version)?);
+        hardenings.steps.push(plain.compare_in_lockstep(&version)?);
         for (number, module) in version.modules.values().enumerate() {
             let file = options.folder.join(format!("{name}-{number}.hsaco"));
             tables::put(&lock, &file, module.hardened.rewritten.object.bytes())?;
             hardenings.files.push(file);
         }
-        let own = of(&name);
+        let version_options = options_of(&name);
         let prepared = version.prepared.clone();
-        let report = run_on(campaign, &own, progress, || {
+        let report = run_on(campaign, &version_options, progress, || {
             Ok(of_prepared(prepared, InjectionPath::Embedded))
         })?;
         campaign.unless_stopped(Ok(()))?;
-        let reruns =
-            Reruns::read(campaign, [&rows, &own.folder.join(RESULTS)], &version, *holds_out)?;
+        let reruns = Reruns::read(
+            campaign,
+            [&rows, &version_options.folder.join(RESULTS)],
+            &version,
+            *holds_out,
+        )?;
         let confidence = campaign.faults()?.sample.confidence;
         let masked = Outcome::ALL.map(|to| reruns.coverage.transition_weight(Outcome::Masked, to));
         let all = report.summary.scopes.first();
@@ -109,7 +115,7 @@ pub fn harden(
             cost: version.instructions as f64 / plain.instructions().max(1) as f64,
             duplicated: version.duplicated(),
             executed: ranking.executed(),
-            rates: Outcome::ALL.map(|own| all.map_or(0.0, |all| all.share(own).rate)),
+            rates: Outcome::ALL.map(|outcome| all.map_or(0.0, |all| all.share(outcome).rate)),
             coverage: reruns.coverage.rate(),
             interval: reruns.coverage.interval(confidence),
             false_positives: masked[Outcome::Detected as usize]
@@ -128,7 +134,7 @@ pub fn harden(
     Ok(hardenings)
 }
 
-/// Checks that the same faults can be injected into another version, and that budgets are some.
+/// Checks that the same faults can be injected into a hardened version, and that the budgets are valid.
 fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
     let sample = &campaign.faults()?.sample;
     if campaign.kernels().is_none() {
@@ -145,11 +151,11 @@ fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
         return Err(HardeningError::Drawn.into());
     }
     if let Some(budget) = budgets.iter().find(|budget| !(budget.is_finite() && **budget > 1.0)) {
-        return Err(HardeningError::NoBudget { budget: *budget }.into());
+        return Err(HardeningError::InvalidBudget { budget: *budget }.into());
     }
-    let twice = (1..budgets.len()).find(|at| budgets[..*at].contains(&budgets[*at]));
-    match twice {
-        Some(at) => Err(HardeningError::SameBudget { budget: budgets[at] }.into()),
+    let duplicate = (1..budgets.len()).find(|index| budgets[..*index].contains(&budgets[*index]));
+    match duplicate {
+        Some(index) => Err(HardeningError::SameBudget { budget: budgets[index] }.into()),
         None => Ok(()),
     }
 }

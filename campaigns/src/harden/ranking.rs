@@ -1,4 +1,4 @@
-//! Instructions by what executing them twice brings and costs.
+//! Ranking of instructions by the benefit and the cost of duplicating them.
 
 use super::code::{Plain, Version};
 use super::error::HardeningError;
@@ -13,53 +13,53 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// An instruction that can be executed twice.
+/// An instruction that can be duplicated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RankedInstruction {
-    /// The code object, by its number in the order in which the program launches from them.
+    /// Number of the code object, in the order of first launch.
     pub module: u32,
-    /// The kernel or device function.
+    /// Kernel or device function.
     pub function: String,
-    /// Its address, as disassemblers print it.
+    /// Address, as printed by disassemblers.
     pub pc: String,
-    /// Its source line, `file:line`, where the code says it.
+    /// Source line, `file:line`, if known.
     pub line: String,
-    /// Its text.
+    /// Assembly text.
     pub instruction: String,
-    /// Executions by waves, without a fault.
+    /// Executions by waves in the golden run.
     pub executions: u64,
-    /// Which part of the SDC faults at it are the cause of, 0 to 1.
+    /// Fraction of SDC caused by faults at this instruction, 0 to 1.
     pub part_of_sdc: f64,
-    /// The smallest budget by which it is executed twice.
+    /// The smallest budget that duplicates it.
     pub budget: Option<f64>,
 }
 
-/// The instructions of a program in the order in which budgets buy them.
+/// Instructions of a program in the order in which budgets select them.
 pub(super) struct Ranking {
-    ranked: BTreeMap<InstructionOf, RankedInstruction>,
-    copies: BTreeMap<InstructionOf, CopyCost>,
-    /// Budgets buy as many of these as they can, from the first on.
-    order: Vec<InstructionOf>,
-    /// How many instructions of its code the program executes.
+    ranked: BTreeMap<ModulePc, RankedInstruction>,
+    copies: BTreeMap<ModulePc, CopyCost>,
+    /// Instructions in the order in which they are selected.
+    order: Vec<ModulePc>,
+    /// Number of distinct instructions that the program executes.
     executed: usize,
 }
 
-/// What a budget buys.
-pub(super) enum Bought {
-    /// A version of the program.
+/// Result of selecting instructions for a budget.
+pub(super) enum Selected {
+    /// A hardened version of the program.
     Version(Box<Version>),
-    /// Nothing: the cheapest version that was tried costs this much, the plain program being 1.
+    /// The budget is too small.
     Nothing {
-        /// Its cost.
+        /// Cost of the cheapest version that was tried, relative to the plain program.
         least: f64,
     },
 }
 
-/// An instruction of a module.
-type InstructionOf = (u32, Pc);
+/// An instruction, by module and address.
+type ModulePc = (u32, Pc);
 
 impl Ranking {
-    /// Ranks the instructions of a program by the rows of its campaign, by those that are not held out.
+    /// Ranks the instructions of a program by the rows of its campaign that are not held out.
     ///
     /// # Errors
     /// [`CampaignError`].
@@ -80,7 +80,7 @@ impl Ranking {
                 let Some((function, executions)) = executed.get(&at) else { continue };
                 let Candidate { text, copy, comparison, readers } = candidate;
                 let part_of_sdc = sdc.get(&at).copied().unwrap_or(0.0);
-                let own = RankedInstruction {
+                let instruction = RankedInstruction {
                     module: number,
                     function: function.clone(),
                     pc: pc.to_string(),
@@ -90,43 +90,44 @@ impl Ranking {
                     part_of_sdc,
                     budget: None,
                 };
-                ranked.insert(at, own);
+                ranked.insert(at, instruction);
                 let readers = readers.into_iter().flatten().map(|pc| (module, pc)).collect();
-                let [copy, comparison] = [copy, comparison].map(|own| executions * u64::from(own));
-                copies.insert(at, CopyCost { copy, comparison, readers, brings: part_of_sdc });
+                let [copy, comparison] =
+                    [copy, comparison].map(|count| executions * u64::from(count));
+                copies.insert(at, CopyCost { copy, comparison, readers, benefit: part_of_sdc });
             }
         }
         let order = order(&copies);
-        match order.is_empty() {
-            true => Err(HardeningError::NothingToProtect.into()),
-            false => Ok(Ranking { ranked, copies, order, executed: executed.len() }),
+        if order.is_empty() {
+            return Err(HardeningError::NothingToProtect.into());
         }
+        Ok(Ranking { ranked, copies, order, executed: executed.len() })
     }
 
-    /// How many instructions of its code the program executes.
+    /// Returns the number of distinct instructions that the program executes.
     pub fn executed(&self) -> usize {
         self.executed
     }
 
-    /// The instructions that can be executed twice, those that most of the SDC comes from first.
+    /// Returns the instructions that can be duplicated, in descending order of the SDC they cause.
     pub fn instructions(self) -> Vec<RankedInstruction> {
         let mut all: Vec<RankedInstruction> = self.ranked.into_values().collect();
-        all.sort_by(|one, other| other.part_of_sdc.total_cmp(&one.part_of_sdc));
+        all.sort_by(|a, b| b.part_of_sdc.total_cmp(&a.part_of_sdc));
         all
     }
 
-    /// The version of the program that a budget buys. What it costs is measured: where waits and what counts
-    /// at the end take more than is left, fewer instructions are bought.
+    /// Returns the version of the program with as many instructions duplicated as the budget permits. The cost is
+    /// measured; if waits and the counting of differences exceed the budget, fewer instructions are selected.
     ///
     /// # Errors
-    /// Those of making it.
-    pub fn buy(
+    /// Those of creating the version.
+    pub fn select(
         &mut self,
         campaign: &Campaign,
         plain: &Plain,
         budget: f64,
         comparing: Comparing,
-    ) -> Result<Bought, CampaignError> {
+    ) -> Result<Selected, CampaignError> {
         let all = plain.instructions();
         let most = (all as f64 * (budget - 1.0)) as u64;
         let (mut limit, mut least) = (most, f64::INFINITY);
@@ -134,26 +135,26 @@ impl Ranking {
             let chosen = self.affordable(limit);
             if chosen.is_empty() {
                 let costs = self.order.iter().map(|at| cost(&self.copies, &[*at]));
-                let cheapest = plain_cost(all, costs.min().unwrap_or(0));
-                return Ok(Bought::Nothing { least: least.min(cheapest) });
+                let cheapest = relative_cost(all, costs.min().unwrap_or(0));
+                return Ok(Selected::Nothing { least: least.min(cheapest) });
             }
             let version = plain.hardened(campaign, &by_module(&chosen), comparing)?;
             let more = version.instructions.saturating_sub(all);
             if more <= most {
                 self.note(&chosen, budget);
-                return Ok(Bought::Version(Box::new(version)));
+                return Ok(Selected::Version(Box::new(version)));
             }
-            least = least.min(plain_cost(all, more));
-            // As much less as it was too much, and one instruction less in any case.
+            least = least.min(relative_cost(all, more));
+            // Reduce the limit by the excess, and by at least one instruction.
             let spent = cost(&self.copies, &chosen);
             limit = spent.saturating_sub((more - most).max(1)).min(limit.saturating_sub(1));
         }
     }
 
-    /// The instructions that can be had for at most so many instructions more: as many of the order as
-    /// possible, and of the rest those for which there is enough left.
-    fn affordable(&self, limit: u64) -> Vec<InstructionOf> {
-        let fits = |chosen: &[InstructionOf]| cost(&self.copies, chosen) <= limit;
+    /// Returns instructions whose duplication adds at most `limit` executed instructions: the longest affordable
+    /// prefix of the order, then each later instruction that still fits.
+    fn affordable(&self, limit: u64) -> Vec<ModulePc> {
+        let fits = |chosen: &[ModulePc]| cost(&self.copies, chosen) <= limit;
         let first = |count: &usize| fits(self.order.get(..*count).unwrap_or_default());
         let count = (0..=self.order.len()).rev().find(first).unwrap_or(0);
         let (chosen, rest) = self.order.split_at_checked(count).unwrap_or_default();
@@ -167,87 +168,88 @@ impl Ranking {
         chosen
     }
 
-    fn note(&mut self, bought: &[InstructionOf], budget: f64) {
-        for at in bought {
-            if let Some(own) = self.ranked.get_mut(at) {
-                own.budget = Some(own.budget.map_or(budget, |known| known.min(budget)));
+    fn note(&mut self, selected: &[ModulePc], budget: f64) {
+        for at in selected {
+            if let Some(ranked) = self.ranked.get_mut(at) {
+                ranked.budget = Some(ranked.budget.map_or(budget, |known| known.min(budget)));
             }
         }
     }
 }
 
-/// What a program costs that executes so many instructions more than `all`.
-fn plain_cost(all: u64, more: u64) -> f64 {
+/// Returns the cost of a program that executes `more` instructions in addition to `all`, relative to `all`.
+fn relative_cost(all: u64, more: u64) -> f64 {
     1.0 + more as f64 / all.max(1) as f64
 }
 
-/// What executing an instruction twice costs, in instructions of a run, and brings.
+/// Cost and benefit of duplicating an instruction. Costs are executed instructions.
 struct CopyCost {
     copy: u64,
-    /// Saved where all `readers` are executed twice, if there are any.
+    /// Cost of the comparison. It is saved if there are `readers` and all of them are duplicated.
     comparison: u64,
-    readers: BTreeSet<InstructionOf>,
-    /// Which part of the SDC faults at it are the cause of.
-    brings: f64,
+    readers: BTreeSet<ModulePc>,
+    /// Fraction of SDC caused by faults at this instruction.
+    benefit: f64,
 }
 
 impl CopyCost {
-    /// What it costs where the instructions of a set are executed twice.
-    fn among(&self, is_copied: impl Fn(&InstructionOf) -> bool) -> u64 {
-        let is_compared = self.readers.is_empty() || !self.readers.iter().all(is_copied);
+    /// Returns the cost if the instructions in a set are duplicated.
+    fn among(&self, is_duplicated: impl Fn(&ModulePc) -> bool) -> u64 {
+        let is_compared = self.readers.is_empty() || !self.readers.iter().all(is_duplicated);
         self.copy + if is_compared { self.comparison } else { 0 }
     }
 }
 
-/// What it costs to execute instructions twice.
-fn cost(copies: &BTreeMap<InstructionOf, CopyCost>, chosen: &[InstructionOf]) -> u64 {
-    let set: BTreeSet<&InstructionOf> = chosen.iter().collect();
-    let own = chosen.iter().filter_map(|at| copies.get(at));
-    own.map(|copy| copy.among(|at| set.contains(at))).sum()
+/// Returns the cost of duplicating instructions.
+fn cost(copies: &BTreeMap<ModulePc, CopyCost>, chosen: &[ModulePc]) -> u64 {
+    let set: BTreeSet<&ModulePc> = chosen.iter().collect();
+    let costs = chosen.iter().filter_map(|at| copies.get(at));
+    costs.map(|copy| copy.among(|at| set.contains(at))).sum()
 }
 
-/// The order in which instructions are bought: the reverse of the one in which they are given up, where
-/// the next is always the one that loses least for what it saves. One whose copy spares others their
-/// comparison saves less than it costs, or nothing, and goes after those.
-fn order(copies: &BTreeMap<InstructionOf, CopyCost>) -> Vec<InstructionOf> {
-    let mut left: BTreeSet<InstructionOf> = copies.keys().copied().collect();
-    let mut feeds: BTreeMap<InstructionOf, Vec<InstructionOf>> = BTreeMap::new();
+/// Returns the order in which instructions are selected. It is the reverse of a greedy elimination that
+/// repeatedly drops the instruction with the smallest benefit per saved cost. Dropping an instruction whose
+/// duplicate makes comparisons of others unnecessary saves less, or nothing; it is dropped after those.
+fn order(copies: &BTreeMap<ModulePc, CopyCost>) -> Vec<ModulePc> {
+    let mut left: BTreeSet<ModulePc> = copies.keys().copied().collect();
+    let mut feeds: BTreeMap<ModulePc, Vec<ModulePc>> = BTreeMap::new();
     for (at, copy) in copies {
         copy.readers.iter().for_each(|reader| feeds.entry(*reader).or_default().push(*at));
     }
-    let mut given_up = Vec::new();
+    let mut dropped = Vec::new();
     while !left.is_empty() {
-        let is_left = |at: &InstructionOf| left.contains(at);
-        let saves = |at: &InstructionOf| {
-            let own = copies.get(at).map_or(0, |copy| copy.among(is_left)) as i64;
-            let fed = feeds.get(at).into_iter().flatten().filter(|own| is_left(own));
-            let fed = fed.filter_map(|own| copies.get(own));
-            let compared = fed.filter(|copy| copy.readers.iter().all(is_left));
-            own - compared.map(|copy| copy.comparison as i64).sum::<i64>()
+        let is_left = |at: &ModulePc| left.contains(at);
+        let saves = |at: &ModulePc| {
+            let cost = copies.get(at).map_or(0, |copy| copy.among(is_left)) as i64;
+            let sources = feeds.get(at).into_iter().flatten().filter(|source| is_left(source));
+            let sources = sources.filter_map(|source| copies.get(source));
+            let compared = sources.filter(|copy| copy.readers.iter().all(is_left));
+            cost - compared.map(|copy| copy.comparison as i64).sum::<i64>()
         };
-        // What saves nothing is given up last, that which saves least of all first among it.
-        let merit = |at: &InstructionOf| {
-            let brings = copies.get(at).map_or(0.0, |copy| copy.brings);
+        // Instructions that save nothing are dropped last, the one that saves least first.
+        let merit = |at: &ModulePc| {
+            let benefit = copies.get(at).map_or(0.0, |copy| copy.benefit);
             match saves(at) {
-                saved if saved > 0 => (0, brings / saved as f64),
+                saved if saved > 0 => (0, benefit / saved as f64),
                 saved => (1, saved as f64),
             }
         };
         let merits = left.iter().map(|at| (merit(at), *at));
-        let next = merits
-            .min_by(|((one, own), _), ((other, its), _)| one.cmp(other).then(own.total_cmp(its)));
+        let next = merits.min_by(|((class_a, a), _), ((class_b, b), _)| {
+            class_a.cmp(class_b).then(a.total_cmp(b))
+        });
         let Some((_, at)) = next else { break };
         left.remove(&at);
-        given_up.push(at);
+        dropped.push(at);
     }
-    // Those that bring nothing, and spare nothing that brings something.
-    let brings = |at: &InstructionOf| copies.get(at).is_some_and(|copy| copy.brings > 0.0);
-    let useless = given_up.iter().take_while(|at| !brings(at)).count();
-    given_up.into_iter().skip(useless).rev().collect()
+    // Instructions without benefit, dropped before any with benefit.
+    let has_benefit = |at: &ModulePc| copies.get(at).is_some_and(|copy| copy.benefit > 0.0);
+    let useless = dropped.iter().take_while(|at| !has_benefit(at)).count();
+    dropped.into_iter().skip(useless).rev().collect()
 }
 
-/// Instructions, by their modules.
-fn by_module(instructions: &[InstructionOf]) -> BTreeMap<u32, BTreeSet<Pc>> {
+/// Groups instructions by module.
+fn by_module(instructions: &[ModulePc]) -> BTreeMap<u32, BTreeSet<Pc>> {
     let mut modules: BTreeMap<u32, BTreeSet<Pc>> = BTreeMap::new();
     for (module, pc) in instructions {
         modules.entry(*module).or_default().insert(*pc);
@@ -255,11 +257,11 @@ fn by_module(instructions: &[InstructionOf]) -> BTreeMap<u32, BTreeSet<Pc>> {
     modules
 }
 
-/// The function of each instruction that the program executes, and how often waves do.
+/// Returns the function and the number of executions by waves of each executed instruction.
 fn executions(
     campaign: &Campaign,
     plain: &Plain,
-) -> Result<BTreeMap<InstructionOf, (String, u64)>, CampaignError> {
+) -> Result<BTreeMap<ModulePc, (String, u64)>, CampaignError> {
     let workload = &plain.prepared.workload;
     let dispatches = &workload.program.dispatches;
     let mut device = workload.device.clone();
@@ -276,31 +278,34 @@ fn executions(
     let found = campaign.unless_stopped(found.map_err(|error| Box::new(error).into()))?;
     let mut executed: BTreeMap<(u32, Pc), (String, u64)> = BTreeMap::new();
     for table in found.tables {
-        let Some(module) = dispatches.get(table.dispatch).map(|own| own.module.0) else { continue };
-        for (place, own) in table.rows.into_iter().filter(|(_, own)| own.executions > 0) {
-            executed.entry((module, place.pc)).or_insert((place.function, 0)).1 += own.executions;
+        let Some(module) = dispatches.get(table.dispatch).map(|dispatch| dispatch.module.0) else {
+            continue;
+        };
+        for (location, row) in table.rows.into_iter().filter(|(_, row)| row.executions > 0) {
+            executed.entry((module, location.pc)).or_insert((location.function, 0)).1 +=
+                row.executions;
         }
     }
     Ok(executed)
 }
 
-/// Which part of the SDC faults at each instruction are the cause of.
+/// Returns the fraction of SDC caused by faults at each instruction.
 fn parts_of_sdc(
     plain: &Plain,
     rows: &Path,
     holds_out: bool,
-) -> Result<BTreeMap<InstructionOf, f64>, CampaignError> {
+) -> Result<BTreeMap<ModulePc, f64>, CampaignError> {
     let failed = |reason: String| HardeningError::Rows { file: rows.display().to_string(), reason };
     let table =
         flipwave_host::input::open_lines(rows).map_err(|error| failed(error.to_string()))?;
     let table = read_rows(table).map_err(|error| failed(error.to_string()))?;
     let dispatches = &plain.prepared.workload.program.dispatches;
-    let mut parts: BTreeMap<InstructionOf, f64> = BTreeMap::new();
+    let mut parts: BTreeMap<ModulePc, f64> = BTreeMap::new();
     let mut all = 0.0;
     let counts = |row: &&Row| row.outcome == Outcome::Sdc && (!holds_out || is_ranked(row.index));
     for row in table.iter().filter(counts) {
         all += row.weight;
-        let dispatch = row.dispatch.and_then(|own| dispatches.get(own as usize));
+        let dispatch = row.dispatch.and_then(|index| dispatches.get(index as usize));
         if let (Some(dispatch), Some(pc)) = (dispatch, row.pc) {
             *parts.entry((dispatch.module.0, Pc(pc))).or_default() += row.weight;
         }
@@ -311,10 +316,10 @@ fn parts_of_sdc(
 
 fn line(lines: &LineTable, pc: Pc) -> String {
     let line = lines.lookup(pc);
-    line.map(|own| format!("{}:{}", own.file, own.line)).unwrap_or_default()
+    line.map(|line| format!("{}:{}", line.file, line.line)).unwrap_or_default()
 }
 
-/// Whether a fault is one of those that instructions are ranked by, where some are held out.
+/// Returns `true` if a fault is used for ranking when faults are held out.
 pub fn is_ranked(index: u64) -> bool {
     index.is_multiple_of(2)
 }
@@ -325,7 +330,7 @@ mod tests {
     use crate::format_tests::csv_text;
 
     #[test]
-    fn the_table_of_instructions_has_fixed_columns() {
+    fn instruction_table_columns_are_fixed() {
         let instruction = RankedInstruction {
             module: 1,
             function: "add".to_owned(),

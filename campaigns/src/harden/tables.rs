@@ -1,4 +1,4 @@
-//! The files of a hardening: what each budget brings, and which instructions it buys.
+//! Output files of a hardening: the effect of each budget, and the instructions it duplicates.
 
 use super::hardenings::Hardenings;
 use crate::error::CampaignError;
@@ -13,7 +13,7 @@ const CURVE: &str = "curve.csv";
 const PLOT: &str = "curve.svg";
 const INSTRUCTIONS: &str = "instructions.csv";
 
-/// Writes the tables and the plot; gives their names.
+/// Writes the tables and the plot, and returns their paths.
 ///
 /// # Errors
 /// [`FolderError`].
@@ -29,8 +29,8 @@ pub(super) fn write(
     };
     let curve = curve(&hardenings.points).map_err(|error| failed(CURVE, error))?;
     let mut instructions = csv::Writer::from_writer(FormulaEscaper::new(Vec::new()));
-    for own in &hardenings.ranking {
-        instructions.serialize(own).map_err(|error| failed(INSTRUCTIONS, error))?;
+    for instruction in &hardenings.ranking {
+        instructions.serialize(instruction).map_err(|error| failed(INSTRUCTIONS, error))?;
     }
     let instructions = instructions
         .into_inner()
@@ -46,7 +46,7 @@ pub(super) fn write(
     Ok(files)
 }
 
-/// A line for each budget.
+/// Formats the table with one line per budget.
 fn curve(points: &[HardenedPoint]) -> csv::Result<Vec<u8>> {
     let mut table = csv::Writer::from_writer(FormulaEscaper::new(Vec::new()));
     let outcomes = Outcome::ALL.map(Outcome::name);
@@ -67,7 +67,7 @@ fn curve(points: &[HardenedPoint]) -> csv::Result<Vec<u8>> {
     table.into_inner().map(FormulaEscaper::into_inner).map_err(|error| error.into_error().into())
 }
 
-/// Writes a file of a folder that is locked, whole or not at all.
+/// Writes a file in a locked folder atomically.
 pub fn put(lock: &FolderLock, file: &Path, bytes: &[u8]) -> Result<(), FolderError> {
     lock.folder()?;
     let failed = |reason| FolderError::Access { path: file.to_owned(), reason };

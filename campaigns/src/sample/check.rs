@@ -1,4 +1,4 @@
-//! Checks how many faults there are, and how they are drawn.
+//! Validation of the number of faults and of how they are drawn.
 
 use super::written;
 use super::{Allocation, Per, Sample, SampleSize};
@@ -8,20 +8,28 @@ use crate::file::location::{Field, Wrong, wrong};
 use flipwave_analysis::{Confidence, Outcome};
 use flipwave_injector::{Draw, Fault, KnownMasked, Stratification};
 
-/// Checks how `faults` are drawn, which are `fault` in a population divided by `stratification`.
+/// Validates the sampling keys of `faults`, for the fault model `fault` and a fault space that is divided
+/// into strata by `stratification`.
 pub(crate) fn check_sample(
     faults: &Faults,
-    (fault, stratification): (&Fault, Stratification),
+    fault: &Fault,
+    stratification: Stratification,
     field: &Field,
 ) -> Result<Sample, Wrong> {
     let (size, confidence) = check_size(faults, field)?;
     let allocation = check_allocation(faults, &size, stratification, &field.key("allocation"))?;
     let is_exhaustive = size == SampleSize::Exhaustive;
     if is_exhaustive && stratification != Stratification::None {
-        return wrong(&field.key("stratify"), "an exhaustive campaign takes all of every stratum");
+        return wrong(
+            &field.key("stratify"),
+            "is not possible with `exhaustive`; remove one of them",
+        );
     }
     if is_exhaustive && faults.replacement == Some(true) {
-        return wrong(&field.key("replacement"), "an exhaustive campaign takes each place once");
+        return wrong(
+            &field.key("replacement"),
+            "is not possible with `exhaustive`, which injects into each fault site once",
+        );
     }
     let known_masked = match faults.known_masked {
         written::KnownMasked::Sampled => KnownMasked::Sampled,
@@ -35,13 +43,13 @@ pub(crate) fn check_sample(
             return wrong(&field, error.to_string());
         }
         if is_approximate {
-            return wrong(&field, "takes `profile: exact`: it counts in all dispatches");
+            return wrong(&field, "requires `profile: exact`, because it counts in all dispatches");
         }
     }
     if is_approximate && faults.replacement == Some(false) {
         return wrong(
             &field.key("replacement"),
-            "without replacement all places have to be known: it takes `profile: exact`",
+            "sampling without replacement requires `profile: exact`, because all fault sites must be known",
         );
     }
     Ok(Sample {
@@ -55,19 +63,20 @@ pub(crate) fn check_sample(
     })
 }
 
-/// Of instructions drawn a place has several outcomes, so that none can be left out or taken but once.
+/// Validates `draw`. If instructions are drawn, an index stands for several fault sites, which can have
+/// different outcomes; none of them can be left out or drawn at most once.
 fn check_draw(faults: &Faults, fault: &Fault, field: &Field) -> Result<Draw, Wrong> {
     if matches!(faults.draw, written::Draw::Bits) {
         return Ok(Draw::Bits);
     }
-    let others = [
+    let conflicts = [
         ("exhaustive", faults.exhaustive == Some(true)),
         ("replacement", faults.replacement == Some(false)),
         ("known_masked", matches!(faults.known_masked, written::KnownMasked::Counted)),
     ];
-    if let Some((key, _)) = others.iter().find(|(_, is_there)| *is_there) {
-        let message =
-            "takes `draw: bits`: of an instruction that is drawn one of many bits is struck";
+    if let Some((key, _)) = conflicts.iter().find(|(_, is_present)| *is_present) {
+        let message = "requires `draw: bits`; with `draw: instructions`, a fault flips one of many bits of the \
+                      drawn instruction";
         return wrong(&field.key(key), message);
     }
     match fault.check_by_instruction() {
@@ -90,11 +99,11 @@ fn check_margin(margin: f64, field: &Field) -> Result<f64, Wrong> {
     }
     wrong(
         &field.key("margin"),
-        format!("{margin:?} is not between 0 and 1; 5 percentage points are 0.05"),
+        format!("{margin:?} is not between 0 and 1; write 5 percentage points as 0.05"),
     )
 }
 
-/// How many faults there are, and the confidence of the rates.
+/// Validates the number of faults and the confidence of the rates.
 fn check_size(faults: &Faults, field: &Field) -> Result<(SampleSize, Confidence), Wrong> {
     let Faults { count, margin, confidence, exhaustive, until, .. } = faults;
     if *count == Some(0) {
@@ -103,7 +112,7 @@ fn check_size(faults: &Faults, field: &Field) -> Result<(SampleSize, Confidence)
     if let Some(until) = until {
         return check_until(faults, until, field);
     }
-    let known = check_confidence(*confidence, field)?;
+    let checked_confidence = check_confidence(*confidence, field)?;
     let size = match (count, margin, confidence, exhaustive) {
         (Some(count), None, _, None) => SampleSize::Count(*count),
         (None, Some(margin), Some(_), None) => {
@@ -118,7 +127,7 @@ fn check_size(faults: &Faults, field: &Field) -> Result<(SampleSize, Confidence)
             );
         }
     };
-    Ok((size, known))
+    Ok((size, checked_confidence))
 }
 
 fn check_until(
@@ -126,22 +135,24 @@ fn check_until(
     until: &written::Until,
     field: &Field,
 ) -> Result<(SampleSize, Confidence), Wrong> {
-    let others = [
+    let conflicts = [
         ("margin", faults.margin.is_some()),
         ("confidence", faults.confidence.is_some()),
         ("exhaustive", faults.exhaustive.is_some()),
     ];
-    if let Some((key, _)) = others.iter().find(|(_, is_there)| *is_there) {
+    if let Some((key, _)) = conflicts.iter().find(|(_, is_present)| *is_present) {
         return wrong(
             &field.key(key),
-            format!("with `until` there is no `{key}` here; it has its own margin and confidence"),
+            format!(
+                "is not possible next to `until`, which has its own margin and confidence; remove `{key}`"
+            ),
         );
     }
     let field = field.key("until");
     let per = match &until.per {
         None => vec![Per::All],
-        some => list(some, &field.key("per"), |own, _| {
-            Ok(match own {
+        some => list(some, &field.key("per"), |part, _| {
+            Ok(match part {
                 written::Per::All => Per::All,
                 written::Per::Kernel => Per::Kernel,
                 written::Per::Group => Per::Group,
@@ -150,13 +161,13 @@ fn check_until(
         })?,
     };
     let is_permanent = matches!(faults.duration, Some(Duration::Permanent(_)));
-    if is_permanent && per.iter().any(|own| *own != Per::All) {
+    if is_permanent && per.iter().any(|part| *part != Per::All) {
         return wrong(
             &field.key("per"),
-            "permanent faults strike units of the device, not parts of the program: expected [all]",
+            "permanent faults are in units of the device, not in parts of the program; expected [all]",
         );
     }
-    let outcomes = check_outcomes(&until.of, &field)?;
+    let outcomes = check_outcomes(&until.outcomes, &field)?;
     let size = SampleSize::Until {
         margin: check_margin(until.margin, &field)?,
         outcomes: outcomes.unwrap_or_else(|| vec![Outcome::Sdc, Outcome::Due]),
@@ -188,7 +199,7 @@ fn check_allocation(
 ) -> Result<Allocation, Wrong> {
     let Some(allocation) = &faults.allocation else { return Ok(Allocation::Proportional) };
     if stratification == Stratification::None {
-        return wrong(field, "needs `stratify`: it says how many faults each stratum gets");
+        return wrong(field, "requires `stratify`, because it divides the faults among the strata");
     }
     let by_margin = matches!(size, SampleSize::Precision { .. });
     Ok(match allocation {
@@ -196,8 +207,8 @@ fn check_allocation(
         _ if by_margin => {
             return wrong(
                 field,
-                "with `margin` every stratum gets as many faults as its own margin takes; leave \
-                 `allocation` out, or say how many there are with `count` or `until`",
+                "is not possible with `margin`, where each stratum gets as many faults as its own margin \
+                requires; remove `allocation`, or use `count` or `until`",
             );
         }
         written::Allocation::Proportional => Allocation::Proportional,
@@ -215,7 +226,7 @@ fn check_allocation(
                     format!("{} injections; expected 1 or more{most}", optimal.pilot),
                 );
             }
-            let outcomes = check_outcomes(&optimal.of, &field)?;
+            let outcomes = check_outcomes(&optimal.outcomes, &field)?;
             let outcomes = outcomes.unwrap_or_else(|| match size {
                 SampleSize::Until { outcomes, .. } => outcomes.clone(),
                 _ => vec![Outcome::Sdc],

@@ -1,5 +1,5 @@
-//! Intervals hold the rates as often as they say, and the better ways to draw faults save injections:
-//! beside a campaign over every fault there is.
+//! Compares sampled campaigns with an exhaustive one: intervals contain the true rates as often as they
+//! should, and advanced sampling methods need fewer injections.
 
 use super::Scheme;
 use crate::file::campaign::Campaign;
@@ -15,20 +15,20 @@ use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// How many seeds campaigns are made with: more where there is more time.
+/// Number of seeds, and thus of campaigns per sampling method. Long test runs use more.
 fn seeds() -> u64 {
     if Depth::asked() == Depth::Long { 1000 } else { 200 }
 }
 
-/// How many of the seeds a part of them most likely is: no more than three standard deviations away from
-/// what is expected.
-fn likely(part: f64) -> RangeInclusive<u64> {
+/// Range of the number of seeds that have a property with probability `probability`: the expected number
+/// plus or minus three standard deviations.
+fn likely(probability: f64) -> RangeInclusive<u64> {
     let seeds = seeds() as f64;
-    let away = 3.0 * (seeds * part * (1.0 - part)).sqrt() + 1.0;
-    ((seeds * part - away) as u64)..=((seeds * part + away) as u64)
+    let away = 3.0 * (seeds * probability * (1.0 - probability)).sqrt() + 1.0;
+    ((seeds * probability - away) as u64)..=((seeds * probability + away) as u64)
 }
 
-/// What comes of every fault there is, by its site.
+/// Rows of the exhaustive campaign, by fault site.
 struct Truth {
     folder: tempfile::TempDir,
     rows: HashMap<String, Row>,
@@ -52,7 +52,7 @@ impl Truth {
         count as f64 / self.rows.len() as f64
     }
 
-    /// Draws faults as a campaign with these faults does.
+    /// Prepares the sampling that a campaign with these `faults` keys performs.
     fn sampled(&self, faults: &str) -> Sampled<'_> {
         let campaign = campaign(faults, self.folder.path());
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
@@ -60,21 +60,21 @@ impl Truth {
         let profile = survey.unwrap_or_else(|error| panic!("{error}")).profile;
         let scheme = Scheme::new(campaign.faults().expect("faults"), &profile, false);
         let scheme = scheme.unwrap_or_else(|error| panic!("{error}"));
-        // Every place that faults can strike, one stratum after the other.
+        // All fault sites, ordered by stratum.
         let all = Plan::new(&prepared.workload, &profile, 0, &Sampling::Exhaustive)
             .and_then(|plan| plan.faults(0..plan.count()))
             .unwrap_or_else(|error| panic!("{error}"));
-        let mut places = vec![Vec::new(); scheme.strata().len()];
+        let mut sites = vec![Vec::new(); scheme.strata().len()];
         for planned in all {
             let row = &self.rows[&planned.site.to_string()];
             let stratum = Some(scheme.strata()[planned.stratum].clone());
-            places[planned.stratum].push(Row { stratum, ..row.clone() });
+            sites[planned.stratum].push(Row { stratum, ..row.clone() });
         }
-        Sampled { truth: self, prepared, profile, scheme, places }
+        Sampled { truth: self, prepared, profile, scheme, sites }
     }
 }
 
-/// A campaign on a kernel of one wave.
+/// Returns a campaign on a kernel with one wave.
 fn campaign(faults: &str, folder: &Path) -> Campaign {
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/kernels");
     let text = format!(
@@ -97,33 +97,33 @@ faults: {{model: flip_one_bit, {faults}}}
     Campaign::parse(&text, &folder.join("campaign.yaml")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A way to draw faults.
+/// A sampling method.
 struct Sampled<'a> {
     truth: &'a Truth,
     prepared: Prepared,
     profile: Profile,
     scheme: Scheme,
-    /// What comes of a fault, by stratum and number of its place.
-    places: Vec<Vec<Row>>,
+    /// Rows by stratum and number of the fault site.
+    sites: Vec<Vec<Row>>,
 }
 
-/// What campaigns of all seeds came to.
+/// Results of the campaigns with all seeds.
 #[derive(Debug, Default)]
 struct Found {
-    /// Seeds whose intervals hold the rate, by outcome.
+    /// Number of seeds whose interval contains the rate, by outcome.
     held: [u64; 3],
-    /// Mean squared distance of the estimate from the rate.
+    /// Mean squared error of the estimate, by outcome.
     squares: [f64; 3],
-    /// Mean half-width of the intervals.
+    /// Mean half-width of the intervals, by outcome.
     widths: [f64; 3],
 }
 
 const OUTCOMES: [Outcome; 3] = [Outcome::Masked, Outcome::Sdc, Outcome::Due];
 
 impl Sampled<'_> {
-    /// The campaign of a seed; `look` sees it at the end of each stage.
+    /// Runs the campaign of a seed; calls `look` at the end of each stage.
     fn monitor(&self, seed: u64, mut look: impl FnMut(&CampaignMonitor)) -> CampaignMonitor {
-        let Sampled { prepared, profile, scheme, places, .. } = self;
+        let Sampled { prepared, profile, scheme, sites, .. } = self;
         let mut monitor = scheme.monitor();
         for stage in scheme.stages() {
             let sampling = scheme.sampling(&monitor);
@@ -131,7 +131,7 @@ impl Sampled<'_> {
             let plan = plan.unwrap_or_else(|error| panic!("{error}"));
             for index in stage {
                 let DrawnPlace { stratum, place, weight } = plan.place(index).expect("a place");
-                let row = &places[stratum][place as usize];
+                let row = &sites[stratum][place as usize];
                 monitor.add(&Row { index, weight, ..row.clone() });
             }
             look(&monitor);
@@ -159,23 +159,23 @@ impl Sampled<'_> {
 }
 
 fn holds(Interval { low, high }: Interval, rate: f64) -> bool {
-    // Rates that are known exactly are off by rounding.
+    // Exactly known rates differ by rounding.
     (low - 1e-12..=high + 1e-12).contains(&rate)
 }
 
-/// Intervals of 95 % that are right hold the rate for 95 % of the seeds. Those of Wilson are a little off
-/// for some rates, and those of strata, and exact ones, a little wide.
+/// 95 % intervals contain the rate for about 95 % of the seeds. Wilson intervals deviate slightly for some
+/// rates; stratified and exact intervals are slightly conservative.
 #[test]
-fn intervals_hold_the_rates_and_better_ways_to_draw_save_injections() {
+fn intervals_have_nominal_coverage_and_advanced_sampling_saves_injections() {
     let truth = Truth::new();
-    println!("{} places, rates {:?}", truth.rows.len(), OUTCOMES.map(|own| truth.rate(own)));
+    println!("{} fault sites, rates {:?}", truth.rows.len(), OUTCOMES.map(|to| truth.rate(to)));
     let simple = truth.sampled("count: 400").found();
     println!("simple: held {:?} of {}", simple.held, seeds());
     let all = "known_masked: counted, stratify: opcode, replacement: false, \
                allocation: {optimal: {pilot: 100}}";
     let optimal = "count: 400, stratify: opcode, allocation: {optimal: {pilot: 100}}";
-    // By how much fewer injections would do for the rate of SDC: by the error that there is, and by
-    // what the intervals say.
+    // Factor by which fewer injections would suffice for the rate of SDC: by the actual error, and by
+    // the width of the intervals.
     for (faults, most, saved) in [
         ("count: 400, intervals: clopper_pearson", 0.975, 0.7..1.4),
         ("count: 400, stratify: opcode", 0.97, 1.1..1.9),
@@ -186,26 +186,25 @@ fn intervals_hold_the_rates_and_better_ways_to_draw_save_injections() {
         (&format!("count: 400, {all}"), 0.98, 2.6..5.5),
     ] {
         let found = truth.sampled(faults).found();
-        let by = |own: [f64; 3], simple: [f64; 3]| simple[1] / own[1];
+        let by = |found: [f64; 3], simple: [f64; 3]| simple[1] / found[1];
         let square = |widths: [f64; 3]| widths.map(|width| width * width);
         let by_error = by(found.squares, simple.squares);
         let by_width = by(square(found.widths), square(simple.widths));
         println!("{faults}: held {:?}, saved {by_error:.2}, {by_width:.2}", found.held);
         let expected = *likely(0.945).start()..=*likely(most).end();
         assert!(found.held.iter().all(|held| expected.contains(held)), "{faults}: {found:?}");
-        assert!([by_error, by_width].iter().all(|own| saved.contains(own)), "{faults}: {found:?}");
+        assert!(saved.contains(&by_error) && saved.contains(&by_width), "{faults}: {found:?}");
     }
     assert!(simple.held.iter().all(|held| likely(0.945).contains(held)), "{:?}", simple.held);
 }
 
-/// The controls: estimates as if all strata had been drawn from alike, and rates of what was sampled as
-/// if it were all, are far off.
+/// Negative controls: estimates that ignore the strata, or the pruned fault sites, are far off.
 #[test]
-fn samples_of_strata_mean_nothing_without_their_places() {
+fn estimates_without_strata_or_pruned_sites_are_wrong() {
     let truth = Truth::new();
     let mut sampled = truth.sampled("count: 400, stratify: opcode, allocation: equal");
     let right = sampled.found();
-    for rows in &mut sampled.places {
+    for rows in &mut sampled.sites {
         rows.iter_mut().for_each(|row| row.stratum = None);
     }
     sampled.scheme.design.stratum_sites.clear();
@@ -219,41 +218,41 @@ fn samples_of_strata_mean_nothing_without_their_places() {
     assert!(wrong.held.iter().any(|held| held < likely(0.2).start()), "{:?}", wrong.held);
 }
 
-/// What is counted as known is what the campaign over every fault has found, for each operation.
+/// The counts of pruned fault sites equal those of the exhaustive campaign, for each opcode.
 #[test]
-fn what_is_known_to_be_masked_is_what_the_faults_come_to() {
+fn pruned_site_counts_match_the_exhaustive_campaign() {
     let truth = Truth::new();
     let sampled = truth.sampled("count: 400, known_masked: counted");
-    let with = |opcode: &str, cause: Option<&str>| {
-        let own = truth.rows.values().filter(|row| row.opcode == opcode);
-        own.filter(|row| cause.is_none_or(|cause| row.cause.as_deref() == Some(cause))).count()
-            as u64
+    let count = |opcode: &str, cause: Option<&str>| {
+        let rows = truth.rows.values().filter(|row| row.opcode == opcode);
+        let has_cause = |row: &&Row| cause.is_none_or(|cause| row.cause.as_deref() == Some(cause));
+        rows.filter(has_cause).count() as u64
     };
     let mut by_opcode: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
-    for own in &sampled.profile.instructions {
-        let known = own.known.expect("counted");
-        let sum = by_opcode.entry(own.opcode).or_default();
-        *sum = [sum[0] + own.places, sum[1] + known.overwritten, sum[2] + known.dead];
+    for instruction in &sampled.profile.instructions {
+        let known = instruction.known.expect("counted");
+        let sum = by_opcode.entry(instruction.opcode).or_default();
+        *sum = [sum[0] + instruction.places, sum[1] + known.overwritten, sum[2] + known.dead];
     }
     for (opcode, found) in &by_opcode {
-        let of = |cause| with(opcode, cause);
-        assert_eq!(*found, [of(None), of(Some("overwritten")), of(Some("dead"))], "{opcode}");
+        let expected = [None, Some("overwritten"), Some("dead")].map(|cause| count(opcode, cause));
+        assert_eq!(*found, expected, "{opcode}");
     }
-    let sum = |column: usize| by_opcode.values().map(|own| own[column]).sum::<u64>();
+    let sum = |column: usize| by_opcode.values().map(|counts| counts[column]).sum::<u64>();
     assert_eq!(sum(0), truth.rows.len() as u64);
     assert!(sum(1) > 500 && sum(2) > 50, "{by_opcode:?}");
-    // And the places that can be struck are the others, each once.
-    let places: HashSet<&str> =
-        sampled.places.iter().flatten().map(|row| row.site.as_str()).collect();
-    assert_eq!(places.len() as u64, sum(0) - sum(1) - sum(2));
+    // The sampled fault sites are the remaining ones, each once.
+    let sites: HashSet<&str> =
+        sampled.sites.iter().flatten().map(|row| row.site.as_str()).collect();
+    assert_eq!(sites.len() as u64, sum(0) - sum(1) - sum(2));
     let is_known =
         |site: &&str| matches!(truth.rows[*site].cause.as_deref(), Some("dead" | "overwritten"));
-    assert!(!places.iter().any(is_known));
+    assert!(!sites.iter().any(is_known));
 }
 
-/// What could be needed may be less than the pilot, and so may be all places that there are.
+/// The maximum number of injections, or the number of fault sites, can be smaller than the pilot.
 #[test]
-fn a_pilot_is_never_longer_than_its_campaign() {
+fn pilot_is_not_longer_than_its_campaign() {
     let truth = Truth::new();
     let optimal = "stratify: opcode, allocation: {optimal: {pilot: 20000}}";
     for faults in ["until: {margin: 0.2}", "count: 30000, replacement: false"] {
@@ -261,16 +260,16 @@ fn a_pilot_is_never_longer_than_its_campaign() {
         let scheme = &sampled.scheme;
         assert!(scheme.pilot.is_none() && scheme.count() <= truth.rows.len() as u64, "{faults}");
         let ends = scheme.until.as_ref().map_or(vec![scheme.count()], |until| until.looks.clone());
-        assert_eq!(scheme.stages().map(|own| own.end).collect::<Vec<_>>(), ends, "{faults}");
+        assert_eq!(scheme.stages().map(|stage| stage.end).collect::<Vec<_>>(), ends, "{faults}");
         let monitor = sampled.monitor(1, |_| {});
         assert!(monitor.is_goal_met() || monitor.count() == scheme.count(), "{faults}");
     }
 }
 
-/// However often a campaign is looked at, and whatever is then decided, an interval holds the rate as
-/// often as it says: at all looks, and at the one at which it ends.
+/// Intervals of campaigns with a stopping rule have nominal coverage at all looks together, and at the last
+/// one.
 #[test]
-fn intervals_hold_though_the_campaign_ends_when_they_are_narrow() {
+fn intervals_have_nominal_coverage_with_early_stopping() {
     let truth = Truth::new();
     let rate = truth.rate(Outcome::Sdc);
     let sdc = |monitor: &CampaignMonitor| monitor.summary().scopes[0].share(Outcome::Sdc).interval;
@@ -297,7 +296,7 @@ fn intervals_hold_though_the_campaign_ends_when_they_are_narrow() {
         assert!(at_all >= *likely(0.94).start() && at_last >= at_all, "{faults}: {at_all}");
         assert!(mean as f64 <= part * most as f64, "{faults}: {mean} of {most}");
     }
-    // The control: intervals for one look do not hold at all of them.
+    // Negative control: intervals for a single look have too little coverage at all looks together.
     let mut sampled = truth.sampled("until: {margin: 0.05, of: [sdc]}");
     sampled.scheme.design.z_score = None;
     let (at_all, ..) = at_all_looks(&sampled);

@@ -1,8 +1,8 @@
-//! The part of a sample that decides which site an injection of a given index strikes, as text for the
-//! digest of a shard space.
+//! Text form of the part of a sample that determines the fault site of each injection index. It is part of
+//! the digest of a shard space.
 //!
-//! The text is a persistent format, see [`Sample::draws`]. It is written by explicit matches, so that
-//! types, variants and fields can be renamed without a change of any digest.
+//! The text is a persistent format, see [`Sample::draws`]. It is produced by explicit matches, so types,
+//! variants and fields can be renamed without changing a digest.
 
 use super::{Allocation, Per, Sample, SampleSize};
 use flipwave_analysis::Outcome;
@@ -10,10 +10,10 @@ use flipwave_host::output::float_text;
 use flipwave_injector::Stratification;
 
 impl Sample {
-    /// Returns the text of how sites are drawn, as far as the site of an index depends on it.
+    /// Returns the settings that determine the fault site of each injection index, as text.
     ///
-    /// Without strata, a plan with more injections begins with the shorter one, so their number is left
-    /// out. With strata, the number for each stratum depends on the total:
+    /// Without strata, a longer plan begins with the shorter one, so the text omits the number of injections.
+    /// With strata, the number for each stratum depends on the total:
     ///
     /// ```text
     /// exhaustive
@@ -23,7 +23,7 @@ impl Sample {
     /// until=0.01 confidence=0.95 outcomes=sdc,due per=all,kernel most=5000 ALLOCATION
     /// ```
     ///
-    /// `most` is `unlimited` where the file gives no limit. `ALLOCATION` is one of:
+    /// `most` is `unlimited` if the file gives no limit. `ALLOCATION` is one of:
     ///
     /// ```text
     /// allocation=proportional
@@ -31,8 +31,8 @@ impl Sample {
     /// allocation=optimal pilot=20 outcomes=sdc,due
     /// ```
     ///
-    /// Numbers are written as by [`float_text`]. A change of this text changes the digests of shard
-    /// spaces: raise [`ShardPlan::FORMAT`] with it.
+    /// Numbers are formatted by [`float_text`]. Changing this text changes the digests of shard spaces: raise
+    /// [`ShardPlan::FORMAT`] at the same time.
     ///
     /// [`ShardPlan::FORMAT`]: crate::ShardPlan::FORMAT
     pub(crate) fn draws(&self, stratification: Stratification) -> String {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sample_has_a_fixed_text() {
+    fn text_of_each_sample_is_fixed() {
         let optimal = Allocation::Optimal { pilot: 20, outcomes: vec![Outcome::Sdc, Outcome::Due] };
         for (size, allocation, text) in [
             (SampleSize::Exhaustive, Allocation::Proportional, "exhaustive"),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn without_strata_the_number_of_faults_does_not_matter() {
+    fn text_without_strata_omits_the_number_of_faults() {
         let sizes = [SampleSize::Count(100), SampleSize::Precision { margin: 0.05 }, until(None)];
         for size in sizes {
             let text = draws(size, Allocation::Proportional, Stratification::None);

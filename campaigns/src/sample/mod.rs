@@ -1,5 +1,5 @@
-//! How many faults a campaign injects, and how they are drawn from what there is: as the file says it,
-//! checked, and carried out beside a profile.
+//! Sampling: the number of faults of a campaign, and how they are drawn from the fault space. [`written`]
+//! describes the YAML keys, [`check_sample`] validates them, and [`Scheme`] applies them to a profile.
 
 mod check;
 mod draws;
@@ -16,84 +16,85 @@ use flipwave_analysis::{Confidence, IntervalMethod, Outcome};
 use flipwave_injector::{Draw, KnownMasked};
 use std::num::NonZeroU64;
 
-/// How many faults a campaign injects, and how they are drawn.
+/// Number of faults of a campaign, and how they are drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// How many.
+    /// Number of faults.
     pub size: SampleSize,
-    /// Probability with which the intervals that are reported hold the rates.
+    /// Confidence level of the reported intervals.
     pub confidence: Confidence,
-    /// How intervals are computed.
+    /// Method by which intervals are computed.
     pub intervals: IntervalMethod,
-    /// How many of the faults each stratum gets.
+    /// Division of the faults among the strata.
     pub allocation: Allocation,
-    /// Whether a place can be drawn again.
+    /// `true` if a fault site can be drawn more than once.
     pub replacement: bool,
-    /// What of the population is equally likely.
+    /// The unit that is drawn with equal probability.
     pub draw: Draw,
-    /// What becomes of places that are known to be masked.
+    /// Treatment of fault sites that are known to be masked.
     pub known_masked: KnownMasked,
 }
 
-/// How many faults a campaign injects.
+/// Number of faults of a campaign.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SampleSize {
-    /// This many.
+    /// A fixed number.
     Count(u64),
-    /// As many as the estimate of a rate needs.
+    /// As many as are needed to estimate a rate with a given precision.
     Precision {
         /// Half-width of the interval around the rate of each stratum, between 0 and 1.
         margin: f64,
     },
-    /// As many as it takes until rates are known.
+    /// As many as are needed until the estimated rates have a given precision.
     Until {
-        /// Half-width of the intervals around them, between 0 and 1.
+        /// Half-width of the intervals around the rates, between 0 and 1.
         margin: f64,
-        /// The outcomes whose rates are wanted.
+        /// Outcomes whose rates are estimated.
         outcomes: Vec<Outcome>,
-        /// The parts of the program of which they are wanted.
+        /// Parts of the program for which rates are estimated.
         per: Vec<Per>,
-        /// No more than this; if it is not said, as many as could be needed.
+        /// Maximum number of faults. If `None`, as many as could be needed.
         most: Option<u64>,
     },
-    /// Every place of the population once.
+    /// Every fault site once.
     Exhaustive,
 }
 
-/// The parts of a program of which rates are wanted.
+/// Parts of a program for which rates are estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
-    /// The program as a whole.
+    /// The whole program.
     All,
     /// Each kernel.
     Kernel,
     /// Each primary group of instructions.
     Group,
-    /// Each operation.
+    /// Each opcode.
     Opcode,
 }
 
-/// How many of the faults each stratum gets.
+/// Division of the faults among the strata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Allocation {
-    /// In proportion to its places.
+    /// Proportional to the number of fault sites.
     Proportional,
-    /// All the same number.
+    /// The same number for each stratum.
     Equal,
-    /// In proportion to its places and to how much outcomes vary in it, as the first faults show.
+    /// Proportional to the number of fault sites and to the standard deviation of the outcomes, as estimated
+    /// from the first faults (Neyman allocation).
     Optimal {
-        /// How many these are.
+        /// Number of faults in the pilot.
         pilot: u64,
-        /// The outcomes whose rates are wanted.
+        /// Outcomes whose rates are estimated.
         outcomes: Vec<Outcome>,
     },
 }
 
 impl Sample {
-    /// The same with another number of faults, as if the file had that `count`.
+    /// Returns this sample with another number of faults, as if the file had that `count`.
     ///
     /// # Errors
-    /// What the file says that does not go with it.
+    /// Returns the setting that is incompatible with a `count`.
     pub(crate) fn with_count(&self, count: NonZeroU64) -> Result<Sample, String> {
         let count = count.get();
         let size = match &self.size {
@@ -104,7 +105,7 @@ impl Sample {
                 per: per.clone(),
                 most: Some(count),
             },
-            SampleSize::Precision { .. } => return Err("takes as many as its `margin`".to_owned()),
+            SampleSize::Precision { .. } => return Err("has `margin`".to_owned()),
             SampleSize::Exhaustive => return Err("is `exhaustive`".to_owned()),
         };
         match self.allocation {

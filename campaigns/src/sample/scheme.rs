@@ -1,4 +1,4 @@
-//! How a campaign's faults are drawn from what a profile has counted.
+//! Applies the sampling settings of a campaign to the fault space counted by a profile.
 
 use super::{Allocation, Per, Sample, SampleSize};
 use crate::error::CampaignError;
@@ -14,23 +14,24 @@ use flipwave_injector::{
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How a campaign's faults are drawn: in stages, of which each is divided among the strata.
+/// Plan for drawing the faults of a campaign in stages. Each stage is divided among the strata.
 pub(crate) struct Scheme {
     sample: Sample,
     /// Names of the strata, by number.
     strata: Vec<String>,
-    /// Where stages end, ascending.
+    /// Ends of the stages, as injection indices in ascending order.
     ends: Vec<u64>,
-    /// What intervals depend on besides rows.
+    /// Facts about the sample that intervals depend on, in addition to the rows.
     pub design: SampleDesign,
-    /// When the campaign ends early.
+    /// Rule for ending the campaign early.
     pub until: Option<StoppingRule>,
-    /// The injections that show how the others are drawn, if there are others.
+    /// Pilot injections that determine the allocation of the remaining ones, if any remain.
     pub pilot: Option<Pilot>,
 }
 
 impl Scheme {
-    /// The scheme of `faults` in the population of `profile`; `is_judged` if somebody says how bad SDC is.
+    /// Creates the scheme of `faults` in the fault space of `profile`. `is_judged` is set if a judge rates the
+    /// severity of SDC.
     ///
     /// # Errors
     /// [`CampaignError::Statistics`].
@@ -41,37 +42,39 @@ impl Scheme {
     ) -> Result<Scheme, CampaignError> {
         let sample = faults.sample.clone();
         let strata: Vec<injector::Stratum> = profile.strata().collect();
-        let places = |stratum: &injector::Stratum| stratum.places;
-        let total: u64 = strata.iter().map(places).sum();
-        let room = if sample.replacement { u64::MAX } else { total };
+        let sites = |stratum: &injector::Stratum| stratum.places;
+        let total: u64 = strata.iter().map(sites).sum();
+        let max_count = if sample.replacement { u64::MAX } else { total };
         let mut design = SampleDesign { is_judged, ..design(faults, profile, &strata) };
         let mut until = None;
         let count = match &sample.size {
             SampleSize::Exhaustive => total,
             _ if total == 0 => 0,
-            SampleSize::Count(count) => (*count).min(room),
+            SampleSize::Count(count) => (*count).min(max_count),
             SampleSize::Precision { margin } => {
-                let some: Vec<u64> = strata.iter().map(places).filter(|own| *own > 0).collect();
-                let most = some.iter().max().map_or(0, |most| *most);
-                let each = sample_size(most, *margin, sample.confidence, 0.5)?;
-                each.saturating_mul(some.len() as u64).min(room)
+                let sizes: Vec<u64> = strata.iter().map(sites).filter(|sites| *sites > 0).collect();
+                let largest = sizes.iter().max().map_or(0, |largest| *largest);
+                let each = sample_size(largest, *margin, sample.confidence, 0.5)?;
+                each.saturating_mul(sizes.len() as u64).min(max_count)
             }
             SampleSize::Until { margin, outcomes, per, most } => {
                 let parts = parts(per, profile);
                 let smallest = match (&sample.allocation, is_stratified_by(per, faults)) {
                     (Allocation::Equal, true) => {
-                        1.0 / strata.iter().filter(|own| own.places > 0).count() as f64
+                        1.0 / strata.iter().filter(|stratum| stratum.places > 0).count() as f64
                     }
                     _ => parts.iter().map(|(_, share)| *share).fold(1.0, f64::min),
                 };
                 let looks = match most {
-                    Some(most) => LookSchedule::new(*margin, sample.confidence, (*most).min(room))?,
+                    Some(most) => {
+                        LookSchedule::new(*margin, sample.confidence, (*most).min(max_count))?
+                    }
                     None => {
                         let looks =
                             LookSchedule::for_any_rate(*margin, sample.confidence, smallest)?;
                         match looks.sizes.last() {
-                            Some(last) if *last > room => {
-                                LookSchedule::new(*margin, sample.confidence, room)?
+                            Some(last) if *last > max_count => {
+                                LookSchedule::new(*margin, sample.confidence, max_count)?
                             }
                             _ => looks,
                         }
@@ -100,57 +103,58 @@ impl Scheme {
         Ok(Scheme { sample, strata, ends, design, until, pilot })
     }
 
-    /// Names of the strata, by number.
+    /// Returns the names of the strata, by number.
     pub fn strata(&self) -> &[String] {
         &self.strata
     }
 
-    /// Injections at most.
+    /// Returns the maximum number of injections.
     pub fn count(&self) -> u64 {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// The indices of the stages.
+    /// Returns the injection indices of each stage.
     pub fn stages(&self) -> impl Iterator<Item = Range<u64>> {
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, end)| start..*end)
     }
 
-    /// A campaign that has no row yet.
+    /// Returns the monitor of a campaign without rows.
     pub fn monitor(&self) -> CampaignMonitor {
         CampaignMonitor::new(self.design.clone(), self.until.clone(), self.pilot.clone())
     }
 
-    /// How the faults are drawn as far as that is known when the campaign has come this far: before the
-    /// end of the pilot, the pilot.
+    /// Returns the sampling of all stages whose allocation is known, given the rows in `monitor`. Before the end
+    /// of the pilot, this is only the pilot.
     pub fn sampling(&self, monitor: &CampaignMonitor) -> Sampling {
         let Sample { size, allocation, replacement, .. } = &self.sample;
         if *size == SampleSize::Exhaustive {
             return Sampling::Exhaustive;
         }
         let allocation = match (size, allocation) {
-            // A margin holds for the rate of every stratum: each gets as many faults as the one that
-            // takes most. The rate of all, weighted, has a narrower interval then.
+            // The margin applies to the rate of every stratum, so each gets as many faults as the one
+            // that needs most. The interval of the weighted total rate is then narrower.
             (SampleSize::Precision { .. }, _) | (_, Allocation::Equal) => {
                 Some(injector::Allocation::Equal)
             }
             (_, Allocation::Proportional) => Some(injector::Allocation::Proportional),
-            // A campaign that is no longer than its pilot.
+            // The campaign is not longer than its pilot.
             (_, Allocation::Optimal { .. }) if self.pilot.is_none() => {
                 Some(injector::Allocation::Proportional)
             }
-            (_, Allocation::Optimal { .. }) => monitor.standard_deviations().map(|known| {
-                // Where nothing was struck, outcomes vary as much as they can.
-                let of = |name: &String| known.get(name).copied().unwrap_or(0.5);
-                injector::Allocation::Optimal(self.strata.iter().map(of).collect())
+            (_, Allocation::Optimal { .. }) => monitor.standard_deviations().map(|by_stratum| {
+                // Without any injection, assume the largest possible deviation.
+                let deviation = |name: &String| by_stratum.get(name).copied().unwrap_or(0.5);
+                injector::Allocation::Optimal(self.strata.iter().map(deviation).collect())
             }),
         };
         let pilot = self.pilot.as_ref().map_or(0, |pilot| pilot.count);
         let stage = |range: Range<u64>| {
             let is_pilot = range.end <= pilot;
-            let allocation = match is_pilot {
-                true => Some(injector::Allocation::Proportional),
-                false => allocation.clone(),
+            let allocation = if is_pilot {
+                Some(injector::Allocation::Proportional)
+            } else {
+                allocation.clone()
             };
             Some(Stage { count: range.end - range.start, allocation: allocation? })
         };
@@ -161,9 +165,9 @@ impl Scheme {
     }
 }
 
-/// Whether each part of which rates are wanted is a stratum of its own, or all of them.
+/// Returns `true` if each part in `per` is one stratum or the whole program.
 fn is_stratified_by(per: &[Per], faults: &Faults) -> bool {
-    per.iter().all(|own| match own {
+    per.iter().all(|part| match part {
         Per::All => true,
         Per::Kernel => faults.stratification == Stratification::Kernel,
         Per::Group => faults.stratification == Stratification::Group,
@@ -171,50 +175,50 @@ fn is_stratified_by(per: &[Per], faults: &Faults) -> bool {
     })
 }
 
-/// The places of an instruction that faults can strike.
-fn struck(own: &InstructionFaultSpace) -> u64 {
-    own.places - own.known.map_or(0, |known| known.overwritten + known.dead)
+/// Returns the number of fault sites of an instruction that are sampled.
+fn sampled_sites(instruction: &InstructionFaultSpace) -> u64 {
+    instruction.places - instruction.known.map_or(0, |known| known.overwritten + known.dead)
 }
 
-/// The parts of the program of which rates are wanted, and how much of what faults can strike is in
-/// each. Of parts in which nothing can be struck all is known.
+/// Returns the parts of the program for which rates are estimated, and the fraction of the sampled fault
+/// sites in each. Parts without sampled sites are left out, because their rates are known.
 fn parts(per: &[Per], profile: &Profile) -> Vec<(Scope, f64)> {
-    let total: u64 = profile.strata().map(|own| own.places).sum();
+    let total: u64 = profile.strata().map(|stratum| stratum.places).sum();
     let mut parts: BTreeMap<Scope, u64> = BTreeMap::new();
-    for own in &profile.instructions {
+    for instruction in &profile.instructions {
         for per in per {
-            *parts.entry(scope(*per, own)).or_default() += struck(own);
+            *parts.entry(scope(*per, instruction)).or_default() += sampled_sites(instruction);
         }
     }
     if per.contains(&Per::All) {
-        // Places of permanent faults are no instruction's.
+        // Fault sites of permanent faults belong to no instruction.
         parts.insert(Scope::All, total);
     }
-    let some = parts.into_iter().filter(|(_, places)| *places > 0);
-    some.map(|(scope, places)| (scope, places as f64 / total as f64)).collect()
+    let nonempty = parts.into_iter().filter(|(_, sites)| *sites > 0);
+    nonempty.map(|(scope, sites)| (scope, sites as f64 / total as f64)).collect()
 }
 
-fn scope(per: Per, own: &InstructionFaultSpace) -> Scope {
+fn scope(per: Per, instruction: &InstructionFaultSpace) -> Scope {
     match per {
         Per::All => Scope::All,
-        Per::Kernel => Scope::Kernel(own.kernel.clone()),
-        Per::Group => Scope::Group(own.group.to_string()),
-        Per::Opcode => Scope::Opcode(own.opcode.to_owned()),
+        Per::Kernel => Scope::Kernel(instruction.kernel.clone()),
+        Per::Group => Scope::Group(instruction.group.to_string()),
+        Per::Opcode => Scope::Opcode(instruction.opcode.to_owned()),
     }
 }
 
-/// What intervals depend on besides rows, for intervals that are looked at once.
+/// Returns the facts that intervals depend on in addition to the rows, for intervals that are computed once.
 fn design(faults: &Faults, profile: &Profile, strata: &[injector::Stratum]) -> SampleDesign {
     let Faults { fault, stratification, sample, .. } = faults;
     let is_finite =
         !sample.replacement && !fault.model.is_drawn() && fault.duration == Duration::Transient;
-    let is_known = *stratification != Stratification::None || is_finite;
-    let stratum_sites = strata.iter().map(|own| (own.name.clone(), own.places));
+    let needs_sites = *stratification != Stratification::None || is_finite;
+    let stratum_sites = strata.iter().map(|stratum| (stratum.name.clone(), stratum.places));
     let by_opcode =
         matches!(&sample.size, SampleSize::Until { per, .. } if per.contains(&Per::Opcode));
     SampleDesign {
         method: sample.intervals,
-        stratum_sites: stratum_sites.filter(|_| is_known).collect(),
+        stratum_sites: stratum_sites.filter(|_| needs_sites).collect(),
         is_finite,
         pruned: match sample.known_masked {
             KnownMasked::Sampled => BTreeMap::new(),
@@ -225,26 +229,26 @@ fn design(faults: &Faults, profile: &Profile, strata: &[injector::Stratum]) -> S
     }
 }
 
-/// Sites that def-use pruning knows to be masked, by scope.
+/// Counts the fault sites that def-use pruning knows to be masked, by scope.
 fn pruned(
     profile: &Profile,
     stratification: Stratification,
     by_opcode: bool,
 ) -> BTreeMap<String, PrunedSites> {
     let mut all: BTreeMap<String, PrunedSites> = BTreeMap::new();
-    for own in &profile.instructions {
-        let known = own.known.unwrap_or_default();
+    for instruction in &profile.instructions {
+        let known = instruction.known.unwrap_or_default();
         let stratum = match stratification {
             Stratification::None => None,
-            Stratification::Kernel => Some(own.kernel.clone()),
-            Stratification::Group => Some(own.group.to_string()),
-            Stratification::Opcode => Some(own.opcode.to_owned()),
+            Stratification::Kernel => Some(instruction.kernel.clone()),
+            Stratification::Group => Some(instruction.group.to_string()),
+            Stratification::Opcode => Some(instruction.opcode.to_owned()),
         };
-        let scopes = [Per::All, Per::Kernel, Per::Group].map(|per| Some(scope(per, own)));
-        let opcode = by_opcode.then(|| scope(Per::Opcode, own));
+        let scopes = [Per::All, Per::Kernel, Per::Group].map(|per| Some(scope(per, instruction)));
+        let opcode = by_opcode.then(|| scope(Per::Opcode, instruction));
         for scope in scopes.into_iter().chain([opcode, stratum.map(Scope::Stratum)]).flatten() {
             let sum = all.entry(scope.to_string()).or_default();
-            sum.sites += own.places;
+            sum.sites += instruction.places;
             sum.overwritten += known.overwritten;
             sum.dead += known.dead;
         }

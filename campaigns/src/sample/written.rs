@@ -1,89 +1,94 @@
-//! How faults are drawn, as the file writes it.
+//! The sampling keys of a campaign file.
 
 use flipwave_analysis::{Confidence, Outcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Injections go on until rates are known.
+/// Stop the campaign once the rates are known with a given precision.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `margin` and others")]
 pub(crate) struct Until {
-    /// How far rates may be from the true ones: one percentage point is 0.01.
+    /// Maximum distance between the estimated and the true rates. Write one percentage point as 0.01.
     pub margin: f64,
-    /// Probability with which they are within that.
+    /// Probability with which the true rates are within the margin.
     #[schemars(extend("default" = Confidence::P95.probability()))]
     pub confidence: Option<f64>,
-    /// The outcomes whose rates are to become known.
+    /// Outcomes whose rates are estimated.
     #[schemars(extend(
         "items" = {"enum": Outcome::ALL.map(Outcome::name)}, "default" = ["sdc", "due"]
     ))]
-    pub of: Option<Vec<String>>,
-    /// The parts of the program of which they are to become known.
+    #[serde(rename = "of")]
+    pub outcomes: Option<Vec<String>>,
+    /// Parts of the program for which rates are estimated.
     #[schemars(extend("default" = ["all"]))]
     pub per: Option<Vec<Per>>,
 }
 
-/// The parts of a program of which rates are to become known.
+/// Parts of a program for which rates are estimated.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`all`, `kernel`, `group` or `opcode`")]
 pub(crate) enum Per {
-    /// The program as a whole.
+    /// The whole program.
     All,
     /// Each kernel.
     Kernel,
     /// Each group of instructions.
     Group,
-    /// Each operation.
+    /// Each opcode.
     Opcode,
 }
 
-/// How many of the faults each part gets that is sampled by itself.
+/// Division of the faults among the strata.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`proportional`, `equal`, or a mapping with `optimal`")]
 pub(crate) enum Allocation {
-    /// In proportion to its places.
+    /// Proportional to the number of fault sites of each stratum.
     Proportional,
-    /// All the same number.
+    /// The same number for each stratum.
     Equal,
-    /// In proportion to its places and to how much outcomes vary in it.
+    /// Proportional to the number of fault sites and to the standard deviation of the outcomes in each stratum
+    /// (Neyman allocation).
     Optimal(Optimal),
 }
 
-/// In proportion to places and to how much outcomes vary.
+/// Allocation by the standard deviation of the outcomes, estimated in a pilot.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `pilot`")]
 pub(crate) struct Optimal {
-    /// The first faults, which show how much outcomes vary; they are allocated in proportion to places.
+    /// Number of faults in the pilot, which estimates the standard deviations. The pilot is allocated
+    /// proportionally.
     pub pilot: u64,
-    /// The outcomes whose rates are to become known; those of `until`, if there is one.
+    /// Outcomes whose deviation counts. If the file has `until`, the default is the outcomes in it.
     #[schemars(extend("items" = {"enum": Outcome::ALL.map(Outcome::name)}, "default" = ["sdc"]))]
-    pub of: Option<Vec<String>>,
+    #[serde(rename = "of")]
+    pub outcomes: Option<Vec<String>>,
 }
 
-/// What is equally likely to be struck.
+/// The unit that is drawn with equal probability.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`bits` or `instructions`")]
 pub(crate) enum Draw {
-    /// Each bit of each word.
+    /// Each bit of each word a fault can hit.
     #[default]
     Bits,
-    /// Each execution of an instruction by a thread; of its words one, and of that one of its bits.
+    /// Each execution of an instruction by a thread. One of its words and one bit of that word are then
+    /// drawn.
     Instructions,
 }
 
-/// What becomes of places whose value nothing reads before it is gone.
+/// Treatment of fault sites whose value is overwritten or discarded before it is read.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`sampled` or `counted`")]
 pub(crate) enum KnownMasked {
-    /// They are struck like others.
+    /// They are sampled like other fault sites.
     #[default]
     Sampled,
-    /// They are counted in the fault-free run, and only the others are struck.
+    /// They are counted as masked during the golden run, and only other fault sites are sampled.
     Counted,
 }
