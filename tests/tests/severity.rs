@@ -214,7 +214,7 @@ fn a_judge_that_gives_no_judgement_ends_the_campaign_and_rows_stay() {
             format!(
                 r#"{ready} printf '{{"severity": "critical"}}\n{{"severity": "tolerable"}}\n' >&0; sleep 9"#
             ),
-            &["severity", "was not asked"],
+            &["severity", "unexpected line"],
         ),
         (
             format!(r#"{ready} echo '{{"severity": "critical", "index": 7}}' >&0; sleep 9"#),

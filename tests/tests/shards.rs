@@ -376,7 +376,8 @@ fn scripts_say_what_the_engines_are_to_do() {
     assert!(shard.contains("apptainer exec --bind "), "{shard}");
     assert!(shard.contains(" flip.sif flipwave run "), "{shard}");
     submit(&["--engine", "local", "--nodes", "2"]).expect_refused(&["--nodes is for"]);
-    submit(&["--engine", "local", "--", "--partition=x"]).expect_refused(&["engines with options"]);
+    submit(&["--engine", "local", "--", "--partition=x"])
+        .expect_refused(&["supported by Slurm and HyperQueue"]);
     let without = flipwave(
         folder,
         &["submit", "vector_add.yaml", "--shards", "2", "--engine", "slurm", "--out", "c"],

@@ -1,4 +1,4 @@
-//! One connection to a judge.
+//! A connection to a judge.
 
 use super::message::{Answer, Greeting, Question};
 use super::{JudgeSource, Judgement};
@@ -16,26 +16,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often it is looked at whether to stop while an answer is waited for.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval of checking for cancellation while waiting for an answer.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long a program may take to end when nothing more is asked of it.
-const TO_END: Duration = Duration::from_secs(2);
+/// Time for a judge program to exit after the connection is closed.
+const EXIT_TIME: Duration = Duration::from_secs(2);
 
-/// Bytes of an answer at most.
-const LONGEST_ANSWER: usize = 1 << 20;
+/// Maximum length of an answer in bytes.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// How long a judge is waited for.
+/// Limits on waiting for a judge.
 #[derive(Clone, Debug)]
-pub(super) struct Patience {
-    /// Becomes true when nobody wants an answer any more.
+pub(super) struct WaitLimit {
+    /// Set when the campaign is cancelled.
     pub stopped: Arc<AtomicBool>,
-    /// How long an answer may take.
+    /// Time limit of an answer.
     pub timeout: Duration,
 }
 
-impl Patience {
-    /// Checks that there is still time for an answer that began to be waited for at `start`.
+impl WaitLimit {
+    /// Checks that there is time left for an answer requested at `start`.
     fn check(&self, start: Instant) -> Result<(), String> {
         if self.stopped.load(Ordering::Relaxed) {
             return Err("interrupted".to_owned());
@@ -44,61 +44,61 @@ impl Patience {
             return Ok(());
         }
         Err(format!(
-            "gave no answer within {} s; if it needs longer, give it more with `severity.timeout`",
+            "gave no answer within {} s; if it needs more time, increase `severity.timeout`",
             self.timeout.as_secs_f64()
         ))
     }
 }
 
-/// One connection to a judge.
+/// A connection to a judge.
 pub(super) struct Connection {
     stream: BufReader<UnixStream>,
     child: Option<Child>,
-    patience: Patience,
-    /// When the answer that is waited for began to be.
+    wait_limit: WaitLimit,
+    /// Time at which the current answer was requested.
     start: Instant,
-    /// Whether the judge is not waited for when it is to end.
-    is_given_up: bool,
+    /// `true` if the judge exceeded a limit; it is then killed without waiting for it to exit.
+    has_timed_out: bool,
 }
 
 impl Connection {
-    /// Starts or reaches the judge, and shows it the outputs of the fault-free run.
+    /// Starts or connects to the judge, and sends it the outputs of the golden run.
     ///
     /// # Errors
-    /// Says why it cannot be asked.
+    /// Returns the reason why the judge is not available.
     pub fn open<'a>(
         source: &JudgeSource,
-        patience: Patience,
+        wait_limit: WaitLimit,
         greeting: &Greeting,
         golden: impl Iterator<Item = &'a [u8]>,
     ) -> Result<Connection, String> {
         let (stream, child) = match source {
-            JudgeSource::Socket(path) => (connect(path, &patience)?, None),
+            JudgeSource::Socket(path) => (connect(path, &wait_limit)?, None),
             JudgeSource::Command { command, directory } => {
                 let failed = |error: std::io::Error| format!("cannot be started: {error}");
-                let (own, other) = UnixStream::pair().map_err(failed)?;
+                let (stream, stdin) = UnixStream::pair().map_err(failed)?;
                 let error = std::io::stderr().as_fd().try_clone_to_owned().map_err(failed)?;
                 let child = Command::new(&command.program)
                     .args(&command.arguments)
                     .current_dir(directory)
-                    .stdin(OwnedFd::from(other))
+                    .stdin(OwnedFd::from(stdin))
                     .stdout(error)
-                    // Signals of the terminal are the campaign's, which ends it.
+                    // The terminal sends signals to the campaign, which then ends the judge.
                     .process_group(0)
                     .spawn()
                     .map_err(failed)?;
-                (own, Some(child))
+                (stream, Some(child))
             }
         };
-        let timeouts = stream.set_read_timeout(Some(LOOK));
-        let timeouts = timeouts.and_then(|()| stream.set_write_timeout(Some(LOOK)));
+        let timeouts = stream.set_read_timeout(Some(POLL_INTERVAL));
+        let timeouts = timeouts.and_then(|()| stream.set_write_timeout(Some(POLL_INTERVAL)));
         timeouts.map_err(|error| error.to_string())?;
         let mut connection = Connection {
             stream: BufReader::new(stream),
             child,
-            patience,
+            wait_limit,
             start: Instant::now(),
-            is_given_up: false,
+            has_timed_out: false,
         };
         connection.send(greeting, golden)?;
         let answer = connection.answer()?;
@@ -106,10 +106,10 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Shows the judge the outputs of an injection.
+    /// Sends the outputs of an injection to the judge, and returns its judgement.
     ///
     /// # Errors
-    /// Says why there is no judgement.
+    /// Returns the reason why there is no judgement.
     pub fn ask<'a>(
         &mut self,
         question: &Question,
@@ -122,29 +122,27 @@ impl Connection {
         Answer::judgement(&answer, question.index)
     }
 
-    /// Checks that nothing was said that nobody has asked for: it would be taken for the next answer.
+    /// Checks that the judge has sent nothing unrequested, which would be mistaken for the next answer.
     fn expect_silence(&mut self) -> Result<(), String> {
         self.set_nonblocking(true)?;
         let said = self.stream.fill_buf().map(|bytes| !bytes.is_empty());
         self.set_nonblocking(false)?;
         match said {
             Ok(true) => {
-                Err("has said something that it was not asked; expected one line for each \
-                             question"
-                    .to_owned())
+                Err("sent an unexpected line; expected one line for each question".to_owned())
             }
-            // That it is gone, the question finds out.
+            // A closed connection is detected when the question is sent.
             _ => Ok(()),
         }
     }
 
-    fn set_nonblocking(&self, is_so: bool) -> Result<(), String> {
-        self.stream.get_ref().set_nonblocking(is_so).map_err(|error| error.to_string())
+    fn set_nonblocking(&self, is_nonblocking: bool) -> Result<(), String> {
+        self.stream.get_ref().set_nonblocking(is_nonblocking).map_err(|error| error.to_string())
     }
 
-    /// Says that nothing more is asked.
+    /// Closes the connection, which tells the judge that there are no more questions.
     pub fn close(&self) {
-        // Nothing is left to be done if it fails.
+        // A failure needs no handling.
         let _ = self.stream.get_ref().shutdown(Shutdown::Both);
     }
 
@@ -170,46 +168,46 @@ impl Connection {
         Ok(())
     }
 
-    /// The next line.
+    /// Reads the next line.
     fn answer(&mut self) -> Result<String, String> {
         let mut line = Vec::new();
         while line.last() != Some(&b'\n') {
-            let said = match self.stream.fill_buf() {
-                Ok(said) => said,
+            let received = match self.stream.fill_buf() {
+                Ok(received) => received,
                 Err(error) => {
                     self.wait_on(&error)?;
                     continue;
                 }
             };
-            let end = said.iter().position(|byte| *byte == b'\n').map(|end| end + 1);
-            let taken = end.unwrap_or(said.len());
-            line.extend_from_slice(&said[..taken]);
+            let end = received.iter().position(|byte| *byte == b'\n').map(|end| end + 1);
+            let taken = end.unwrap_or(received.len());
+            line.extend_from_slice(&received[..taken]);
             self.stream.consume(taken);
             if taken == 0 {
                 return Err(self.lost());
             }
-            if line.len() > LONGEST_ANSWER {
-                return Err(format!("its answer is longer than {LONGEST_ANSWER} bytes"));
+            if line.len() > MAX_ANSWER_BYTES {
+                return Err(format!("its answer is longer than {MAX_ANSWER_BYTES} bytes"));
             }
-            // One that says a little again and again is no reason to wait longer.
-            self.check_patience()?;
+            // Partial lines do not extend the time limit.
+            self.check_wait_limit()?;
         }
-        String::from_utf8(line).map_err(|_| "its answer is no UTF-8".to_owned())
+        String::from_utf8(line).map_err(|_| "its answer is not valid UTF-8".to_owned())
     }
 
-    fn check_patience(&mut self) -> Result<(), String> {
-        let checked = self.patience.check(self.start);
-        self.is_given_up |= checked.is_err();
+    fn check_wait_limit(&mut self) -> Result<(), String> {
+        let checked = self.wait_limit.check(self.start);
+        self.has_timed_out |= checked.is_err();
         checked
     }
 
-    /// Goes on waiting where nothing has come yet and there is still time.
+    /// Handles an error of a read or write: returns `Ok` to continue waiting.
     fn wait_on(&mut self, error: &std::io::Error) -> Result<(), String> {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
-                self.check_patience()?;
+                self.check_wait_limit()?;
                 let ended = self.child.as_mut().map(Child::try_wait);
-                // Its own children may still have its end of the connection.
+                // Children of the judge may still hold its end of the connection.
                 if matches!(ended, Some(Ok(Some(_)))) { Err(self.lost()) } else { Ok(()) }
             }
             ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => Err(self.lost()),
@@ -217,25 +215,25 @@ impl Connection {
         }
     }
 
-    /// Why the judge says no more.
+    /// Describes why the connection was lost.
     fn lost(&mut self) -> String {
-        let status = self.child.as_mut().and_then(|child| end(child, TO_END).ok());
+        let status = self.child.as_mut().and_then(|child| end(child, EXIT_TIME).ok());
         match status {
             Some(status) => format!(
-                "ended without an answer, {status}; what it printed stands above, on standard error"
+                "ended without an answer, {status}; its messages are above, on standard error"
             ),
             None => "closed the connection without an answer".to_owned(),
         }
     }
 }
 
-/// Connects to a server, which may be busy.
-fn connect(path: &Path, patience: &Patience) -> Result<UnixStream, String> {
+/// Connects to a server; retries while it is busy.
+fn connect(path: &Path, wait_limit: &WaitLimit) -> Result<UnixStream, String> {
     let failed = |error: Errno| format!("cannot be reached: {error}");
     let address = SocketAddrUnix::new(path).map_err(failed)?;
     let start = Instant::now();
     loop {
-        // A plain connection would wait for as long as the server is busy.
+        // A blocking connect would wait while the server is busy.
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
         let socket = socket.map_err(failed)?;
@@ -245,23 +243,23 @@ fn connect(path: &Path, patience: &Patience) -> Result<UnixStream, String> {
                 stream.set_nonblocking(false).map_err(|error| error.to_string())?;
                 return Ok(stream);
             }
-            Err(Errno::AGAIN) => patience.check(start)?,
+            Err(Errno::AGAIN) => wait_limit.check(start)?,
             Err(error) => return Err(failed(error)),
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Waits a little for a program that has nothing more to do, then ends it.
-fn end(child: &mut Child, patience: Duration) -> std::io::Result<std::process::ExitStatus> {
+/// Waits up to `time` for a program to exit, then kills it.
+fn end(child: &mut Child, time: Duration) -> std::io::Result<std::process::ExitStatus> {
     let start = Instant::now();
     let mut status = child.try_wait()?;
-    while status.is_none() && start.elapsed() < patience {
+    while status.is_none() && start.elapsed() < time {
         std::thread::sleep(Duration::from_millis(5));
         status = child.try_wait()?;
     }
-    // What it has started is of its group, and may go on without it.
-    // SAFETY: a signal to a group that we have made; if there is nobody in it, nothing happens.
+    // Processes started by the program are in its group and may still run.
+    // SAFETY: the group was created for this child; a signal to an empty group has no effect.
     unsafe { libc::killpg(child.id() as libc::pid_t, libc::SIGKILL) };
     status.map_or_else(|| child.wait(), Ok)
 }
@@ -270,8 +268,8 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.close();
         if let Some(child) = &mut self.child {
-            let is_hurried = self.is_given_up || self.patience.stopped.load(Ordering::Relaxed);
-            let _ = end(child, if is_hurried { Duration::ZERO } else { TO_END });
+            let is_urgent = self.has_timed_out || self.wait_limit.stopped.load(Ordering::Relaxed);
+            let _ = end(child, if is_urgent { Duration::ZERO } else { EXIT_TIME });
         }
     }
 }

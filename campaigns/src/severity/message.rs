@@ -1,4 +1,4 @@
-//! What a campaign and its judge say to each other: lines of JSON.
+//! Messages between a campaign and its judge: lines of JSON.
 
 use super::Judgement;
 use flipwave_analysis::Severity;
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The version of the protocol.
+/// Version of the protocol.
 const VERSION: u32 = 1;
 
-/// Bytes of the measures of a run at most.
-const MOST_MEASURES: usize = 4096;
+/// Maximum length of the measures of a run in bytes.
+const MAX_MEASURES_BYTES: usize = 4096;
 
-/// The first line; the outputs of the fault-free run follow, one after the other.
+/// The first line. The outputs of the golden run follow, one after the other.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Greeting {
     flipwave_severity: u32,
@@ -20,7 +20,7 @@ pub(super) struct Greeting {
     outputs: Vec<OutputDescription>,
 }
 
-/// What an output is.
+/// Description of an output.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct OutputDescription {
     pub name: String,
@@ -31,16 +31,16 @@ pub(crate) struct OutputDescription {
     pub bytes: usize,
 }
 
-/// The line about a run; its outputs follow as those of the fault-free run.
+/// The line about a faulty run. Its outputs follow, like those of the golden run.
 #[derive(Debug, Serialize)]
 pub(super) struct Question {
     pub index: u64,
-    /// The length of each output, where not all are as long as those of the fault-free run.
+    /// Length of each output, if a length differs from the golden run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Vec<usize>>,
 }
 
-/// An answer of the judge: one of three.
+/// An answer of the judge: ready, a judgement, or an error.
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
     ready: Option<bool>,
@@ -56,17 +56,19 @@ impl Greeting {
         Greeting { flipwave_severity: VERSION, campaign: campaign.to_owned(), outputs }
     }
 
-    /// The lengths of outputs, if they are others than those of the fault-free run.
-    pub fn other_lengths(&self, outputs: &[&[u8]]) -> Option<Vec<usize>> {
-        let lengths: Vec<usize> = outputs.iter().map(|own| own.len()).collect();
-        let is_same = self.outputs.iter().map(|own| own.bytes).eq(lengths.iter().copied());
+    /// Returns the lengths of the outputs, if a length differs from the golden run.
+    pub fn changed_lengths(&self, outputs: &[&[u8]]) -> Option<Vec<usize>> {
+        let lengths: Vec<usize> = outputs.iter().map(|bytes| bytes.len()).collect();
+        let is_same = self.outputs.iter().map(|output| output.bytes).eq(lengths.iter().copied());
         (!is_same).then_some(lengths)
     }
 }
 
 impl Answer {
+    /// Parses an answer.
+    ///
     /// # Errors
-    /// Says what is there in the place of an answer, or what the judge said went wrong.
+    /// Returns the invalid answer, or the error that the judge reports.
     fn parse(line: &str) -> Result<Answer, String> {
         let answer: Answer = serde_json::from_str(line)
             .map_err(|error| format!("its answer `{}` cannot be read: {error}", excerpt(line)))?;
@@ -79,7 +81,7 @@ impl Answer {
     /// Checks that the judge is ready.
     ///
     /// # Errors
-    /// If it says something else.
+    /// Returns the answer if it is another one.
     pub fn ready(line: &str) -> Result<(), String> {
         match Answer::parse(line)?.ready {
             Some(true) => Ok(()),
@@ -90,46 +92,46 @@ impl Answer {
         }
     }
 
-    /// The judgement in an answer about injection `asked`.
+    /// Returns the judgement in an answer about injection `expected_index`.
     ///
     /// # Errors
-    /// If it has none, or is about another.
-    pub fn judgement(line: &str, asked: u64) -> Result<Judgement, String> {
+    /// Returns the answer if it contains no judgement, or one of another injection.
+    pub fn judgement(line: &str, expected_index: u64) -> Result<Judgement, String> {
         let Answer { severity: Some(severity), measures, index, .. } = Answer::parse(line)? else {
             return Err(format!(
-                "its answer `{}` has no `severity`, which is critical or tolerable",
+                "its answer `{}` has no `severity`; expected `critical` or `tolerable`",
                 excerpt(line)
             ));
         };
-        if let Some(index) = index.filter(|index| *index != asked) {
+        if let Some(index) = index.filter(|index| *index != expected_index) {
             return Err(format!(
-                "its answer is about injection {index}; it was asked about {asked}"
+                "its answer is about injection {index}; expected {expected_index}"
             ));
         }
         let words: Result<Vec<String>, String> =
             measures.iter().map(|(name, value)| measure(name, value)).collect();
         let words = words?;
         let measures = (!words.is_empty()).then(|| words.join(" "));
-        if measures.as_ref().is_some_and(|text| text.len() > MOST_MEASURES) {
-            return Err(format!("its measures take more than {MOST_MEASURES} bytes"));
+        if measures.as_ref().is_some_and(|text| text.len() > MAX_MEASURES_BYTES) {
+            return Err(format!("its measures are longer than {MAX_MEASURES_BYTES} bytes"));
         }
         Ok(Judgement { severity, measures })
     }
 }
 
-/// A measure as results have it, `cosine=0.98`.
+/// Formats a measure for the results: `cosine=0.98`.
 fn measure(name: &str, value: &Value) -> Result<String, String> {
     let is_word = |text: &str| {
-        !text.is_empty() && text.len() <= 64 && text.chars().all(|one| one.is_ascii_graphic())
+        !text.is_empty() && text.len() <= 64 && text.chars().all(|c| c.is_ascii_graphic())
     };
     let value = match value {
         Value::Number(number) => number.to_string(),
-        Value::Bool(is_so) => u8::from(*is_so).to_string(),
-        // What JSON has no numbers for.
+        Value::Bool(value) => u8::from(*value).to_string(),
+        // Infinities and NaN, which JSON numbers cannot represent.
         Value::String(word) if word.parse::<f64>().is_ok() => word.clone(),
-        other => {
-            let (name, other) = (excerpt(name), excerpt(&other.to_string()));
-            return Err(format!("the measure `{name}` is {other}; expected a number"));
+        invalid => {
+            let (name, invalid) = (excerpt(name), excerpt(&invalid.to_string()));
+            return Err(format!("the measure `{name}` is {invalid}; expected a number"));
         }
     };
     if !is_word(name) || !is_word(&value) || name.contains('=') || value.contains('=') {
@@ -142,12 +144,12 @@ fn measure(name: &str, value: &Value) -> Result<String, String> {
     Ok(format!("{name}={value}"))
 }
 
-/// The beginning of a line, of what can be shown.
+/// Returns the beginning of a line without control characters.
 fn excerpt(line: &str) -> String {
-    const LONGEST: usize = 2000;
-    let shown = |own: char| if own.is_control() { ' ' } else { own };
-    let mut text: String = line.trim_end().chars().take(LONGEST).map(shown).collect();
-    if line.trim_end().chars().count() > LONGEST {
+    const MAX_CHARS: usize = 2000;
+    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    let mut text: String = line.trim_end().chars().take(MAX_CHARS).map(printable).collect();
+    if line.trim_end().chars().count() > MAX_CHARS {
         text.push_str("...");
     }
     text
@@ -157,9 +159,9 @@ fn excerpt(line: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Judges are programs of users.
+    /// Users write judges, so the format must not change.
     #[test]
-    fn messages_have_a_fixed_text() {
+    fn message_texts_are_fixed() {
         let output = OutputDescription {
             name: "logits".to_owned(),
             element: "f32",
@@ -176,11 +178,11 @@ mod tests {
         let question = |bytes| serde_json::to_string(&Question { index: 17, bytes }).expect("JSON");
         assert_eq!(question(None), r#"{"index":17}"#);
         assert_eq!(question(Some(vec![3])), r#"{"index":17,"bytes":[3]}"#);
-        // Names in answers are pinned by the tests below.
+        // The tests below check the names in answers.
     }
 
     #[test]
-    fn a_judgement_has_its_measures_by_name() {
+    fn judgement_lists_measures_by_name() {
         let line = r#"{"severity": "critical", "measures": {"top1": false, "cosine": 0.25, "loss": "nan", "n": 3}}"#;
         let judgement = Answer::judgement(line, 3).expect("a judgement");
         assert_eq!(judgement.severity, Severity::Critical);
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_none_are_errors_that_say_what_was_expected() {
+    fn invalid_answers_are_errors_that_say_what_was_expected() {
         for (line, word) in [
             ("", "cannot be read"),
             ("true", "cannot be read"),

@@ -1,8 +1,8 @@
-//! How bad silent data corruption is: what the campaign's judge says of outputs, a program or a server
-//! that is asked about each run that came to SDC. It stays for the whole campaign, so that loading a
-//! model or an interpreter is paid for once.
+//! Severity of silent data corruption. The campaign's judge, a program or a server, receives the outputs of
+//! each run with SDC and rates it. It runs for the whole campaign, so that a model or an interpreter is
+//! loaded only once.
 //!
-//! The protocol is on the page about severity in the book.
+//! `docs/severity.md` describes the protocol.
 
 mod connection;
 mod message;
@@ -13,7 +13,7 @@ use crate::application::CommandLine;
 use crate::file::campaign::Campaign;
 use crate::file::element::ElementType;
 use crate::outputs::extents::Extents;
-use connection::{Connection, Patience};
+use connection::{Connection, WaitLimit};
 use flipwave_analysis::Severity;
 use flipwave_injector::Output;
 use message::{Greeting, OutputDescription, Question};
@@ -23,60 +23,61 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The judge of a campaign, as its file describes it.
+/// Settings of a campaign's judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JudgeSettings {
-    /// Who judges.
+    /// The judge.
     pub source: JudgeSource,
-    /// How long an answer may take.
+    /// Time limit of an answer.
     pub timeout: Duration,
 }
 
-/// Who judges.
+/// How to reach the judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JudgeSource {
-    /// A program, started once for each worker, whose standard input is a socket.
+    /// A program. It is started once for each worker, with a socket as standard input.
     Command {
-        /// The program.
+        /// Program and arguments.
         command: CommandLine,
-        /// Where it runs.
+        /// Working directory.
         directory: PathBuf,
     },
-    /// A server that listens at a Unix socket.
+    /// A server that listens on a Unix socket.
     Socket(PathBuf),
 }
 
-/// What is said of a run that came to SDC.
+/// Judgement of a run with SDC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// How bad it is.
+    /// Severity of the SDC.
     pub severity: Severity,
-    /// What was measured for that, `cosine=0.98 top1=0` by name; nothing if nothing was.
+    /// Measured values, ordered by name: `cosine=0.98 top1=0`. `None` if the judge returned none.
     pub measures: Option<String>,
 }
 
-/// A judge that gives no judgement.
+/// Error returned when a judge gives no valid judgement.
 #[derive(Debug, thiserror::Error)]
 #[error("severity: {judge}: {reason}")]
 pub struct SeverityError {
-    /// Who judges.
+    /// Description of the judge.
     judge: String,
-    /// What went wrong, and what was expected.
+    /// Cause, and what was expected.
     reason: String,
 }
 
-/// An output that a judge is shown, as the fault-free run left it.
+/// An output that is sent to the judge, with its content after the golden run.
 pub(crate) struct ShownOutput<'a> {
-    /// Which of a run's outputs it is.
-    place: usize,
+    /// Index among the outputs of a run.
+    index: usize,
     description: OutputDescription,
     golden: Cow<'a, [u8]>,
 }
 
 impl<'a> ShownOutput<'a> {
-    /// The output at a place among all that runs leave, of elements of a type.
+    /// Creates the description of output number `index`.
     pub fn new(
-        (place, name): (usize, String),
+        index: usize,
+        name: String,
         (element, extents): (ElementType, Option<Extents>),
         golden: Cow<'a, [u8]>,
     ) -> ShownOutput<'a> {
@@ -87,60 +88,61 @@ impl<'a> ShownOutput<'a> {
             shape: extents.map(|extents| extents.dimensions().to_vec()),
             bytes: golden.len(),
         };
-        ShownOutput { place, description, golden }
+        ShownOutput { index, description, golden }
     }
 }
 
-/// The judge of a campaign, for all of its workers.
+/// The judge of a campaign, shared by all workers.
 pub(crate) struct Judge<'a> {
     settings: &'a JudgeSettings,
     greeting: Greeting,
     golden: Vec<Cow<'a, [u8]>>,
-    /// Which of a run's outputs it is shown.
-    places: Vec<usize>,
+    /// Indices of the outputs that are sent to the judge.
+    shown: Vec<usize>,
     stopped: &'a Arc<AtomicBool>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl<'a> Judge<'a> {
-    /// The judge of a campaign, who is shown `outputs`; nothing where it has none. Nobody is asked yet.
+    /// Returns the judge of a campaign, which receives `outputs`; `None` if the campaign has no judge. Does not
+    /// connect yet.
     pub fn of(campaign: &'a Campaign, outputs: Vec<ShownOutput<'a>>) -> Option<Judge<'a>> {
         let settings = campaign.severity.as_ref()?;
-        let places = outputs.iter().map(|own| own.place).collect();
+        let shown = outputs.iter().map(|output| output.index).collect();
         let (described, golden) =
-            outputs.into_iter().map(|own| (own.description, own.golden)).unzip();
+            outputs.into_iter().map(|output| (output.description, output.golden)).unzip();
         Some(Judge {
             settings,
             greeting: Greeting::new(&campaign.name, described),
             golden,
-            places,
+            shown,
             stopped: campaign.cancellation.stopped(),
             idle: Mutex::default(),
         })
     }
 
-    /// What is said of injection `index`, which left `outputs`.
+    /// Returns the judgement of injection `index` with these `outputs`.
     ///
     /// # Errors
-    /// [`SeverityError`] if the judge cannot be asked, or gives no judgement.
+    /// [`SeverityError`] if the judge cannot be reached, or gives no valid judgement.
     pub fn judge(&self, index: u64, outputs: &[Output]) -> Result<Judgement, SeverityError> {
         let bytes: Vec<Cow<'_, [u8]>> =
-            self.places.iter().map(|place| outputs[*place].bytes()).collect();
-        let shown: Vec<&[u8]> = bytes.iter().map(|own| &**own).collect();
+            self.shown.iter().map(|index| outputs[*index].bytes()).collect();
+        let shown: Vec<&[u8]> = bytes.iter().map(|output| &**output).collect();
         let ask = || {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut connection = match idle {
                 Some(connection) => connection,
                 None => {
-                    let golden = self.golden.iter().map(|own| &**own);
-                    let patience = Patience {
+                    let golden = self.golden.iter().map(|output| &**output);
+                    let wait_limit = WaitLimit {
                         stopped: Arc::clone(self.stopped),
                         timeout: self.settings.timeout,
                     };
-                    Connection::open(&self.settings.source, patience, &self.greeting, golden)?
+                    Connection::open(&self.settings.source, wait_limit, &self.greeting, golden)?
                 }
             };
-            let question = Question { index, bytes: self.greeting.other_lengths(&shown) };
+            let question = Question { index, bytes: self.greeting.changed_lengths(&shown) };
             let judgement = connection.ask(&question, shown.iter().copied())?;
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             Ok(judgement)
@@ -154,7 +156,7 @@ impl<'a> Judge<'a> {
 
 impl Drop for Judge<'_> {
     fn drop(&mut self) {
-        // All are told before the first is waited for.
+        // Close all connections before waiting for the first process.
         let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
         idle.iter().for_each(Connection::close);
     }

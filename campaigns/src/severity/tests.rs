@@ -1,17 +1,17 @@
-//! Judges that answer, and judges that do not.
+//! Tests with judges that answer and judges that fail.
 
 use super::*;
 use crate::severity::message::Greeting;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-/// More than any of these judges needs.
-fn patience() -> Patience {
-    Patience { stopped: Arc::default(), timeout: Duration::from_secs(60) }
+/// A limit longer than any of these judges needs.
+fn wait_limit() -> WaitLimit {
+    WaitLimit { stopped: Arc::default(), timeout: Duration::from_secs(60) }
 }
 
-/// A judge in the shell's language: it says what `script` says after it has read the greeting line and
-/// eight bytes of an output.
+/// Returns a judge written in shell: it runs `script` after reading the greeting line and the eight bytes of
+/// an output.
 fn judge(script: &str) -> JudgeSource {
     let script = format!("read -r greeting; head -c 8 >/dev/null; {script}");
     let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
@@ -36,15 +36,15 @@ fn greeting() -> Greeting {
 fn ask(source: &JudgeSource) -> Result<Judgement, String> {
     let output = [1_u8, 2, 3, 4, 5, 6, 7, 8];
     let outputs = || [output.as_slice()].into_iter();
-    let mut connection = Connection::open(source, patience(), &greeting(), outputs())?;
+    let mut connection = Connection::open(source, wait_limit(), &greeting(), outputs())?;
     connection.ask(&Question { index: 17, bytes: None }, outputs())
 }
 
-/// Answers go to standard input, which is the socket.
+/// Answers are written to standard input, which is the socket.
 const READY: &str = r#"echo '{"ready": true}' >&0;"#;
 
 #[test]
-fn a_program_is_asked_by_its_standard_input() {
+fn judge_program_receives_questions_on_standard_input() {
     let answer = r#"read -r index; head -c 8 >/dev/null;
         case "$index" in *17*) word=tolerable;; *) word=critical;; esac;
         echo "{\"severity\": \"$word\", \"measures\": {\"cosine\": 0.5}}" >&0"#;
@@ -55,24 +55,24 @@ fn a_program_is_asked_by_its_standard_input() {
 }
 
 #[test]
-fn a_judge_learns_the_length_of_outputs_where_it_is_another() {
+fn question_contains_lengths_if_they_differ_from_the_golden_run() {
     let greeting = greeting();
-    assert_eq!(greeting.other_lengths(&[&[0; 8]]), None);
-    assert_eq!(greeting.other_lengths(&[&[0; 3]]), Some(vec![3]));
+    assert_eq!(greeting.changed_lengths(&[&[0; 8]]), None);
+    assert_eq!(greeting.changed_lengths(&[&[0; 3]]), Some(vec![3]));
     let answer = r#"read -r question; head -c 3 >/dev/null;
         case "$question" in *'"bytes":[3]'*) word=tolerable;; *) word=critical;; esac;
         echo "{\"severity\": \"$word\"}" >&0"#;
     let source = judge(&format!("{READY}{answer}"));
     let golden = [[0_u8; 8].as_slice()];
     let mut connection =
-        Connection::open(&source, patience(), &greeting, golden.into_iter()).expect("ready");
+        Connection::open(&source, wait_limit(), &greeting, golden.into_iter()).expect("ready");
     let question = Question { index: 1, bytes: Some(vec![3]) };
     let judgement = connection.ask(&question, [[0_u8; 3].as_slice()].into_iter());
     assert_eq!(judgement, Ok(Judgement { severity: Severity::Tolerable, measures: None }));
 }
 
 #[test]
-fn a_judge_that_fails_says_why() {
+fn error_contains_the_reason_of_a_failed_judge() {
     let failed = |script: &str| ask(&judge(script)).expect_err(script);
     assert!(failed("exit 3").contains("exit status: 3"));
     assert!(failed(r#"echo '{"error": "no model.pt"}' >&0"#).contains("no model.pt"));
@@ -83,14 +83,14 @@ fn a_judge_that_fails_says_why() {
 }
 
 #[test]
-fn nobody_waits_for_a_judge_when_the_campaign_is_to_stop() {
+fn cancellation_ends_waiting_for_a_judge() {
     let source = judge(&format!("{READY} exec sleep 600"));
     let stopped = Arc::new(AtomicBool::new(false));
-    let patience = Patience { stopped: Arc::clone(&stopped), ..patience() };
+    let wait_limit = WaitLimit { stopped: Arc::clone(&stopped), ..wait_limit() };
     let output = [0_u8; 8];
     let outputs = || [output.as_slice()].into_iter();
     let mut connection =
-        Connection::open(&source, patience, &greeting(), outputs()).expect("ready");
+        Connection::open(&source, wait_limit, &greeting(), outputs()).expect("ready");
     stopped.store(true, std::sync::atomic::Ordering::Relaxed);
     let start = Instant::now();
     assert!(connection.ask(&Question { index: 0, bytes: None }, outputs()).is_err());
@@ -98,17 +98,17 @@ fn nobody_waits_for_a_judge_when_the_campaign_is_to_stop() {
     assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }
 
-/// One that hangs, one that never comes to the end of a line, and a server that takes no connection.
+/// A judge that hangs, one that never ends its line, and a server that accepts no connection.
 #[test]
-fn a_judge_that_gives_no_answer_in_time_is_an_error() {
-    let patience = || Patience { stopped: Arc::default(), timeout: Duration::from_millis(300) };
+fn exceeding_the_time_limit_is_an_error() {
+    let wait_limit = || WaitLimit { stopped: Arc::default(), timeout: Duration::from_millis(300) };
     let output = [0_u8; 8];
     let outputs = || [output.as_slice()].into_iter();
     let words = ["gave no answer within 0.3 s", "`severity.timeout`"];
-    let check = |error: String| words.map(|own| assert!(error.contains(own), "{error}"));
+    let check = |error: String| words.map(|word| assert!(error.contains(word), "{error}"));
     let silent = judge(&format!("{READY} exec sleep 600"));
     let mut connection =
-        Connection::open(&silent, patience(), &greeting(), outputs()).expect("ready");
+        Connection::open(&silent, wait_limit(), &greeting(), outputs()).expect("ready");
     let question = Question { index: 0, bytes: None };
     check(connection.ask(&question, outputs()).expect_err("silence"));
     let start = Instant::now();
@@ -116,7 +116,7 @@ fn a_judge_that_gives_no_answer_in_time_is_an_error() {
     assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     let talking = judge("while :; do printf . >&0; sleep 0.02; done");
     let open = |source: &JudgeSource| {
-        Connection::open(source, patience(), &greeting(), outputs()).err().expect("no judge")
+        Connection::open(source, wait_limit(), &greeting(), outputs()).err().expect("no judge")
     };
     check(open(&talking));
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,11 +1,10 @@
-//! Engines' own programs.
+//! Runs the command-line programs of batch systems.
 
 use super::error::SubmitError;
 use flipwave_host::child::ChildError;
 use std::process::Command;
 
-/// Runs a program to its successful end, and gives what it printed. `hint` says what to do where there
-/// is none.
+/// Runs a program and returns its output. `hint` says what to do if the program does not exist.
 ///
 /// # Errors
 /// [`SubmitError::Missing`], [`SubmitError::Refused`].
@@ -25,9 +24,9 @@ pub(super) fn output(
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = [output.stderr.as_slice(), output.stdout.as_slice()].concat();
+    let messages = [output.stderr.as_slice(), output.stdout.as_slice()].concat();
     Err(SubmitError::Refused {
         command: format!("{program} {}", arguments.join(" ")),
-        message: format!("{}: {}", output.status, String::from_utf8_lossy(&said).trim()),
+        message: format!("{}: {}", output.status, String::from_utf8_lossy(&messages).trim()),
     })
 }

@@ -1,15 +1,15 @@
-//! Why a campaign cannot be handed over.
+//! Errors of submitting a campaign.
 
 use std::io;
 use std::path::PathBuf;
 
-/// How often a shard is tried before it is given up.
+/// Number of attempts to run a shard before it counts as failed.
 pub(super) const ATTEMPTS: u32 = 3;
 
-/// A campaign that cannot be handed over.
+/// Errors returned when a campaign cannot be submitted.
 #[derive(Debug, thiserror::Error)]
 pub enum SubmitError {
-    /// The engine's program is not there.
+    /// The program of the batch system cannot be run.
     #[error("cannot run `{program}`: {reason}; {hint}")]
     Missing {
         /// The program.
@@ -19,24 +19,24 @@ pub enum SubmitError {
         /// What to do.
         hint: &'static str,
     },
-    /// The engine's program was ended with this one.
+    /// The program of the batch system was interrupted.
     #[error("interrupted while `{program}` was running")]
     Interrupted {
         /// The program.
         program: String,
     },
-    /// The engine refused.
+    /// The program of the batch system failed.
     #[error("`{command}` failed: {message}")]
     Refused {
-        /// What was run.
+        /// Command line.
         command: String,
-        /// What it said.
+        /// Exit status and output.
         message: String,
     },
-    /// A path that cannot be part of a script.
+    /// A path cannot be part of a script.
     #[error(
-        "{path:?} has a line end, another control character, or bytes that are no UTF-8, which no script \
-         of a batch system can have; choose another folder"
+        "invalid path {path:?}: scripts of batch systems cannot contain line breaks, other control \
+        characters, or invalid UTF-8; choose another folder"
     )]
     Lines {
         /// The path.
@@ -45,26 +45,26 @@ pub enum SubmitError {
     /// A script cannot be written.
     #[error("cannot write {}: {reason}", path.display())]
     Script {
-        /// The file.
+        /// Path of the script.
         path: PathBuf,
         /// Why not.
         reason: io::Error,
     },
-    /// What an engine does not have.
-    #[error("{what} is for {only}; leave it out")]
+    /// The engine does not support an option.
+    #[error("{what} is only supported by {only}; remove it")]
     Unsupported {
-        /// The option.
+        /// Option.
         what: &'static str,
-        /// Who has it.
+        /// Engines that support it.
         only: &'static str,
     },
-    /// Shards that were given up.
+    /// Shards failed in all attempts.
     #[error(
-        "{} shards were given up after {ATTEMPTS} attempts each: {}; `flipwave status` shows why",
+        "{} shards failed after {ATTEMPTS} attempts each: {}; `flipwave status` shows the errors",
         shards.len(), list(shards)
     )]
-    GivenUp {
-        /// Their numbers.
+    Failed {
+        /// Numbers of the shards.
         shards: Vec<u64>,
     },
 }

@@ -1,4 +1,4 @@
-//! HyperQueue: a job file with a task for each shard, and one that merges when they have ended.
+//! HyperQueue: a job file with a task for each shard, and a task that merges the shards.
 
 use super::command::output;
 use super::error::SubmitError;
@@ -7,14 +7,14 @@ use super::script::Scripts;
 
 const HINT: &str = "put HyperQueue's program `hq` in PATH";
 
-/// Hands the shards to a HyperQueue server, which must run.
+/// Submits the shards to a HyperQueue server, which must be running.
 pub(super) fn submit(
     scripts: &mut Scripts,
     options: &SubmitOptions,
     submitted: &mut Submitted,
 ) -> Result<(), SubmitError> {
     if options.at_once.is_some() {
-        let only = "the other engines: HyperQueue's workers say how much runs at once";
+        let only = "the other engines, because the number of HyperQueue workers limits how much runs at once";
         return Err(SubmitError::Unsupported { what: "--at-once", only });
     }
     scripts.add("hyperqueue.toml", &text(scripts, options))?;
@@ -26,16 +26,17 @@ pub(super) fn submit(
     arguments.extend(["--output-mode=quiet", "job", "submit-file"].map(str::to_owned));
     arguments.push(file);
     let job = output("hq", &arguments, HINT)?.trim().to_owned();
-    let before: String = options.options.iter().map(|own| format!("{own} ")).collect();
-    submitted.watch.push(format!("hq {before}job progress {job}"));
+    let global_options: String =
+        options.options.iter().map(|option| format!("{option} ")).collect();
+    submitted.watch.push(format!("hq {global_options}job progress {job}"));
     submitted.jobs.push(job);
     Ok(())
 }
 
-/// The job file. A task whose worker is lost is started again, however often.
+/// Returns the text of the job file. A task is restarted without limit if its worker is lost.
 fn text(scripts: &Scripts, options: &SubmitOptions) -> String {
-    let task = |id: u64, command: &[String], log: &str, (cpus, before): (usize, &[String])| {
-        let words: Vec<String> = command.iter().map(|own| string(own)).collect();
+    let task = |id: u64, command: &[String], log: &str, cpus: usize, before: &[String]| {
+        let words: Vec<String> = command.iter().map(|word| string(word)).collect();
         let log = string(&scripts.log(log).display().to_string());
         let (words, before) = (words.join(", "), before.join(", "));
         format!(
@@ -53,14 +54,14 @@ fn text(scripts: &Scripts, options: &SubmitOptions) -> String {
     let shard = scripts.path("shard.sh").display().to_string();
     for number in 1..=shards {
         let (command, log) = ([shard.clone(), number.to_string()], format!("{number}.txt"));
-        text += &task(number, &command, &log, (options.workers.get(), &[]));
+        text += &task(number, &command, &log, options.workers.get(), &[]);
     }
     let merge = [scripts.path("merge.sh").display().to_string()];
     let all: Vec<String> = (1..=shards).map(|number| number.to_string()).collect();
-    text + &task(shards + 1, &merge, "merge.txt", (1, &all))
+    text + &task(shards + 1, &merge, "merge.txt", 1, &all)
 }
 
-/// A text as TOML has it.
+/// Quotes a string for TOML.
 fn string(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,4 +1,4 @@
-//! Processes of this machine.
+//! Runs shards in processes on this machine.
 
 use super::error::SubmitError;
 use super::options::{MERGE_WAIT, SubmitOptions};
@@ -13,10 +13,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often is looked whether a shard has ended.
-const PAUSE: Duration = Duration::from_millis(10);
+/// Interval of checking whether a shard has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Runs all shards, some at once, and merges them.
+/// Runs all shards, several at a time, and merges them.
 pub(super) fn run(
     cancellation: &CancellationToken,
     scripts: &Scripts,
@@ -26,7 +26,7 @@ pub(super) fn run(
     let at_once = (processors / options.workers.get()).max(1) as u64;
     let at_once = options.at_once.map_or(at_once, u64::from).min(options.shards.get());
     let next = AtomicU64::new(1);
-    let given_up = Mutex::new(Vec::new());
+    let failed = Mutex::new(Vec::new());
     let work = || {
         while !cancellation.is_stopped() {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -35,31 +35,31 @@ pub(super) fn run(
             }
             let ended = shard(cancellation, scripts, number);
             let is_done = ended.is_ok_and(|status| status.success());
-            if let (false, Ok(mut given_up)) = (is_done, given_up.lock()) {
-                given_up.push(number);
+            if !is_done && let Ok(mut failed) = failed.lock() {
+                failed.push(number);
             }
         }
     };
     std::thread::scope(|scope| {
-        // Where the system has no more threads, those that there are run all shards.
+        // If the system refuses more threads, the existing ones run all shards.
         let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
-        let _others: Vec<_> = (1..at_once).map_while(start).collect();
+        let _threads: Vec<_> = (1..at_once).map_while(start).collect();
         work();
     });
     if cancellation.is_stopped() {
         return Err(CampaignError::Interrupted);
     }
-    let mut shards = given_up.into_inner().unwrap_or_default();
+    let mut shards = failed.into_inner().unwrap_or_default();
     if !shards.is_empty() {
         shards.sort_unstable();
-        return Err(SubmitError::GivenUp { shards }.into());
+        return Err(SubmitError::Failed { shards }.into());
     }
     let folder = scripts.folder.clone();
     let wait = Duration::from_secs(MERGE_WAIT);
     merge_folder(&MergeOptions { folders: vec![folder.clone()], out: folder, wait })
 }
 
-/// Runs a shard to its end; it is asked to stop when the campaign is.
+/// Runs a shard, and sends it SIGTERM if the campaign is cancelled.
 fn shard(
     cancellation: &CancellationToken,
     scripts: &Scripts,
@@ -73,22 +73,22 @@ fn shard(
         .stdout(log.try_clone()?)
         .stderr(log)
         .spawn()?;
-    let mut is_asked = false;
+    let mut is_terminated = false;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if cancellation.is_stopped() && !is_asked {
-            is_asked = true;
-            ask_to_stop(&child);
+        if cancellation.is_stopped() && !is_terminated {
+            is_terminated = true;
+            terminate(&child);
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-fn ask_to_stop(child: &Child) {
+fn terminate(child: &Child) {
     if let Some(process) = Pid::from_raw(child.id().cast_signed()) {
-        // One that has ended is waited for all the same.
+        // An error means that the process has ended.
         let _ = kill_process(process, Signal::TERM);
     }
 }

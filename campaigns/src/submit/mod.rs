@@ -1,9 +1,8 @@
-//! Handing a campaign to an engine that runs its shards on many machines: Slurm, HyperQueue, or
-//! processes of this machine.
+//! Submits a campaign to an engine that runs its shards: Slurm, HyperQueue, or processes on this machine.
 //!
-//! What is handed over are scripts for people to read, in the folder `submit` of the results: one that
-//! does a shard, one that merges, and what the engine wants besides. Engines start them, again where a
-//! machine fails; that nothing is lost or doubled is not up to engines, but to the shards.
+//! The folder `submit` of the results contains readable scripts: one that runs a shard, one that merges the
+//! shards, and files that the engine needs. Engines start the scripts, and restart them after a failure. The
+//! shards, not the engine, ensure that no row is lost or duplicated.
 
 mod command;
 pub(crate) mod error;
@@ -22,11 +21,11 @@ use crate::shards::{ShardPlan, plan_shards, plan_variant_shards};
 use crate::vary::CampaignFile;
 use script::Scripts;
 
-/// Plans the campaigns of a file, runs them without a fault, and hands their shards to an engine. Of a
-/// file with variants, each shard does its part of all that are asked for.
+/// Plans the campaigns of a file, performs their golden runs, and submits their shards to an engine. For a
+/// file with variants, each shard runs its part of all selected variants.
 ///
 /// # Errors
-/// [`CampaignError`] of a campaign that cannot be run; [`SubmitError`].
+/// [`CampaignError`] if a campaign cannot be run; [`SubmitError`].
 pub fn submit(
     file: &CampaignFile,
     options: &SubmitOptions,
@@ -36,8 +35,8 @@ pub fn submit(
         return Err(SubmitError::Unsupported { what: "--nodes", only: "--engine slurm" }.into());
     }
     if options.engine == Engine::Local && !options.options.is_empty() {
-        let what = "what stands after `--`";
-        return Err(SubmitError::Unsupported { what, only: "engines with options" }.into());
+        let what = "passing arguments after `--`";
+        return Err(SubmitError::Unsupported { what, only: "Slurm and HyperQueue" }.into());
     }
     let plans = match file {
         CampaignFile::Plain(campaign) => {

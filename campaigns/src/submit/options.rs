@@ -1,65 +1,65 @@
-//! How a campaign is handed over, and what was.
+//! Options and results of submitting a campaign.
 
 use crate::run::injection_path::InjectionPath;
 use crate::shards::MergedFolder;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
-/// Seconds for which a merge waits for shards that are there and not yet seen: file servers' clients
-/// may believe in old listings for a minute.
+/// Seconds that a merge waits for shards to become visible. Clients of file servers may cache directory
+/// listings for a minute.
 pub(super) const MERGE_WAIT: u64 = 120;
 
-/// What runs the shards.
+/// The batch system that runs the shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// Slurm, by sbatch.
+    /// Slurm, with `sbatch`.
     Slurm,
-    /// HyperQueue, by hq.
+    /// HyperQueue, with `hq`.
     HyperQueue,
-    /// Processes of this machine.
+    /// Processes on this machine.
     Local,
 }
 
-/// How a campaign is handed over.
+/// Options of submitting a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubmitOptions {
-    /// To whom.
+    /// Batch system.
     pub engine: Engine,
-    /// Where the results go: a folder that all machines share.
+    /// Results folder, shared by all machines.
     pub folder: PathBuf,
-    /// In how many shards.
+    /// Number of shards.
     pub shards: NonZeroU64,
-    /// Shards at once, at most.
+    /// Maximum number of shards that run at the same time.
     pub at_once: Option<NonZeroU64>,
-    /// With Slurm, whole nodes, a shard on each, and this many of them at once.
+    /// With Slurm: allocate whole nodes, with one shard per node and this many nodes at the same time.
     pub nodes: Option<NonZeroU64>,
-    /// Worker threads of a shard.
+    /// Worker threads per shard.
     pub workers: NonZeroUsize,
-    /// Seconds that a shard gets to write what it has done before its time is over.
+    /// Seconds between the signal that the time limit is near and the end of a shard.
     pub grace: u32,
-    /// This program, as the machines find it.
+    /// Path of the program `flipwave` on the machines.
     pub program: PathBuf,
-    /// An image to run it in, by Apptainer.
+    /// Apptainer image to run the program in.
     pub container: Option<PathBuf>,
-    /// How faults are injected, if not as the campaign's device does it.
+    /// Injection path, if not the default of the campaign's device.
     pub path: Option<InjectionPath>,
-    /// The engine's own options.
+    /// Options passed to the batch system.
     pub options: Vec<String>,
-    /// Write the scripts, and do no more.
+    /// If set, only write the scripts.
     pub dry: bool,
 }
 
-/// What was handed over.
+/// A submitted campaign.
 #[derive(Clone, Debug)]
 pub struct Submitted {
     /// Injections of all campaigns.
     pub injections: u64,
-    /// The script that does a shard, and others that are for people to look at.
+    /// Scripts written.
     pub scripts: Vec<PathBuf>,
-    /// Jobs of the engine, in its own words.
+    /// Identifiers of the jobs of the batch system.
     pub jobs: Vec<String>,
-    /// Commands that show how far it is.
+    /// Commands that show the progress.
     pub watch: Vec<String>,
-    /// The results, of an engine that was waited for.
+    /// Merged results, if the shards ran on this machine.
     pub merged: Option<MergedFolder>,
 }

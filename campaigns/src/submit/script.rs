@@ -1,4 +1,4 @@
-//! Scripts that do a shard and merge all of them, whoever starts them.
+//! Scripts that run a shard and merge all shards, for every engine.
 
 use super::error::{ATTEMPTS, SubmitError};
 use super::options::{MERGE_WAIT, SubmitOptions};
@@ -8,18 +8,21 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The scripts of a file, in its results folder.
+/// Scripts of a campaign file, in its results folder.
 pub(super) struct Scripts {
-    /// The results folder, an absolute path; where one variant is asked for, that of the variant.
+    /// Absolute path of the results folder; if one variant is selected, that of the variant.
     pub folder: PathBuf,
-    /// The campaign's name.
+    /// Name of the campaign.
     pub name: String,
-    others: Vec<PathBuf>,
+    paths: Vec<PathBuf>,
 }
 
 impl Scripts {
-    /// Writes what does a shard and what merges them.
-    pub fn write(own: &CampaignFile, options: &SubmitOptions) -> Result<Scripts, SubmitError> {
+    /// Writes the scripts that run a shard and merge the shards.
+    pub fn write(
+        campaign_file: &CampaignFile,
+        options: &SubmitOptions,
+    ) -> Result<Scripts, SubmitError> {
         let absolute = |path: &Path| {
             let failed = |reason| SubmitError::Script { path: path.to_owned(), reason };
             let path = fs::canonicalize(path).map_err(failed)?;
@@ -31,13 +34,13 @@ impl Scripts {
             .flatten()
             .try_for_each(|path| check_lines(path))?;
         let out = absolute(&options.folder)?;
-        let (path, seed, variant) = match own {
+        let (path, seed, variant) = match campaign_file {
             CampaignFile::Plain(campaign) => (&campaign.file, Some(campaign.seed), None),
             CampaignFile::Varied(all) => (&all.file, all.seed, all.chosen_name()),
         };
-        let (file, name) = (absolute(path)?, own.name().to_owned());
+        let (file, name) = (absolute(path)?, campaign_file.name().to_owned());
         let folder = variant.map_or_else(|| out.clone(), |variant| out.join(variant));
-        let mut scripts = Scripts { folder, name, others: Vec::new() };
+        let mut scripts = Scripts { folder, name, paths: Vec::new() };
         for name in ["submit", "logs"] {
             let path = scripts.folder.join(name);
             fs::create_dir_all(&path).map_err(|reason| SubmitError::Script { path, reason })?;
@@ -56,17 +59,17 @@ impl Scripts {
         Ok(scripts)
     }
 
-    /// All of them.
+    /// Returns the paths of all scripts.
     pub fn paths(&self) -> Vec<PathBuf> {
-        self.others.clone()
+        self.paths.clone()
     }
 
-    /// Where a script of this name is.
+    /// Returns the path of a script.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join("submit").join(name)
     }
 
-    /// Where what a job prints goes.
+    /// Returns the path of a job's log.
     pub fn log(&self, name: &str) -> PathBuf {
         self.folder.join("logs").join(name)
     }
@@ -79,11 +82,12 @@ impl Scripts {
             fs::set_permissions(&path, Permissions::from_mode(0o755))
         };
         write().map_err(|reason| SubmitError::Script { path: path.clone(), reason })?;
-        self.others.push(path);
+        self.paths.push(path);
         Ok(())
     }
 
-    /// The program, as the machines start it; it finds the folders `out` and of `file`.
+    /// Returns the command that starts the program. A container can access the folder `out` and the folder of
+    /// `file`.
     fn program(&self, options: &SubmitOptions, out: &Path, file: &Path) -> String {
         let Some(image) = &options.container else { return quoted(&options.program) };
         let sources = file.parent().unwrap_or(Path::new("/"));
@@ -91,7 +95,7 @@ impl Scripts {
         format!("apptainer exec --bind {} {} flipwave", quoted(Path::new(&folders)), quoted(image))
     }
 
-    /// The script that does a shard, by the command `run`.
+    /// Returns the script that runs a shard with the command `run`.
     fn shard(&self, options: &SubmitOptions, run: &str) -> String {
         let by = match options.path {
             None => "",
@@ -100,8 +104,8 @@ impl Scripts {
         };
         format!(
             "#!/bin/sh\n\
-             # One shard of the campaign {name}: shard.sh NUMBER. Written by `flipwave submit`.\n\
-             # On SIGTERM the shard writes what it has done, and goes on from there the next time.\n\
+             # Runs one shard of the campaign {name}: shard.sh NUMBER. Written by `flipwave submit`.\n\
+             # On SIGTERM, the shard saves its progress, and continues from there when it is restarted.\n\
              number=$1\n\
              child=\n\
              stopping=\n\
@@ -118,7 +122,7 @@ impl Scripts {
              \x20 child=$!\n\
              \x20 wait \"$child\"\n\
              \x20 code=$?\n\
-             \x20 # A signal ends the wait, and not yet the shard.\n\
+             \x20 # A signal ends `wait` while the shard is still running.\n\
              \x20 while kill -0 \"$child\" 2>/dev/null; do\n\
              \x20   wait \"$child\"\n\
              \x20   code=$?\n\
@@ -127,13 +131,13 @@ impl Scripts {
              \x20 [ -z \"$stopping\" ] || break\n\
              \x20 echo \"shard $number: attempt $attempt of {ATTEMPTS} ended with code $code\" >&2\n\
              \x20 if [ \"$attempt\" -ge {ATTEMPTS} ]; then\n\
-             \x20   # The error is in the folder. HyperQueue would not merge after a task that failed.\n\
+             \x20   # The error is in the folder. HyperQueue would skip the merge after a failed task.\n\
              \x20   [ -z \"${{HQ_TASK_ID:-}}\" ] || exit 0\n\
              \x20   exit \"$code\"\n\
              \x20 fi\n\
              \x20 attempt=$((attempt + 1))\n\
              done\n\
-             # Slurm is asked for another go; a preempted job is queued again anyway.\n\
+             # Requeue the job at the end of its time limit; Slurm requeues preempted jobs itself.\n\
              [ -z \"${{SLURM_JOB_ID:-}}\" ] || scontrol requeue \"$SLURM_JOB_ID\" || :\n\
              exit 143\n",
             name = self.name,
@@ -153,8 +157,8 @@ impl Scripts {
     }
 }
 
-/// Checks that a path is part of a line: batch systems read lines of scripts as options, whatever a shell
-/// makes of quotes.
+/// Checks that a path fits in one line. Batch systems parse lines of scripts as options, regardless of shell
+/// quoting.
 fn check_lines(path: &Path) -> Result<(), SubmitError> {
     match path.to_str() {
         Some(text) if !text.contains(char::is_control) => Ok(()),
@@ -162,13 +166,14 @@ fn check_lines(path: &Path) -> Result<(), SubmitError> {
     }
 }
 
-/// A path as a word of a shell's command.
+/// Quotes a path as a word of a shell command.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
-    let is_plain = |own: char| own.is_ascii_alphanumeric() || "/._-,+=:@%".contains(own);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', "'\\''")),
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-,+=:@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
     }
 }
 
@@ -178,7 +183,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_shell_reads_quoted_paths_as_they_are() {
+    fn shell_reads_quoted_paths_verbatim() {
         for path in ["plain/a-b_c.yaml", "two words", "it's $HOME; rm *", "\"\\", ""] {
             let line = format!("printf %s {}", quoted(Path::new(path)));
             let output = Command::new("sh").args(["-c", &line]).output().expect("a shell");

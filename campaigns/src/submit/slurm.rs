@@ -1,4 +1,4 @@
-//! Slurm: job arrays, and a merge that depends on them.
+//! Slurm: job arrays, and a merge job that depends on them.
 
 use super::command::output;
 use super::error::SubmitError;
@@ -7,10 +7,10 @@ use super::script::{Scripts, quoted};
 
 const HINT: &str = "submit from a machine of the cluster, where Slurm's commands are in PATH";
 
-/// The variable with the number of the shard before the first of an array.
+/// Environment variable with the number of shards in earlier job arrays.
 const BEFORE: &str = "FLIPWAVE_SHARDS_BEFORE";
 
-/// Hands the shards to Slurm.
+/// Submits the shards to Slurm.
 pub(super) fn submit(
     scripts: &mut Scripts,
     options: &SubmitOptions,
@@ -22,10 +22,10 @@ pub(super) fn submit(
     }
     let script = scripts.path("slurm.sh").display().to_string();
     let shards = options.shards.get();
-    let most = most_tasks()?;
+    let max_tasks = max_array_tasks()?;
     let mut before = 0;
     while before < shards {
-        let tasks = (shards - before).min(most);
+        let tasks = (shards - before).min(max_tasks);
         let limit = options.at_once.or(options.nodes).map(|limit| format!("%{limit}"));
         let mut arguments = vec![
             "--parsable".to_owned(),
@@ -53,7 +53,7 @@ pub(super) fn submit(
     Ok(())
 }
 
-/// The script that Slurm runs for each shard.
+/// Returns the script that Slurm runs for each shard.
 fn text(scripts: &Scripts, options: &SubmitOptions) -> String {
     let nodes = options.nodes.map_or("", |_| "#SBATCH --nodes=1\n#SBATCH --exclusive\n");
     format!(
@@ -76,9 +76,9 @@ fn text(scripts: &Scripts, options: &SubmitOptions) -> String {
     )
 }
 
-/// Tasks that an array of this cluster can have (`MaxArraySize` of slurm.conf is one more than the
-/// highest number).
-fn most_tasks() -> Result<u64, SubmitError> {
+/// Returns the maximum number of tasks in a job array. `MaxArraySize` in slurm.conf is one more than the
+/// highest task number.
+fn max_array_tasks() -> Result<u64, SubmitError> {
     let config = output("scontrol", &["show".to_owned(), "config".to_owned()], HINT)?;
     let size = config.lines().find_map(|line| {
         let (key, value) = line.split_once('=')?;
@@ -87,7 +87,7 @@ fn most_tasks() -> Result<u64, SubmitError> {
     Ok(size.map_or(1000, |size| size.saturating_sub(1).max(1)))
 }
 
-/// The number in what `sbatch --parsable` prints, `NUMBER` or `NUMBER;CLUSTER`.
+/// Returns the job number in the output of `sbatch --parsable`: `NUMBER` or `NUMBER;CLUSTER`.
 fn job(printed: &str) -> String {
     printed.trim().split(';').next().unwrap_or_default().to_owned()
 }

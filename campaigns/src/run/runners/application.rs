@@ -59,7 +59,7 @@ impl Runner for ApplicationRunner<'_> {
                     Format::Elements { element, extents, .. } => (*element, *extents),
                     Format::Exact | Format::Text { .. } => (ElementType::U8, None),
                 };
-                ShownOutput::new((place, output.to_string()), elements, Cow::from(content))
+                ShownOutput::new(place, output.to_string(), elements, Cow::from(content))
             });
         Ok(shown.collect())
     }

@@ -35,7 +35,7 @@ pub(crate) trait Runner: Sync {
         let results = outputs.enumerate().filter_map(|(place, ((buffer, format), golden))| {
             let content = (format.element, format.extents);
             matches!(format.role, OutputRole::Result(_))
-                .then(|| ShownOutput::new((place, buffer.name.clone()), content, golden.bytes()))
+                .then(|| ShownOutput::new(place, buffer.name.clone(), content, golden.bytes()))
         });
         Ok(results.collect())
     }
