@@ -513,7 +513,7 @@ fn a_campaign_on_a_capture_that_is_not_whole_says_so() {
     capture(folder.path(), "saxpy", "  model: flip_one_bit\n  count: 2\n");
     let warning = "warning: run.capture is not whole";
     let whole = run(folder.path(), &[]).expect_success();
-    assert!(!whole.stderr.contains("not whole"), "{whole:?}");
+    assert!(!whole.stderr.contains("is incomplete"), "{whole:?}");
     let database = rusqlite::Connection::open(folder.path().join("run.capture")).expect("opened");
     // What a process leaves that cannot finish the file any more.
     let update = "UPDATE about SET value = 0 WHERE name = 'is_complete'";

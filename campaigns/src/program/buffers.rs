@@ -1,4 +1,4 @@
-//! What buffers hold before the first launch.
+//! Initial contents of buffers.
 
 use crate::file::element::ElementType;
 use crate::file::number::Number;
@@ -8,37 +8,37 @@ use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// What a buffer holds before the first launch. Every number fits the element type.
+/// Initial content of a buffer. All numbers are in range of the element type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Init {
     /// Zero bytes.
     Zeros,
-    /// The same number everywhere.
+    /// The same number in all elements.
     Value(Number),
     /// Element `i` is `start + i * step`.
     Range {
         /// Element 0.
         start: Number,
-        /// Difference of neighbours.
+        /// Difference between consecutive elements.
         step: Number,
     },
-    /// Drawn evenly: integers from `low` to `high`, both included; floating-point numbers from
-    /// `low` up to `high`.
+    /// Uniformly distributed random numbers: integers from `low` to `high`, inclusive; floating-point
+    /// numbers from `low` up to `high`.
     Uniform {
-        /// The least number.
+        /// Lower bound.
         low: Number,
-        /// The greatest.
+        /// Upper bound.
         high: Number,
     },
-    /// The bytes of a file, elements little-endian.
+    /// The content of a file with little-endian elements.
     File(PathBuf),
 }
 
 impl Init {
-    /// Checks what a campaign file says about a buffer of `count` elements.
+    /// Validates the `init` key of a buffer with `count` elements.
     ///
     /// # Errors
-    /// Says which number is not possible, and why.
+    /// Returns the out-of-range number and the reason.
     pub(crate) fn new(
         init: Option<schema::Init>,
         element: ElementType,
@@ -70,11 +70,11 @@ impl Init {
         }
     }
 
-    /// The buffer's bytes. Random numbers come from a stream of their own for each buffer name,
-    /// so that one buffer's contents do not depend on which others there are.
+    /// Returns the buffer's bytes. Each buffer name has its own random stream, so the content of a buffer
+    /// does not depend on other buffers.
     ///
     /// # Errors
-    /// Says what is wrong with the file the bytes should come from.
+    /// Returns the reason why the file cannot be used.
     pub(crate) fn bytes(
         &self,
         name: &str,
@@ -83,21 +83,22 @@ impl Init {
         seed: u64,
     ) -> Result<Vec<u8>, String> {
         let numbers = |number: &mut dyn FnMut(usize) -> Number| {
-            let mut wrong = None;
+            let mut error = None;
             let bits = (0..count).map_while(|index| match element.encode(number(index)) {
                 Ok(bits) => Some(bits),
                 Err(reason) => {
-                    wrong = Some(reason);
+                    error = Some(reason);
                     None
                 }
             });
             let bytes = element.pack(bits);
-            wrong.map_or(Ok(bytes), Err)
+            error.map_or(Ok(bytes), Err)
         };
         match self {
             Init::Zeros => {
                 let size = element.bytes_of(count as u64).and_then(|size| size.try_into().ok());
-                size.map(|size| vec![0; size]).ok_or_else(|| "no whole number of bytes".to_owned())
+                size.map(|size| vec![0; size])
+                    .ok_or_else(|| "not a whole number of bytes".to_owned())
             }
             Init::Value(value) => numbers(&mut |_| *value),
             Init::Range { start, step } => {
@@ -112,10 +113,10 @@ impl Init {
     }
 }
 
-/// The bytes of a regular file with `count` elements, and nothing else.
+/// Reads a regular file that contains exactly `count` elements.
 ///
 /// # Errors
-/// Says what is wrong with the file.
+/// Returns the reason why the file cannot be used.
 pub(crate) fn elements_of_file(
     path: &Path,
     element: ElementType,
@@ -132,15 +133,15 @@ pub(crate) fn elements_of_file(
     match size {
         Some(size) if bytes.len() as u64 == size => Ok(bytes),
         _ => Err(format!(
-            "{} has {found} bytes; {count} elements of type {element} are {}",
+            "{} has {found} bytes; expected {count} elements of type {element}, {} bytes",
             path.display(),
             size.unwrap_or_default(),
         )),
     }
 }
 
-/// Element `index` of a range: exact for integers, one multiplication and one addition in
-/// double precision otherwise.
+/// Computes element `index` of a range: exactly for integers, otherwise with one multiplication and one
+/// addition in double precision.
 fn range_element(start: Number, step: Number, index: usize) -> Number {
     match (start, step) {
         (Number::Integer(start), Number::Integer(step)) => {
@@ -150,7 +151,7 @@ fn range_element(start: Number, step: Number, index: usize) -> Number {
     }
 }
 
-/// The generator of one buffer's random contents.
+/// Returns the random generator of a buffer's content.
 fn stream(seed: u64, name: &str) -> ChaCha8Rng {
     let mut digest = Sha256::new();
     digest.update(b"flipwave buffer contents\0");
@@ -159,13 +160,13 @@ fn stream(seed: u64, name: &str) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(digest.finalize().into())
 }
 
-/// One number from `low` to `high`. Spelled out here instead of taken from a library's
-/// distribution, so that a library's next version cannot change what a seed means.
+/// Draws a number from `low` to `high`. Does not use the distributions of a library, so that library updates
+/// cannot change the content for a seed.
 fn uniform(element: ElementType, low: Number, high: Number, generator: &mut ChaCha8Rng) -> Number {
     let random = generator.next_u64();
     match (element.is_float(), low, high) {
         (false, Number::Integer(low), Number::Integer(high)) => {
-            // The high half of random x width; uneven by less than width / 2^64.
+            // The high half of random * width; the bias is less than width / 2^64.
             let width = (high - low + 1) as u128;
             Number::Integer(low + ((u128::from(random) * width) >> 64) as i128)
         }
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn random_contents_depend_on_seed_and_name_alone() {
+    fn random_content_depends_on_seed_and_name_only() {
         assert_eq!(uniform_f32("a", 100, 1), uniform_f32("a", 100, 1));
         assert_eq!(uniform_f32("a", 100, 1)[..10], uniform_f32("a", 10, 1));
         assert_ne!(uniform_f32("a", 100, 1), uniform_f32("b", 100, 1));
@@ -200,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn random_contents_never_change_between_versions() {
+    fn random_content_is_stable_across_versions() {
         let init = Init::Uniform { low: Number::Integer(0), high: Number::Integer(255) };
         let bytes = init.bytes("a", ElementType::U8, 8, 42).expect("bytes");
         assert_eq!(bytes, [25, 161, 165, 10, 139, 233, 139, 134]);
     }
 
     #[test]
-    fn uniform_numbers_fill_their_interval() {
+    fn uniform_numbers_cover_their_interval() {
         let numbers = uniform_f32("a", 10_000, 7);
         assert!(numbers.iter().all(|number| (-1.0..=1.0).contains(number)));
         let mean = numbers.iter().sum::<f32>() / numbers.len() as f32;
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_outside_the_type_are_refused() {
+    fn out_of_range_numbers_are_rejected() {
         let check = |init, count| Init::new(Some(init), ElementType::U8, count, Path::new(""));
         let range = schema::Range { start: Number::Integer(0), step: Number::Integer(1) };
         assert!(check(schema::Init::Range(range.clone()), 256).is_ok());
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_must_have_the_buffer_s_size() {
+    fn file_must_have_the_size_of_the_buffer() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("data.bin");
         std::fs::write(&path, [1, 0, 2, 0]).expect("written");
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_refused_before_it_is_read() {
+    fn irregular_files_are_rejected_before_reading() {
         let directory = tempfile::tempdir().expect("a directory");
         let pipe = directory.path().join("pipe");
         let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
@@ -270,7 +271,7 @@ mod tests {
             let error = Init::File(file).bytes("a", ElementType::U8, 4, 0).expect_err("no file");
             assert!(error.contains("regular file"), "{error}");
         }
-        // A file of which the buffer wants far less.
+        // A file that is much larger than the buffer.
         let sparse = directory.path().join("sparse");
         let file = std::fs::File::create(&sparse).expect("created");
         file.set_len(1 << 42).expect("grown");

@@ -1,4 +1,4 @@
-//! Workloads that are recorded runs of applications.
+//! Workloads that replay a recorded run of an application.
 
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, CaptureSource};
@@ -18,93 +18,93 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-/// Where copies of what the host reads are kept: where no program has memory, and no pointer leads
-/// that has one bit flipped.
+/// Address of the copies of memory that the host reads. No program has memory there, and flipping one bit of
+/// a valid pointer does not lead there.
 const OUTPUTS: u64 = 0x6000_0000_0000;
 
-/// A capture that cannot be run.
+/// Errors returned when a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The file.
+    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] CaptureError),
-    /// A dispatch of nobody's kernel.
+    /// A dispatch refers to a code object that the file does not contain.
     #[error(
-        "{}: dispatch {dispatch} is of code object {number}, which the file does not have; it is \
-         damaged, record it again", file.display()
+        "{}: dispatch {dispatch} uses code object {number}, which is missing; the file is damaged, record \
+        it again", file.display()
     )]
     NoCodeObject {
         /// The file.
         file: PathBuf,
-        /// The dispatch's number.
+        /// Number of the dispatch.
         dispatch: u32,
-        /// The code object's.
+        /// Number of the code object.
         number: u32,
     },
-    /// Another GPU.
-    #[error("{}: the run was on {captured}, and `target` is {wanted}", file.display())]
+    /// The run was recorded on another GPU.
+    #[error("{}: the run was recorded on {captured}, but `target` is {wanted}", file.display())]
     Target {
         /// The file.
         file: PathBuf,
-        /// Its GPU.
+        /// GPU of the recorded run.
         captured: String,
-        /// The campaign's.
+        /// Target of the campaign.
         wanted: String,
     },
-    /// A code object that cannot be used.
+    /// A code object cannot be used.
     #[error("{}: code object {number}: {reason}", file.display())]
     CodeObject {
         /// The file.
         file: PathBuf,
-        /// Its number in the file.
+        /// Number of the code object.
         number: u32,
-        /// Why not.
+        /// Cause.
         reason: CodeObjectError,
     },
-    /// No such dispatches.
-    #[error("{}: no dispatches {} to {}; it has {count}, counted from 0", file.display(), wanted.start(), wanted.end())]
+    /// The selected dispatches do not exist.
+    #[error("{}: no dispatches {} to {}; it has {count}, numbered from 0", file.display(), wanted.start(), wanted.end())]
     Range {
         /// The file.
         file: PathBuf,
-        /// What was asked for.
+        /// Selected dispatches.
         wanted: RangeInclusive<u32>,
-        /// How many there are.
+        /// Number of dispatches in the file.
         count: usize,
     },
-    /// Nothing to compare.
+    /// The run has no outputs.
     #[error(
-        "{}: the host reads nothing of what the GPU computes; name `dispatches`, and what they write \
-         is compared", file.display()
+        "{}: the host reads none of the GPU's results; set `dispatches` to compare what these dispatches \
+        write", file.display()
     )]
     NoOutput {
         /// The file.
         file: PathBuf,
     },
-    /// It does not run as it ran.
+    /// The replay differs from the recorded run.
     #[error(
-        "{}: the run cannot be repeated: {what}; the host may have written to memory while a kernel \
-         used it", file.display()
+        "{}: the run cannot be repeated: {difference}; the host may have written to memory while a kernel \
+        used it", file.display()
     )]
     NotRepeated {
         /// The file.
         file: PathBuf,
-        /// What is different.
-        what: String,
+        /// The first difference.
+        difference: String,
     },
-    /// The device refused a request.
+    /// The device rejected a request.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
 
-/// A capture as a workload, and what its run came to.
+/// A capture as a workload, and the results of the recorded run.
 pub(crate) struct Replayed {
     pub prepared: Prepared,
     recorded: Vec<RecordedDispatch>,
-    /// What the host read, where that is what is compared.
+    /// Memory contents that the host read, if these are compared.
     outputs: Option<Vec<Vec<u8>>>,
 }
 
-/// Puts a recorded run together.
+/// Creates the workload of a recorded run.
 ///
 /// # Errors
 /// [`ReplayError`].
@@ -138,13 +138,13 @@ pub(crate) fn prepare(source: &CaptureSource, target: &Target) -> Result<Replaye
         }
     }
     if let Some(range) = range {
-        builder.compare_what_was_written(range);
+        builder.compare_written_memory(range);
     }
     let mut warnings = Vec::new();
     if !is_complete {
         warnings.push(format!(
-            "{} is not whole: the application was ended while it was recorded; what it would have \
-             done afterwards is not in it",
+            "{} is incomplete: the application was killed while it was recorded, and its remaining \
+            work is missing",
             file.display()
         ));
     }
@@ -152,16 +152,17 @@ pub(crate) fn prepare(source: &CaptureSource, target: &Target) -> Result<Replaye
 }
 
 impl Replayed {
-    /// Whether the fault-free run is the recorded one.
+    /// Checks that the golden run equals the recorded run.
     ///
     /// # Errors
     /// [`ReplayError::NotRepeated`].
     pub fn check(&self, golden: &Golden, source: &CaptureSource) -> Result<(), ReplayError> {
-        let differs = |what: String| ReplayError::NotRepeated { file: source.file.clone(), what };
+        let differs =
+            |difference: String| ReplayError::NotRepeated { file: source.file.clone(), difference };
         for (recorded, now) in self.recorded.iter().zip(&golden.statistics) {
             if recorded.instructions != now.wave_instructions {
                 return Err(differs(format!(
-                    "dispatch {} executes {} wave instructions, and executed {}",
+                    "dispatch {} executes {} wave instructions, but executed {} when recorded",
                     recorded.number, now.wave_instructions, recorded.instructions
                 )));
             }
@@ -169,7 +170,7 @@ impl Replayed {
         let outputs = self.outputs.iter().flatten().zip(&golden.outputs);
         for ((recorded, now), buffer) in outputs.zip(&self.prepared.workload.program.outputs) {
             if **recorded != *now.bytes() {
-                return Err(differs(format!("{} is not what the host read", buffer.name)));
+                return Err(differs(format!("{} differs from what the host read", buffer.name)));
             }
         }
         Ok(())
@@ -185,7 +186,7 @@ struct Builder<'a> {
     changes: Changes,
     outputs: Vec<Buffer>,
     read: Option<Vec<Vec<u8>>>,
-    /// Where the next output is kept.
+    /// Address of the copy of the next output.
     next_output: u64,
 }
 
@@ -204,7 +205,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Adds what happens before the next dispatch.
+    /// Adds a memory change before the next dispatch.
     fn change(&mut self, change: Change) {
         self.changes.add(self.dispatches.len(), change);
     }
@@ -230,7 +231,8 @@ impl<'a> Builder<'a> {
                 let module = module.ok_or_else(missing)?;
                 let object = self.device.code_object(module);
                 let kernel = object.and_then(|object| object.kernel(&recorded.kernel));
-                let declared = kernel.map_or(0, |own| own.descriptor.group_segment_fixed_size);
+                let declared =
+                    kernel.map_or(0, |kernel| kernel.descriptor.group_segment_fixed_size);
                 self.dispatches.push(Dispatch {
                     module,
                     kernel: recorded.kernel.clone(),
@@ -247,12 +249,12 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The dispatch before, in words.
+    /// Returns the index of the last dispatch as text, or "none".
     fn after(&self) -> String {
         self.dispatches.len().checked_sub(1).map_or("none".into(), |index| index.to_string())
     }
 
-    /// Keeps a copy of what is in memory now, as an output.
+    /// Adds an output: a copy of the current content of memory.
     fn keep(&mut self, name: String, from: Address, bytes: u64) {
         let to = Address(self.next_output);
         self.next_output += bytes.next_multiple_of(64);
@@ -260,8 +262,8 @@ impl<'a> Builder<'a> {
         self.outputs.push(Buffer { name, address: to, bytes: bytes as usize });
     }
 
-    /// What dispatches have written is compared.
-    fn compare_what_was_written(&mut self, range: &RangeInclusive<u32>) {
+    /// Adds the memory written by the dispatches in `range` as outputs.
+    fn compare_written_memory(&mut self, range: &RangeInclusive<u32>) {
         let written: Vec<(u32, Address, u64)> = self
             .recorded
             .iter()
@@ -307,7 +309,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The campaign's capture, put together and run once to see that it is the recorded run.
+/// Creates the workload of a capture, and runs it once to check that it equals the recorded run.
 ///
 /// # Errors
 /// [`CampaignError`].
@@ -318,10 +320,10 @@ pub(crate) fn prepare_checked(
     let mut replayed = prepare(source, &campaign.target)?;
     replayed.prepared.workload.cancellation = campaign.cancellation.clone();
     let golden = match replayed.prepared.workload.golden() {
-        // The limits are multiples of what was executed.
+        // Instruction limits are multiples of the recorded counts.
         Err(error @ (GoldenError::OtherPacket { .. } | GoldenError::TooLong { .. })) => {
-            let (file, what) = (source.file.clone(), error.to_string());
-            return Err(ReplayError::NotRepeated { file, what }.into());
+            let (file, difference) = (source.file.clone(), error.to_string());
+            return Err(ReplayError::NotRepeated { file, difference }.into());
         }
         golden => golden?,
     };

@@ -1,9 +1,8 @@
-//! Kernels compiled on the fly by clang, and kept.
+//! Compiles kernels with clang, and caches the code objects.
 //!
-//! A code object is kept under a digest of everything it is made from: the preprocessed source
-//! (so every header counts), the flags, the compiler's version and the device libraries. A
-//! changed header or a new compiler therefore never meets an old code object. What includes nothing
-//! is not preprocessed first: to start the compiler takes longer than many a fault.
+//! The cache key of a code object is a digest of everything it is made from: the preprocessed source
+//! (including all headers), the flags, the compiler's version, and the device libraries. A source without
+//! `#include` is not preprocessed, because starting the compiler takes longer than many injections.
 
 use crate::digest::hexadecimal;
 use crate::program::device_libraries;
@@ -18,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What a kernel is written in.
+/// Language of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// OpenCL C, files `.cl`.
@@ -28,7 +27,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// The language of a source file, by its name.
+    /// Returns the language of a source file, by its extension.
     ///
     /// # Errors
     /// [`CompileError::UnknownLanguage`].
@@ -41,16 +40,16 @@ impl Language {
     }
 }
 
-/// A kernel that cannot be compiled.
+/// Errors returned when a kernel cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// A file name that does not say the language.
-    #[error("{}: the name does not end in .cl (OpenCL C) or .hip (HIP)", source_file.display())]
+    /// The file extension is unknown.
+    #[error("{}: unknown file extension; expected .cl (OpenCL C) or .hip (HIP)", source_file.display())]
     UnknownLanguage {
         /// The file.
         source_file: PathBuf,
     },
-    /// No source.
+    /// The source cannot be read.
     #[error("cannot read the kernel's source {}: {reason}", source_file.display())]
     Source {
         /// The file.
@@ -58,10 +57,10 @@ pub enum CompileError {
         /// Why not.
         reason: std::io::Error,
     },
-    /// No compiler.
+    /// The compiler cannot be run.
     #[error(
         "cannot use the compiler `{}`: {reason}; install Debian's packages clang-22 and lld-22, or \
-         others from clang-18 on, or set FLIPWAVE_CLANG to clang's path",
+        other versions since clang-18, or set FLIPWAVE_CLANG to clang's path",
         clang.display()
     )]
     Clang {
@@ -70,50 +69,50 @@ pub enum CompileError {
         /// Why not.
         reason: std::io::Error,
     },
-    /// A compiler was ended with the program that called it.
+    /// The compiler was interrupted.
     #[error("interrupted while the compiler `{}` was running", clang.display())]
     Interrupted {
         /// The program.
         clang: PathBuf,
     },
-    /// Device libraries that have to be adapted to the compiler, and nothing to do it.
+    /// A program that adapts device libraries to the compiler is missing.
     #[error(
-        "the compiler has no `{}` beside it, by which device libraries before ROCm 6.3 are adapted \
-         to it; install Debian's package {package}",
+        "missing program `{}`, which adapts device libraries before ROCm 6.3 to the compiler; install \
+        Debian's package {package}",
         program.display()
     )]
     Tool {
         /// The program.
         program: PathBuf,
-        /// What has it.
+        /// Debian package that contains it.
         package: String,
     },
-    /// No device libraries.
+    /// The device libraries are missing.
     #[error(
-        "no AMDGPU device libraries (ockl.bc and others), which kernels in OpenCL C and HIP need, in \
-         {}; install Debian's package rocm-device-libs (rocm-device-libs-17 in Debian 13, -21 in \
-         testing), or set FLIPWAVE_DEVICE_LIBS to the folder that has them",
+        "no AMDGPU device libraries (ockl.bc and others), which OpenCL C and HIP kernels require, in {}; \
+        install Debian's package rocm-device-libs (rocm-device-libs-17 in Debian 13, -21 in testing), \
+        or set FLIPWAVE_DEVICE_LIBS to the folder that contains them",
         searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     DeviceLibraries {
-        /// Where they were looked for.
+        /// Folders that were searched.
         searched: Vec<PathBuf>,
     },
-    /// The compiler refused.
+    /// The compiler reported an error.
     #[error("{} does not compile ({status}):\n{messages}{hint}", source_file.display())]
     Rejected {
         /// The source.
         source_file: PathBuf,
-        /// How the compiler ended.
+        /// Exit status of the compiler.
         status: std::process::ExitStatus,
-        /// What it printed.
+        /// Messages of the compiler.
         messages: String,
-        /// What to do, where the messages give the reason.
+        /// What to do, if the messages reveal the cause.
         hint: String,
     },
-    /// Compiled code cannot be kept.
+    /// The cache cannot be used.
     #[error(
-        "cannot keep compiled kernels in {}: {reason}; set FLIPWAVE_CACHE to another folder",
+        "cannot cache compiled kernels in {}: {reason}; set FLIPWAVE_CACHE to another folder",
         path.display()
     )]
     Cache {
@@ -125,7 +124,7 @@ pub enum CompileError {
 }
 
 impl CompileError {
-    /// The error of a program of the compiler that has no result.
+    /// Converts the error of running a program of the compiler.
     pub(crate) fn of_child(program: &Path, error: ChildError) -> CompileError {
         let clang = program.to_owned();
         match error {
@@ -135,7 +134,7 @@ impl CompileError {
     }
 }
 
-/// The compiler, its device libraries, and the folder where code objects are kept.
+/// The compiler, its device libraries, and the cache of code objects.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     clang: PathBuf,
@@ -143,14 +142,14 @@ pub struct Compiler {
     device_libraries: PathBuf,
     rocm: PathBuf,
     cache: Cache,
-    /// The folder of the header that kernels may include.
+    /// Folder of the header `flipwave.h`.
     include: PathBuf,
 }
 
 impl Compiler {
-    /// Finds clang ([`clang_path`]), the device libraries
-    /// (`FLIPWAVE_DEVICE_LIBS`, or where distributions and ROCm put them) and the cache folder
-    /// (`FLIPWAVE_CACHE`, or `flipwave` in the user's cache folder).
+    /// Finds clang ([`clang_path`]), the device libraries (`FLIPWAVE_DEVICE_LIBS`, or the usual location in
+    /// distributions and ROCm), and the cache folder (`FLIPWAVE_CACHE`, or `flipwave` in the user's cache
+    /// folder).
     ///
     /// # Errors
     /// [`CompileError::Clang`], [`CompileError::DeviceLibraries`].
@@ -170,14 +169,14 @@ impl Compiler {
         })
     }
 
-    /// The compiler's own words for its version.
+    /// Returns the version text that the compiler prints.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The code object of `source` for `target`, or for the generic target that `options` name,
-    /// compiled with `options` unless that was done before. The compiler runs in the source's folder, so that include paths are relative to
-    /// it.
+    /// Returns the code object of `source`, compiled with `options` for `target` or for the generic target in
+    /// `options`, or taken from the cache. The compiler runs in the source's folder, so include paths are
+    /// relative to it.
     ///
     /// # Errors
     /// [`CompileError`].
@@ -194,24 +193,24 @@ impl Compiler {
         let libraries = self.device_libraries(target)?;
         self.write_header()?;
         let arguments = self.arguments(language, options, target, &libraries);
-        let kept = format!("{}.co", self.digest(source, options, &arguments)?);
-        if let Some(code_object) = self.cache.get(&kept) {
+        let cached = format!("{}.co", self.digest(source, options, &arguments)?);
+        if let Some(code_object) = self.cache.get(&cached) {
             return Ok(code_object);
         }
-        let failed = |reason| CompileError::Cache { path: self.cache.path(&kept), reason };
+        let failed = |reason| CompileError::Cache { path: self.cache.path(&cached), reason };
         let folder = tempfile::tempdir().map_err(failed)?;
         let made = folder.path().join("made.co");
         self.run(source, &arguments, &["-o".into(), made.clone().into()])?;
         let code_object =
             flipwave_host::input::read(&made, flipwave_host::input::BINARY).map_err(failed)?;
-        self.cache.put(&kept, &code_object).map_err(failed)?;
+        self.cache.put(&cached, &code_object).map_err(failed)?;
         Ok(code_object)
     }
 
-    /// The folder with the device libraries for a target, as the compiler links them.
+    /// Returns the folder with the device libraries that the compiler links for a target.
     ///
     /// # Errors
-    /// As [`Compiler::compile`].
+    /// Those of [`Compiler::compile`].
     pub fn device_libraries(&self, target: &Target) -> Result<PathBuf, CompileError> {
         let libraries = &self.device_libraries;
         device_libraries::adapted(libraries, target, &self.clang, &self.version, &self.cache)
@@ -249,8 +248,8 @@ impl Compiler {
             Language::Hip => format!("--offload-arch={target}").into(),
         });
         arguments.push(format!("--rocm-device-lib-path={}", libraries.display()).into());
-        // clang 22 writes version 6 by itself, for which device libraries before ROCm 6.3 have no
-        // constant. Generic targets are none of version 5.
+        // clang 22 writes version 6 by default, for which device libraries before ROCm 6.3 have no
+        // constant. Version 5 does not support generic targets.
         let version = if target.is_generic() { 6 } else { 5 };
         arguments.push(format!("-mcode-object-version={version}").into());
         let wide = options.iter().rev().find_map(|option| match &**option {
@@ -260,20 +259,20 @@ impl Compiler {
         });
         let lanes = wide.unwrap_or_else(|| target.default_wave_size());
         if language == Language::Hip {
-            // HIP's headers ask for it until 6.4; clang had it until 21.
+            // HIP's headers use it before version 6.4; clang defines it before version 21.
             arguments.push(format!("-D__AMDGCN_WAVEFRONT_SIZE={lanes}").into());
         }
-        // Line tables give where a fault struck and leave the code as it is. They name files
-        // relative to the source, so that the code object does not depend on where it lies.
+        // Line tables give the source line of a fault without changing the code. File names are relative
+        // to the source, so the code object does not depend on the source's location.
         arguments.extend(["-gline-tables-only".into(), "-ffile-compilation-dir=.".into()]);
-        // flipwave.h, for those that include it.
+        // The folder of flipwave.h.
         arguments.extend(["-idirafter".into(), self.include.clone().into()]);
-        let others = options.iter().filter(|option| named_target(option).is_none());
-        arguments.extend(others.map(OsString::from));
+        let options = options.iter().filter(|option| named_target(option).is_none());
+        arguments.extend(options.map(OsString::from));
         arguments
     }
 
-    /// Puts the header where kernels find it.
+    /// Writes the header `flipwave.h` to the include folder.
     fn write_header(&self) -> Result<(), CompileError> {
         let folder = self.include.file_name().unwrap_or_default().to_string_lossy();
         let name = format!("{folder}/flipwave.h");
@@ -283,7 +282,7 @@ impl Compiler {
             .map_err(|reason| CompileError::Cache { path: self.include.clone(), reason })
     }
 
-    /// Digest of everything a code object is made from.
+    /// Returns the digest of everything a code object is made from.
     fn digest(
         &self,
         source: &Path,
@@ -296,17 +295,15 @@ impl Compiler {
         let stands_alone = Language::of(source)? == Language::OpenClC
             && options.iter().all(|option| names_no_file(option))
             && str::from_utf8(&text).is_ok_and(stands_alone);
-        let text = match stands_alone {
-            true => text,
-            false => self.run(source, arguments, &["-E".into()])?.stdout,
-        };
+        let text =
+            if stands_alone { text } else { self.run(source, arguments, &["-E".into()])?.stdout };
         let mut digest = Sha256::new();
         let mut add = |bytes: &[u8]| {
             digest.update((bytes.len() as u64).to_le_bytes());
             digest.update(bytes);
         };
         add(self.version.as_bytes());
-        // What is compiled, and whether that was preprocessed: then it has the source's name in it.
+        // The text, and whether it is preprocessed; a preprocessed text contains the source's name.
         add(&[u8::from(stands_alone)]);
         add(source.file_name().unwrap_or_default().as_encoded_bytes());
         add(&text);
@@ -317,7 +314,7 @@ impl Compiler {
         Ok(hexadecimal(&digest.finalize()))
     }
 
-    /// Runs the compiler on `source` to its successful end.
+    /// Runs the compiler on `source`.
     fn run(
         &self,
         source: &Path,
@@ -346,28 +343,28 @@ impl Compiler {
     }
 }
 
-/// The generic target that an option names.
+/// Returns the generic target that an option selects.
 fn named_target(option: &str) -> Option<Target> {
-    let name = ["-mcpu=", "--offload-arch="].iter().find_map(|own| option.strip_prefix(own))?;
+    let name = ["-mcpu=", "--offload-arch="].iter().find_map(|name| option.strip_prefix(name))?;
     name.parse().ok().filter(Target::is_generic)
 }
 
-/// What is compiled for: the device's target, or a generic one that the options name.
+/// Returns the target to compile for: the generic target in the options, or the device's target.
 fn compiled_for(options: &[String], target: &Target) -> Target {
     options.iter().rev().find_map(|option| named_target(option)).unwrap_or_else(|| target.clone())
 }
 
-/// Whether an option is one of those, common with kernels, that name no file, and no time.
+/// Returns `true` for common options that cannot refer to a file or to the time.
 fn names_no_file(option: &str) -> bool {
     ["-D", "-O", "-cl-", "-m"].iter().any(|start| option.starts_with(start)) && stands_alone(option)
 }
 
-/// Debian's package of what goes with a compiler of this version: `lld-22` for example.
+/// Returns the Debian package of a program for a compiler version, for example `lld-22`.
 pub(crate) fn package(name: &str, version: &str) -> String {
     format!("{name}-{}", clang_major(version).unwrap_or(22))
 }
 
-/// What to install, where the messages of a compiler of this version show that something is missing.
+/// Returns what to install, if the compiler's messages show that something is missing.
 pub(crate) fn hint(messages: &str, version: &str) -> String {
     let package = if messages.contains("ld.lld") {
         package("lld", version)
@@ -381,21 +378,21 @@ pub(crate) fn hint(messages: &str, version: &str) -> String {
     format!("\nInstall Debian's package {package}.")
 }
 
-/// The folder whose `include/hip` has HIP's headers: ROCM_PATH as AMD's tools read it, else
-/// where packages put them.
+/// Returns the folder whose `include/hip` contains HIP's headers: ROCM_PATH, or the location in
+/// distributions.
 fn find_rocm() -> PathBuf {
     let installed: Option<PathBuf> = std::env::var_os("ROCM_PATH").map(PathBuf::from);
     installed
         .into_iter()
         .chain(["/usr".into(), "/opt/rocm".into()])
         .find(|folder| folder.join("include/hip/hip_runtime.h").is_file())
-        // clang then says itself what it misses.
+        // clang then reports the missing headers.
         .unwrap_or_else(|| "/usr".into())
 }
 
-/// Names, sizes and times of the device libraries, one line each: `opencl.bc 123456 1700000000000000000`.
-/// Times are in nanoseconds since 1970, negative before, and missing where the system gives none. The
-/// text goes into the digest that code objects are kept under.
+/// Lists names, sizes and modification times of the device libraries, one line each:
+/// `opencl.bc 123456 1700000000000000000`. Times are in nanoseconds since 1970, negative before, and omitted
+/// if the system provides none. The text is part of the cache key of code objects.
 fn library_versions(folder: &Path) -> String {
     let mut lines: Vec<String> = std::fs::read_dir(folder)
         .into_iter()
@@ -417,7 +414,7 @@ fn library_versions(folder: &Path) -> String {
     lines.join("\n")
 }
 
-/// Nanoseconds since 1970.
+/// Converts a time to nanoseconds since 1970.
 fn nanoseconds(time: SystemTime) -> i128 {
     let count = |duration: Duration| i128::try_from(duration.as_nanos()).unwrap_or(i128::MAX);
     match time.duration_since(UNIX_EPOCH) {
@@ -433,7 +430,7 @@ mod tests {
     const KERNEL: &str = "#include \"value.h\"\n\
         kernel void set(global int *out) { out[get_global_id(0)] = VALUE; }\n";
 
-    /// A folder with a kernel and its header, and a compiler that keeps code objects in it.
+    /// Creates a folder with a kernel and its header, and a compiler with a cache in it.
     fn compiler() -> (tempfile::TempDir, Compiler, PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");
         let source = folder.path().join("set.cl");
@@ -448,17 +445,17 @@ mod tests {
         "gfx90a".parse().expect("a target")
     }
 
-    /// The code objects that are kept, beside which there may be device libraries.
+    /// Returns the names of the cached code objects, without device libraries.
     fn kept(folder: &tempfile::TempDir) -> Vec<String> {
         let entries = std::fs::read_dir(folder.path().join("cache")).expect("a folder");
-        let names = entries.flatten().map(|own| own.file_name().to_string_lossy().into_owned());
+        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
         let mut names: Vec<String> = names.filter(|name| name.ends_with(".co.kept")).collect();
         names.sort();
         names
     }
 
     #[test]
-    fn code_is_compiled_once_and_again_when_anything_changes() {
+    fn code_is_recompiled_only_if_an_input_changes() {
         let (folder, compiler, source) = compiler();
         let compile = |options: &[&str]| {
             let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
@@ -476,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kept_code_object_is_used_unless_it_is_damaged() {
+    fn cached_code_object_is_used_unless_damaged() {
         let (folder, compiler, source) = compiler();
         let options = ["-O3".to_owned()];
         let compile = || compiler.compile(&source, &options, &gfx90a()).expect("compiles");
@@ -489,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_includes_nothing_is_found_again_without_the_compiler() {
+    fn cached_source_without_include_needs_no_compiler() {
         let (folder, mut compiler, source) = compiler();
         let write = |value| {
             let text = format!("kernel void set(global int *out) {{ *out = {value}; }}\n");
@@ -506,14 +503,14 @@ mod tests {
         write(1);
         compiler.clang = "/nowhere/clang".into();
         assert_eq!(compile(&compiler, "-O3").expect("kept"), one);
-        // Another option is another code object, and an option that names a file is looked at.
+        // Another option requires compilation, and so does an option that refers to a file or the time.
         for option in ["-O1", "-includevalue.h", "-DNOW=__TIME__"] {
             compile(&compiler, option).expect_err("no compiler");
         }
     }
 
     #[test]
-    fn library_versions_have_a_fixed_text() {
+    fn library_version_text_is_fixed() {
         let folder = tempfile::tempdir().expect("a folder");
         let times = [
             ("b.bc", UNIX_EPOCH + Duration::new(1_700_000_000, 5)),
@@ -529,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn the_compiler_s_messages_are_shown() {
+    fn error_contains_the_messages_of_the_compiler() {
         let (folder, compiler, source) = compiler();
         std::fs::write(&source, "kernel void broken( {}\n").expect("written");
         let error = compiler.compile(&source, &[], &gfx90a()).expect_err("does not compile");
@@ -538,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn error_names_the_missing_package() {
         let (_folder, mut compiler, source) = compiler();
         compiler.clang = "/nowhere/clang".into();
         let error = compiler.compile(&source, &[], &gfx90a()).expect_err("no compiler");

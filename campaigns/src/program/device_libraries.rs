@@ -1,15 +1,14 @@
-//! The AMDGPU device libraries, and compilers and processors that are younger than they.
+//! The AMDGPU device libraries, and adaptation of old libraries to newer compilers and processors.
 //!
-//! A compiler asks for one small library per processor, which holds a single constant: the
-//! processor's version. Distributions ship libraries without gfx942 and gfx11, while the code in
-//! them asks that constant alone. Where it is missing it is made, in a folder that has links to the
-//! other libraries.
+//! A compiler links one small library per processor. It contains a single constant, the processor's
+//! version, and the other libraries depend only on this constant. Some distributions ship no such library
+//! for gfx942 and gfx11. If it is missing, it is created in a folder with links to the other libraries.
 //!
-//! Compilers changed what they link, too. Since 20, clang mangles generic pointers without their
-//! address space, so that it does not find the functions of OpenCL C that take one; it links neither
-//! the library with HIP's own functions nor the constant that says whether denormals are zero. For
-//! libraries before ROCm 6.3 (the first with code object version 6) these are renamed and put into
-//! the library that every program is linked with.
+//! Compilers also changed what they link. Since version 20, clang mangles generic pointers without an
+//! address space, so it does not find the functions of OpenCL C that take one. It no longer links the
+//! library with HIP's own functions, or the constant that says whether denormals are flushed to zero. For
+//! libraries before ROCm 6.3 (the first with code object version 6), these functions are renamed, and the
+//! missing parts are added to the library that every program is linked with.
 
 use crate::digest::hexadecimal;
 use crate::program::compile::{CompileError, package};
@@ -22,8 +21,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder with the device libraries for a compiler of this version: `FLIPWAVE_DEVICE_LIBS`, or where
-/// distributions and ROCm put them.
+/// Returns the folder with the device libraries for a compiler version: `FLIPWAVE_DEVICE_LIBS`, or the
+/// usual location in distributions and ROCm.
 ///
 /// # Errors
 /// [`CompileError::DeviceLibraries`].
@@ -34,7 +33,7 @@ pub(crate) fn installed(version: &str) -> Result<PathBuf, CompileError> {
     })
 }
 
-/// The first of the folders that has device libraries.
+/// Returns the first folder that contains device libraries.
 ///
 /// # Errors
 /// [`CompileError::DeviceLibraries`].
@@ -45,17 +44,17 @@ fn find(candidates: Vec<PathBuf>) -> Result<PathBuf, CompileError> {
     }
 }
 
-/// Folders where Debian and ROCm put the device libraries, for a compiler of this version: those of
-/// compilers first, from its own on down, as what a younger one has written it cannot read.
+/// Returns the folders where Debian and ROCm install device libraries, for a compiler version. Folders of
+/// compilers come first, from this version downwards, because a compiler cannot read bitcode of a newer one.
 fn usual_folders(version: &str) -> Vec<PathBuf> {
-    let youngest = clang_major(version).unwrap_or(u32::MAX);
+    let newest = clang_major(version).unwrap_or(u32::MAX);
     let mut of_compilers: Vec<(u32, PathBuf)> = folders_in("/usr/lib")
         .filter_map(|folder| {
             let name = folder.file_name()?.to_str()?.strip_prefix("llvm-")?;
             let major: u32 = name.parse().ok()?;
             Some((major, folder.join(format!("lib/clang/{major}/amdgcn/bitcode"))))
         })
-        .filter(|(major, folder)| *major <= youngest && folder.is_dir())
+        .filter(|(major, folder)| *major <= newest && folder.is_dir())
         .collect();
     of_compilers.sort_by_key(|(major, _)| Reverse(*major));
     // One of Debian's folders has the host's architecture in its name.
@@ -72,12 +71,12 @@ fn folders_in(folder: &str) -> impl Iterator<Item = PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
 }
 
-/// The processor's number as libraries are named after it: `90a` of gfx90a.
+/// Returns the processor number in library names: `90a` for gfx90a.
 fn number(target: &Target) -> &'static str {
     target.processor().trim_start_matches("gfx")
 }
 
-/// The processor's version as the libraries have it: 9010 for gfx90a, 11000 for gfx1100, 9400 for
+/// Returns the processor version in the libraries: 9010 for gfx90a, 11000 for gfx1100, 9400 for
 /// gfx9-4-generic (`__oclc_ISA_version` in ROCm-Device-Libs, "oclc").
 fn version(target: &Target) -> u32 {
     let digit = |text: &str| u32::from_str_radix(text, 16).unwrap_or_default();
@@ -95,12 +94,12 @@ fn version(target: &Target) -> u32 {
     major.parse().unwrap_or(0) * 1000 + (rest >> 4) * 100 + (rest & 15)
 }
 
-/// A folder with the libraries of `libraries` as `clang` links them for the target: the same folder
-/// where nothing is missing, else one in `cache`.
+/// Returns a folder with the device libraries in a form that `clang` can link for the target: `libraries`
+/// if nothing is missing, otherwise a folder in `cache`.
 ///
 /// # Errors
-/// [`CompileError::Cache`] where it cannot be written, [`CompileError::Clang`] and
-/// [`CompileError::Rejected`] where clang, or a program of LLVM beside it, fails.
+/// [`CompileError::Cache`] if the cache cannot be written; [`CompileError::Clang`] and
+/// [`CompileError::Rejected`] if clang or another LLVM program fails.
 pub(crate) fn adapted(
     libraries: &Path,
     target: &Target,
@@ -141,46 +140,48 @@ pub(crate) fn adapted(
     }
     for entry in std::fs::read_dir(libraries).map_err(failed)? {
         let library = entry.map_err(failed)?;
-        let own = library.file_name();
-        let is_made = own == name.as_str()
+        let file_name = library.file_name();
+        let is_made = file_name == name.as_str()
             || are_older
-                && (own == OPENCL || own.to_string_lossy().starts_with("oclc_isa_version_"));
+                && (file_name == OPENCL
+                    || file_name.to_string_lossy().starts_with("oclc_isa_version_"));
         if !is_made {
-            link(&library.path(), &folder.join(own)).map_err(failed)?;
+            link(&library.path(), &folder.join(file_name)).map_err(failed)?;
         }
     }
     Ok(folder)
 }
 
-/// Makes a symbolic link at `place`, in the place of another one.
-fn link(target: &Path, place: &Path) -> std::io::Result<()> {
-    if std::fs::read_link(place).is_ok_and(|found| found == target) {
+/// Creates a symbolic link at `path`, or replaces an existing one.
+fn link(target: &Path, path: &Path) -> std::io::Result<()> {
+    if std::fs::read_link(path).is_ok_and(|found| found == target) {
         return Ok(());
     }
-    match std::fs::remove_file(place) {
+    match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    match std::os::unix::fs::symlink(target, place) {
-        // Another run has made the same.
+    match std::os::unix::fs::symlink(target, path) {
+        // Another run has created the link.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         result => result,
     }
 }
 
-/// How libraries are made here; another word where that changes, so that kept ones are made anew.
+/// Part of the cache key. Change this text if libraries are created in another way, so that cached ones are
+/// not used.
 const MAKING: &[u8] = b"renamed, with HIP's";
 
-/// The constant for code objects of version 6, of which all for generic targets are.
+/// The library with the constant for code object version 6, which all generic targets use.
 const ABI: &str = "oclc_abi_version_600.bc";
 
-/// The functions of OpenCL C.
+/// The library with the functions of OpenCL C.
 const OPENCL: &str = "opencl.bc";
 
-/// The address space of a generic pointer in mangled names, before clang 20 and since.
+/// Mangled names of generic pointers before and since clang 20.
 const GENERIC_POINTER: (&str, &str) = ("PU3AS0", "P");
 
-/// The compiler, the programs of LLVM beside it, and a folder for what they write.
+/// The compiler, the LLVM programs next to it, and a folder for their output.
 struct Tools<'a> {
     clang: &'a Path,
     version: &'a str,
@@ -188,20 +189,20 @@ struct Tools<'a> {
 }
 
 impl Tools<'_> {
-    /// Makes the library with the version of a target; with what else compilers no longer link, of
-    /// the libraries in the folder `with`.
+    /// Creates the library with the version of a target. If the folder `old_libraries` is given, adds the parts
+    /// of its libraries that compilers no longer link.
     fn version_library(
         &self,
         target: &Target,
-        with: Option<&Path>,
+        old_libraries: Option<&Path>,
     ) -> Result<PathBuf, CompileError> {
         let mut text = format!("const __constant int __oclc_ISA_version = {};\n", version(target));
-        if with.is_some() {
+        if old_libraries.is_some() {
             text.push_str("const __constant bool __oclc_daz_opt = false;\n");
         }
         let made = self.compiled("version", &text)?;
-        let Some(libraries) = with else { return Ok(made) };
-        // Functions that may be left out would be: nothing here calls them.
+        let Some(libraries) = old_libraries else { return Ok(made) };
+        // `linkonce_odr` functions would be discarded, because nothing here calls them.
         let hip = self.rewritten(&libraries.join("hip.bc"), ("linkonce_odr ", "weak_odr "))?;
         let linked = self.work.join("linked.bc");
         let mut command = self.program("llvm-link")?;
@@ -210,12 +211,12 @@ impl Tools<'_> {
         Ok(linked)
     }
 
-    /// Makes the library with the version of the ABI that code objects of version 6 have.
+    /// Creates the library with the ABI version of code objects of version 6.
     fn abi_library(&self) -> Result<PathBuf, CompileError> {
         self.compiled("abi", "const __constant int __oclc_ABI_version = 600;\n")
     }
 
-    /// A library of a text, which goes with code objects of every version.
+    /// Compiles a text to a library that is compatible with all code object versions.
     fn compiled(&self, name: &str, text: &str) -> Result<PathBuf, CompileError> {
         let source = self.write(&format!("{name}.cl"), text)?;
         let made = self.work.join(format!("{name}.bc"));
@@ -227,7 +228,7 @@ impl Tools<'_> {
         Ok(made)
     }
 
-    /// A library with another text in place of one.
+    /// Returns a copy of a library with the text `old` in its IR replaced by `new`.
     fn rewritten(&self, library: &Path, (old, new): (&str, &str)) -> Result<PathBuf, CompileError> {
         let mut command = self.program("llvm-dis")?;
         command.args(["-o", "-"]).arg(library);
@@ -247,20 +248,20 @@ impl Tools<'_> {
         Ok(path)
     }
 
-    /// A program of LLVM, which the compiler finds.
+    /// Returns an LLVM program found by the compiler.
     fn program(&self, name: &str) -> Result<Command, CompileError> {
         let mut command = Command::new(self.clang);
         command.arg(format!("--print-prog-name={name}"));
         let path = self.run(command, Path::new(name))?;
         let program = PathBuf::from(String::from_utf8_lossy(&path).trim());
-        // What it does not find it calls by its name alone.
+        // clang prints only the name if it does not find the program.
         if !program.is_absolute() {
             return Err(CompileError::Tool { program, package: package("llvm", self.version) });
         }
         Ok(Command::new(program))
     }
 
-    /// What a program prints.
+    /// Runs a program and returns its output.
     fn run(&self, mut command: Command, source: &Path) -> Result<Vec<u8>, CompileError> {
         let program = PathBuf::from(command.get_program());
         let output = flipwave_host::child::run(&mut command, b"")
@@ -282,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_those_of_the_libraries() {
+    fn processor_versions_match_the_libraries() {
         for (processor, expected) in [
             ("gfx906", 9006),
             ("gfx90a", 9010),
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn error_names_the_missing_package() {
         let error = find(vec!["/nowhere".into()]).expect_err("no libraries");
         assert!(error.to_string().contains("rocm-device-libs"), "{error}");
     }

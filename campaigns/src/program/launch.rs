@@ -1,11 +1,11 @@
-//! Kernels on this machine's GPU, through AMD's runtime: run once by a program of its own, which
-//! campaigns treat like an application.
+//! Runs kernels once on this machine's GPU through AMD's runtime, in a separate program that campaigns treat
+//! like an application.
 
 use crate::application::{Application, CommandLine, Comparison, Format, Nondeterminism, Output};
 use crate::attached::error::AttachError;
 use crate::error::CampaignError;
 use crate::file::campaign::{BufferRole, Campaign, Kernels};
-use crate::program::prepare::{Placed, PrepareError, place};
+use crate::program::prepare::{LoadedProgram, PrepareError, load_program};
 use crate::results::folder::FolderError;
 use flipwave_device::{Completion, Device, DeviceFault};
 use flipwave_host::cache::cache_folder;
@@ -17,55 +17,54 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The file with the addresses of a run's buffers, beside its outputs.
+/// The file with the addresses of a run's buffers, next to its outputs.
 pub(crate) const ADDRESSES: &str = "addresses.json";
 
-/// Runs without a fault of a campaign whose kernels run on hardware.
+/// Number of golden runs of a campaign whose kernels run on hardware.
 const GOLDEN_RUNS: u32 = 2;
 
-/// A program that has run.
+/// Result of running a program once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
-    /// What the device executes.
+    /// Target of the device.
     pub target: String,
-    /// The kernels, in order.
+    /// Names of the launched kernels, in order.
     pub kernels: Vec<String>,
-    /// The outputs: the buffer's name, and the file with its content.
+    /// Name of each output buffer, and the file with its content.
     pub outputs: Vec<(String, PathBuf)>,
 }
 
-/// Kernels that cannot be run through AMD's runtime.
+/// Errors returned when kernels cannot be run through AMD's runtime.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// No device.
+    /// The device cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Another device than the campaign's.
-    #[error("the GPU is a {found}, and the campaign's target is {wanted}")]
+    /// The device differs from the campaign's target.
+    #[error("the GPU is a {found}, but the campaign's target is {wanted}")]
     OtherTarget {
-        /// The campaign's.
+        /// Target of the campaign.
         wanted: String,
-        /// The device's.
+        /// Target of the device.
         found: String,
     },
-    /// The device has stopped a dispatch.
+    /// The device stopped a dispatch.
     #[error("dispatch {dispatch} (kernel `{kernel}`) was stopped: {fault}")]
     Faulted {
-        /// Its number.
+        /// Index of the dispatch.
         dispatch: usize,
-        /// Its kernel.
+        /// Name of the kernel.
         kernel: String,
-        /// Why.
+        /// Cause.
         fault: DeviceFault,
     },
 }
 
-/// Runs the kernels of a campaign once on this machine's first GPU, and writes what the outputs
-/// hold then to a folder.
+/// Runs the kernels of a campaign once on this machine's first GPU, and writes the outputs to a folder.
 ///
 /// # Errors
-/// [`CampaignError`] if there is no GPU, if the program cannot be put together or does not complete,
-/// if files cannot be written, or if all runs were to stop.
+/// [`CampaignError`] if there is no GPU, if the program cannot be prepared or does not complete, if files
+/// cannot be written, or if the campaign is cancelled.
 pub fn launch(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
     campaign.unless_stopped(run(campaign, folder))
 }
@@ -77,10 +76,10 @@ fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
     if device.target().processor() != campaign.target.processor() {
         return Err(LaunchError::OtherTarget { wanted, found }.into());
     }
-    // Whoever waits for a campaign's run ends it.
+    // The campaign that waits for this process enforces the time limit.
     device.set_time_limit(Duration::MAX);
     device.set_stopped(Arc::clone(campaign.cancellation.stopped()));
-    let Placed { program, .. } = place(campaign, kernels, &mut device)?;
+    let LoadedProgram { program, .. } = load_program(campaign, kernels, &mut device)?;
     let Program { dispatches, buffers, outputs, .. } = program;
     std::fs::create_dir_all(folder).map_err(|reason| failed(folder, reason))?;
     let addresses: Vec<u64> = buffers.iter().map(|buffer| buffer.address.0).collect();
@@ -118,13 +117,13 @@ fn output_file(number: usize) -> String {
     format!("output-{number}.bin")
 }
 
-/// The outputs of a campaign's kernels, as [`launch`] leaves them in the folder that it runs in.
+/// Returns the output files that [`launch`] writes to its working directory.
 pub(crate) fn outputs(kernels: &Kernels) -> Vec<Output> {
     let all = kernels.buffers.iter().filter(|buffer| buffer.role != BufferRole::Data);
     all.enumerate().map(|(number, _)| Output::File(output_file(number).into())).collect()
 }
 
-/// The program that runs a campaign's `kernels`, `flipwave launch`.
+/// Returns the application that runs a campaign's `kernels`: `flipwave launch`.
 ///
 /// # Errors
 /// [`AttachError::NoProgram`].
@@ -139,8 +138,8 @@ pub(crate) fn application(
     let file = std::path::absolute(&campaign.file).unwrap_or_else(|_| campaign.file.clone());
     let seed = campaign.seed.to_string();
     let arguments = ["launch", &file.to_string_lossy(), "--seed", &seed, "--out", "."];
-    let same = |output| Comparison::Output { output, format: Format::Exact };
-    // What is compiled once is kept for all runs.
+    let exact = |output| Comparison::Output { output, format: Format::Exact };
+    // All runs share compiled kernels.
     let cache = cache_folder().to_string_lossy().into_owned();
     Ok(Application {
         device: kernels.device,
@@ -156,6 +155,6 @@ pub(crate) fn application(
         output: u64::MAX,
         golden_runs: GOLDEN_RUNS,
         nondeterminism: Nondeterminism::Error,
-        comparisons: outputs(kernels).into_iter().map(same).collect(),
+        comparisons: outputs(kernels).into_iter().map(exact).collect(),
     })
 }

@@ -1,4 +1,4 @@
-//! A campaign's program, whichever kind of workload it is.
+//! Preparation of a campaign's program, for all kinds of workloads.
 
 pub mod buffers;
 pub mod capture;
@@ -17,8 +17,8 @@ use crate::program::prepare::{Prepared, prepare};
 use crate::run::process_site::{OtherProcessError, ProcessSite};
 use flipwave_injector::Site;
 
-/// Puts a campaign's program together: its instructions that the target lacks replaced by what
-/// emulates them; an application as one run of it that is recorded.
+/// Prepares a campaign's program. Replaces its proxy instructions by the code that emulates them, and records
+/// a run of an application.
 ///
 /// # Errors
 /// [`CampaignError`].
@@ -36,10 +36,10 @@ pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, Campaign
     }
 }
 
-/// A site in the process that a campaign strikes; a capture is that of the process.
+/// Returns a site in the process that the campaign injects into. A capture contains one process.
 ///
 /// # Errors
-/// [`OtherProcessError`] if the site names another.
+/// [`OtherProcessError`] if the site names another process.
 pub(crate) fn site_in(
     campaign: &Campaign,
     prepared: &Prepared,

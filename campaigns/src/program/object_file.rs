@@ -1,4 +1,4 @@
-//! Compiled kernels in files; relocatable ones are linked.
+//! Reads code objects from files. Relocatable ones are linked.
 
 use crate::program::compile::hint;
 use flipwave_codeobj::{CodeObject, CodeObjectError, MappedFile, open_linked};
@@ -8,10 +8,10 @@ use flipwave_isa::Target;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file that no code object can be taken from.
+/// Errors returned when a file contains no usable code object.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the code object {}: {reason}", path.display())]
     Read {
         /// The file.
@@ -19,32 +19,32 @@ pub enum ObjectFileError {
         /// Why not.
         reason: std::io::Error,
     },
-    /// It is no usable code object.
+    /// The content is not a usable code object.
     #[error("{}: {reason}", path.display())]
     CodeObject {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Cause.
         reason: CodeObjectError,
     },
-    /// It is a relocatable object, and cannot be linked.
+    /// The file is a relocatable object that cannot be linked.
     #[error(
-        "{} is a relocatable object, and linking it fails: {reason}\nThe command is: {command}",
+        "cannot link the relocatable object {}: {reason}\nThe command is: {command}",
         path.display()
     )]
     Link {
         /// The file.
         path: PathBuf,
-        /// What the linker says, and what to do.
+        /// Messages of the linker, and what to do.
         reason: String,
-        /// How to link it by hand.
+        /// Command that links the file.
         command: String,
     },
 }
 
-/// The code object in a file: an ELF file, an offload bundle or a HIP program; linked by clang and
-/// lld if it is relocatable, as compilers leave it with `-c`. Without a target there must be only
-/// one.
+/// Reads the code object in an ELF file, an offload bundle or a HIP program. A relocatable object, as
+/// written by compilers with `-c`, is linked by clang and lld. Without a target, the file must contain only one
+/// code object.
 ///
 /// # Errors
 /// [`ObjectFileError`].
@@ -55,8 +55,8 @@ pub fn read_code_object(
     open(path, target, flipwave_host::input::read(path, flipwave_host::input::BINARY))
 }
 
-/// The same of a file that is not read but where something of it is looked at, for a program that
-/// does so at once: the file must stay as it is.
+/// Like [`read_code_object`], but maps the file and reads only the parts that are accessed. The file must
+/// not change while the code object is in use.
 ///
 /// # Errors
 /// [`ObjectFileError`].
@@ -89,7 +89,7 @@ fn open(
     })
 }
 
-/// What is wrong with a file's content.
+/// Errors returned when a file's content is not a usable code object.
 enum OpenError {
     CodeObject(CodeObjectError),
     Link(String),

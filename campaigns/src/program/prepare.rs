@@ -1,5 +1,5 @@
-//! From a campaign to a program ready to run: code compiled and loaded, buffers filled, kernel
-//! arguments laid out.
+//! Prepares the program of a campaign: compiles and loads code, fills buffers, and lays out kernel
+//! arguments.
 
 use crate::file::campaign::{Argument, BufferRole, Campaign, Code, Kernels, Launch};
 use crate::outputs::compare::{OutputFormat, OutputRole};
@@ -21,51 +21,52 @@ use std::path::PathBuf;
 /// A campaign's program, ready to run.
 #[derive(Clone)]
 pub struct Prepared {
-    /// The device with everything in place, and the launches.
+    /// The device with loaded code and filled buffers, and the launches.
     pub workload: Workload,
-    /// How each of the workload's outputs is read and compared, in their order.
+    /// Format of each output of the workload, in order.
     pub formats: Vec<OutputFormat>,
-    /// What each dispatch is a part of, by its index; of those beyond the end nothing is said.
+    /// Label of each dispatch, by index. Dispatches beyond the end have none.
     pub labels: Vec<Option<String>>,
-    /// The index of the process that is struck, of an application in which several dispatch kernels.
+    /// Index of the process that faults are injected into, if several processes of an application dispatch
+    /// kernels.
     pub process: Option<u32>,
-    /// How faults are injected into it.
+    /// Injection path.
     pub path: InjectionPath,
-    /// What it was made from.
+    /// Source of the program.
     pub origin: Origin,
 }
 
-/// What a program that is ready to run was made from.
+/// Source of a prepared program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Kernels.
     Kernels {
-        /// The compiler's version, if one was needed.
+        /// Version of the compiler, if one was used.
         compiler: Option<String>,
     },
     /// A recorded run.
     Recording {
-        /// What people should be aware of in what results will mean.
+        /// Warnings about the meaning of the results.
         warnings: Vec<String>,
     },
 }
 
-/// A campaign whose program cannot be put together.
+/// Errors returned when a campaign's program cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// An application, or its capture, for what takes kernels and buffers.
+    /// The workload is an application or a capture, but kernels and buffers are required.
     #[error(
-        "the workload is an application or a capture, and this takes a workload of kernels, \
-         `kernel` or `dispatches`"
+        "the workload is an application or a capture; this command requires a workload of kernels, \
+        `kernel` or `dispatches`"
     )]
     Application,
-    /// A source that cannot be compiled.
+    /// A source cannot be compiled.
     #[error(transparent)]
     Compile(#[from] CompileError),
-    /// A file that no code object can be taken from.
+    /// A file contains no usable code object.
     #[error(transparent)]
     ObjectFile(#[from] ObjectFileError),
-    /// A code object that the device does not take.
+    /// The device cannot load a code object.
     #[error("{}: {reason}", path.display())]
     Load {
         /// The source or code object.
@@ -73,25 +74,25 @@ pub enum PrepareError {
         /// Why not.
         reason: DeviceError,
     },
-    /// No such kernel.
+    /// A kernel does not exist.
     #[error("{} has no kernel `{wanted}`; {}", path.display(), kernel_list(present))]
     UnknownKernel {
         /// The source or code object.
         path: PathBuf,
-        /// The name asked for.
+        /// Name of the kernel.
         wanted: String,
-        /// The names there are.
+        /// Names of the existing kernels.
         present: Vec<String>,
     },
-    /// Arguments that do not fit the kernel.
+    /// The arguments do not match the kernel.
     #[error("launch {launch}: {reason}")]
     Arguments {
         /// Index of the launch, from 0.
         launch: usize,
-        /// What does not fit.
+        /// Cause.
         reason: KernargError,
     },
-    /// A buffer that cannot be filled.
+    /// A buffer cannot be filled.
     #[error("buffer `{buffer}`: {reason}")]
     Buffer {
         /// The buffer.
@@ -99,19 +100,19 @@ pub enum PrepareError {
         /// Why not.
         reason: String,
     },
-    /// The device refused a request.
+    /// The device rejected a request.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
 
 fn kernel_list(present: &[String]) -> String {
     match present {
-        [] => "it has no kernels at all".to_owned(),
+        [] => "it has no kernels".to_owned(),
         names => format!("it has: {}", names.join(", ")),
     }
 }
 
-/// Puts a campaign's program together.
+/// Prepares a campaign's program.
 ///
 /// # Errors
 /// [`PrepareError`].
@@ -119,8 +120,8 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
     Ok(prepare_beside_software(campaign)?.0)
 }
 
-/// Puts a campaign's program together, and beside it the launches of the same work without emulated
-/// instructions, on the same device.
+/// Prepares a campaign's program, and on the same device the launches of its software version, which does
+/// the same work without emulated instructions.
 ///
 /// # Errors
 /// [`PrepareError`].
@@ -129,7 +130,8 @@ pub(crate) fn prepare_beside_software(
 ) -> Result<(Prepared, Vec<Dispatch>), PrepareError> {
     let kernels = campaign.kernels().ok_or(PrepareError::Application)?;
     let mut device = EmbeddedGpu::new(campaign.target.clone())?;
-    let Placed { program, software, formats, compiler } = place(campaign, kernels, &mut device)?;
+    let LoadedProgram { program, software, formats, compiler } =
+        load_program(campaign, kernels, &mut device)?;
     let (guests, cancellation) = (BTreeMap::new(), campaign.cancellation.clone());
     let workload = Workload { device, program, guests, cancellation };
     let labels = kernels.launches.iter().map(|launch| launch.label.clone()).collect();
@@ -137,23 +139,23 @@ pub(crate) fn prepare_beside_software(
     Ok((Prepared { workload, formats, labels, path, process: None, origin }, software))
 }
 
-/// A campaign's kernels and buffers on a device.
-pub(crate) struct Placed {
+/// A campaign's kernels and buffers, loaded to a device.
+pub(crate) struct LoadedProgram {
     pub program: Program,
     pub software: Vec<Dispatch>,
     pub formats: Vec<OutputFormat>,
     pub compiler: Option<String>,
 }
 
-/// Loads the code of a campaign's `kernels` into a device, and fills the buffers.
+/// Loads the code of a campaign's `kernels` to a device, and fills the buffers.
 ///
 /// # Errors
 /// [`PrepareError`].
-pub(crate) fn place<D: Device>(
+pub(crate) fn load_program<D: Device>(
     campaign: &Campaign,
     kernels: &Kernels,
     device: &mut D,
-) -> Result<Placed, PrepareError> {
+) -> Result<LoadedProgram, PrepareError> {
     let mut modules = Modules::default();
     for launch in kernels.launches.iter().chain(&kernels.software) {
         modules.load(&launch.code, &campaign.target, device)?;
@@ -164,7 +166,7 @@ pub(crate) fn place<D: Device>(
         let dispatch = |(index, launch)| modules.dispatch(index, launch, addresses);
         launches.map(dispatch).collect::<Result<Vec<Dispatch>, PrepareError>>()
     };
-    // A launch that cannot be is refused before its buffers take time and memory.
+    // Reject invalid launches before buffers take time and memory.
     let nowhere = vec![Address(0); kernels.buffers.len()];
     dispatches(&kernels.launches, &nowhere)?;
     dispatches(&kernels.software, &nowhere)?;
@@ -198,13 +200,13 @@ pub(crate) fn place<D: Device>(
     let dispatches = dispatches(&kernels.launches, &addresses)?;
     let compiler = modules.compiler.map(|compiler| compiler.version().to_owned());
     let program = Program { dispatches, changes: Changes::default(), buffers, outputs };
-    Ok(Placed { program, software, formats, compiler })
+    Ok(LoadedProgram { program, software, formats, compiler })
 }
 
-/// The code objects loaded so far.
+/// Loaded code objects.
 #[derive(Default)]
 struct Modules {
-    /// Found when the first source needs it.
+    /// Set when the first source is compiled.
     compiler: Option<Compiler>,
     loaded: Vec<Module>,
 }
@@ -216,7 +218,7 @@ struct Module {
 }
 
 impl Modules {
-    /// Loads `code` unless an earlier launch uses it too.
+    /// Loads `code`, unless an earlier launch uses it.
     fn load<D: Device>(
         &mut self,
         code: &Code,
@@ -285,9 +287,9 @@ impl Modules {
         let module = self.find(&launch.code);
         let kernel = module.and_then(|module| {
             let exact = module.object.kernel(&launch.kernel);
-            let is_called = |own: &&Kernel| kernel_is_called(&own.name, &launch.kernel);
+            let is_called = |kernel: &&Kernel| kernel_is_called(&kernel.name, &launch.kernel);
             let mut called = module.object.kernels().iter().filter(is_called);
-            // A name that several have in the source is that of none.
+            // An ambiguous source name matches no kernel.
             let only = called.next().filter(|_| called.next().is_none());
             Some((module.id, exact.or(only)?))
         });

@@ -1,37 +1,37 @@
-//! What Triton's compiler says of a kernel that it has made, in the JSON file beside the code object.
+//! Metadata of a kernel compiled by Triton, from the JSON file next to the code object.
 
 use flipwave_isa::{Generation, Target};
 use serde::Deserialize;
 use std::path::Path;
 
-/// What a launch has to know of a kernel of Triton's beside its code.
+/// Facts that are needed to launch a Triton kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TritonMetadata {
     /// The kernel's name.
     pub name: String,
-    /// Work-items of a workgroup, which is one program: `num_warps` times `warp_size`.
+    /// Work-items per workgroup (one Triton program): `num_warps` times `warp_size`.
     pub workgroup: u32,
     /// Bytes of dynamic LDS, `shared`.
     pub local_memory: u32,
     global: Scratch,
-    /// Nothing of versions below 3.5, whose kernels have no such argument.
+    /// `None` for versions before 3.5, whose kernels have no such argument.
     profile: Option<Scratch>,
 }
 
-/// Memory that the launcher gives each workgroup.
+/// Memory that the launcher allocates for each workgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scratch {
-    bytes_of_workgroup: u64,
+    bytes_per_workgroup: u64,
 }
 
 impl Scratch {
-    /// Bytes for so many workgroups.
+    /// Returns the number of bytes for all workgroups, or `None` if it overflows.
     pub fn bytes_of(self, workgroups: u64) -> Option<u64> {
-        self.bytes_of_workgroup.checked_mul(workgroups)
+        self.bytes_per_workgroup.checked_mul(workgroups)
     }
 }
 
-/// The file, as far as it is read.
+/// The parts of the file that are read.
 #[derive(Deserialize)]
 struct Written {
     name: String,
@@ -46,7 +46,7 @@ struct Written {
     profile_scratch_size: Option<u64>,
 }
 
-/// What the kernel is for.
+/// Target of the kernel.
 #[derive(Deserialize)]
 struct WrittenTarget {
     backend: String,
@@ -56,70 +56,70 @@ struct WrittenTarget {
 }
 
 impl TritonMetadata {
-    /// Reads the file at `path`, of a kernel for `target`.
+    /// Reads the metadata file at `path`, for a kernel compiled for `target`.
     ///
     /// # Errors
-    /// Says what is wrong with it, and what is expected.
+    /// Returns what is wrong with the file, and what is expected.
     pub fn read(path: &Path, target: &Target) -> Result<TritonMetadata, String> {
         let failed = |reason: String| format!("{}: {reason}", path.display());
-        let cannot = |error: std::io::Error| failed(format!("cannot read it: {error}"));
-        let bytes = flipwave_host::input::read(path, flipwave_host::input::TEXT).map_err(cannot)?;
+        let unread = |error: std::io::Error| failed(format!("cannot read the file: {error}"));
+        let bytes = flipwave_host::input::read(path, flipwave_host::input::TEXT).map_err(unread)?;
         TritonMetadata::parse(&bytes, target).map_err(failed)
     }
 
     fn parse(bytes: &[u8], target: &Target) -> Result<TritonMetadata, String> {
-        let own: Written = serde_json::from_slice(bytes).map_err(|error| {
+        let written: Written = serde_json::from_slice(bytes).map_err(|error| {
             format!(
-                "{error}; expected the JSON that Triton writes beside a code object, with `name`, \
-                 `num_warps`, `shared` and others"
+                "{error}; expected the JSON file that Triton writes next to a code object, with `name`, \
+                `num_warps`, `shared` and other keys"
             )
         })?;
-        if let Some(WrittenTarget { backend, arch, .. }) = &own.target {
+        if let Some(WrittenTarget { backend, arch, .. }) = &written.target {
             if backend != "hip" {
-                return Err(format!("is of the backend `{backend}`; expected `hip`"));
+                return Err(format!("invalid backend `{backend}`; expected `hip`"));
             }
             let processor = arch.split(':').next().unwrap_or_default();
             if !processor.is_empty() && processor != target.processor() {
                 let wanted = target.processor();
                 return Err(format!(
-                    "is of a kernel for {processor}; the campaign's target is {wanted}"
+                    "the kernel is compiled for {processor}, but the campaign's target is {wanted}"
                 ));
             }
         }
-        let sizes = [own.warp_size, own.target.map(|target| target.warp_size)];
+        let sizes = [written.warp_size, written.target.map(|target| target.warp_size)];
         let mut sizes = sizes.into_iter().flatten();
         let Some(warp_size) = sizes.next() else {
             return Err("has neither `warp_size` nor `target.warp_size`".to_owned());
         };
         let possible: &[u32] =
             if target.generation() < Generation::Gfx10 { &[64] } else { &[32, 64] };
-        if !possible.contains(&warp_size) || sizes.any(|other| other != warp_size) {
+        if !possible.contains(&warp_size) || sizes.any(|size| size != warp_size) {
             let target = target.processor();
             return Err(format!(
-                "has warps of {warp_size} lanes, or of several sizes; {target} has waves of {possible:?}"
+                "warps have {warp_size} lanes or several sizes; {target} has waves of {possible:?} lanes"
             ));
         }
-        let workgroup = own.num_warps.saturating_mul(warp_size);
+        let workgroup = written.num_warps.saturating_mul(warp_size);
         if workgroup == 0 {
-            let warps = own.num_warps;
+            let warps = written.num_warps;
             return Err(format!(
                 "{warps} warps of {warp_size} lanes; expected at least one of each"
             ));
         }
-        let blocks = own.num_ctas.unwrap_or(1).max(1);
-        let scratch = |bytes: u64| Scratch { bytes_of_workgroup: bytes.saturating_mul(blocks) };
+        let blocks = written.num_ctas.unwrap_or(1).max(1);
+        let scratch = |bytes: u64| Scratch { bytes_per_workgroup: bytes.saturating_mul(blocks) };
         Ok(TritonMetadata {
-            name: own.name,
+            name: written.name,
             workgroup,
-            local_memory: own.shared,
-            global: scratch(own.global_scratch_size),
-            profile: own.profile_scratch_size.map(scratch),
+            local_memory: written.shared,
+            global: scratch(written.global_scratch_size),
+            profile: written.profile_scratch_size.map(scratch),
         })
     }
 
-    /// The memory to which the arguments after the kernel's own point, in their order, with its name.
+    /// Returns name and size of each scratch memory whose address is passed after the kernel's own arguments.
     pub fn scratch(&self) -> impl Iterator<Item = (&'static str, Scratch)> {
-        let profile = self.profile.map(|own| ("profile scratch", own));
+        let profile = self.profile.map(|scratch| ("profile scratch", scratch));
         std::iter::once(("global scratch", self.global)).chain(profile)
     }
 }
@@ -137,21 +137,22 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_is_as_the_compiler_says() {
-        let own = parse(GOOD).expect("good");
-        assert_eq!((own.name.as_str(), own.workgroup, own.local_memory), ("softmax", 128, 512));
-        let bytes = |own: &TritonMetadata| -> Vec<Option<u64>> {
-            own.scratch().map(|(_, scratch)| scratch.bytes_of(10)).collect()
+    fn launch_is_read_from_metadata() {
+        let metadata = parse(GOOD).expect("good");
+        let found = (metadata.name.as_str(), metadata.workgroup, metadata.local_memory);
+        assert_eq!(found, ("softmax", 128, 512));
+        let bytes = |metadata: &TritonMetadata| -> Vec<Option<u64>> {
+            metadata.scratch().map(|(_, scratch)| scratch.bytes_of(10)).collect()
         };
-        assert_eq!(bytes(&own), [Some(1280), Some(0)]);
+        assert_eq!(bytes(&metadata), [Some(1280), Some(0)]);
         let older = parse(&GOOD.replace("\"profile_scratch_size\": 0, ", "")).expect("good");
         assert_eq!(bytes(&older), [Some(1280)]);
         let without = parse(&GOOD.replace("\"warp_size\": 32, \"shared\"", "\"shared\""));
-        assert_eq!(without, Ok(own));
+        assert_eq!(without, Ok(metadata));
     }
 
     #[test]
-    fn what_is_not_of_this_compiler_is_refused_in_its_words() {
+    fn invalid_metadata_is_rejected() {
         for (from, to, word) in [
             ("num_warps", "warps", "num_warps"),
             ("\"hip\"", "\"cuda\"", "cuda"),
@@ -168,8 +169,8 @@ mod tests {
     }
 
     #[test]
-    fn scratch_that_cannot_be_counted_is_none() {
-        let own = parse(&GOOD.replace("128", &u64::MAX.to_string())).expect("good");
-        assert_eq!(own.scratch().next().map(|(_, own)| own.bytes_of(2)), Some(None));
+    fn overflowing_scratch_size_is_none() {
+        let metadata = parse(&GOOD.replace("128", &u64::MAX.to_string())).expect("good");
+        assert_eq!(metadata.scratch().next().map(|(_, scratch)| scratch.bytes_of(2)), Some(None));
     }
 }
