@@ -511,7 +511,7 @@ fn a_capture_whose_record_has_another_grid_than_the_packet_is_refused() {
 fn a_campaign_on_a_capture_that_is_not_whole_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     capture(folder.path(), "saxpy", "  model: flip_one_bit\n  count: 2\n");
-    let warning = "warning: run.capture is not whole";
+    let warning = "warning: run.capture is incomplete";
     let whole = run(folder.path(), &[]).expect_success();
     assert!(!whole.stderr.contains("is incomplete"), "{whole:?}");
     let database = rusqlite::Connection::open(folder.path().join("run.capture")).expect("opened");

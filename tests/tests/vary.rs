@@ -142,7 +142,7 @@ fn shards_of_variants_merge_into_the_tables_of_one_worker() {
     run(folder, &["merge", "one", "seeds", "--out", "none"])
         .expect_refused(&["seeds is the folder of another campaign", "other variants"]);
     run(folder, &["run", "all.yaml", "--out", "one", "--shard", "1/2"])
-        .expect_refused(&["holds the variants of campaign vector_add by faults.model, size"]);
+        .expect_refused(&["contains the variants of campaign vector_add by faults.model, size"]);
 }
 
 #[test]

@@ -1,54 +1,54 @@
-//! What a file says under `vary`: dimensions, and what each of their values sets.
+//! The content of `vary`: dimensions, and the settings of each of their values.
 
 use super::name::{label, labels};
 use super::tree::Node;
 use crate::file::location::{Field, Wrong, wrong};
 use flipwave_analysis::Row;
 
-/// Variants of a file at most: each has a folder of its own, and is run without a fault by every shard.
-const MOST_VARIANTS: usize = 1000;
+/// Maximum number of variants of a file. Each has its own folder, and every shard performs its golden run.
+const MAX_VARIANTS: usize = 1000;
 
-/// The columns that the tables of all variants have besides those of dimensions.
+/// Columns of the combined tables other than the dimensions.
 const COLUMNS: [&str; 10] =
     ["variant", "scope", "outcome", "cause", "count", "total", "rate", "low", "high", "confidence"];
 
-/// Something that varies.
+/// A dimension of a parameter sweep.
 #[derive(Debug)]
 pub(super) struct Dimension {
-    /// Its name, the column of tables.
+    /// Name, and column in tables.
     pub name: String,
-    /// Its name in names of variants.
+    /// Short name in names of variants.
     pub label: String,
-    /// What it takes, in the order of the file.
+    /// Values, in the order of the file.
     pub choices: Vec<Choice>,
 }
 
 /// A value of a dimension.
 #[derive(Debug)]
 pub(super) struct Choice {
-    /// It in tables.
+    /// Text in tables.
     pub value: String,
-    /// It in names of variants.
+    /// Text in names of variants.
     pub label: String,
-    /// What it sets in the file.
+    /// Fields of the file that it sets.
     pub settings: Vec<Setting>,
 }
 
-/// A value that is set in the file.
+/// A field of the file and its new value.
 #[derive(Debug)]
 pub(super) struct Setting {
-    /// What it is set to.
+    /// New value.
     pub value: Node,
-    /// The field that it is put in.
+    /// Field that is set.
     pub field: Field,
-    /// Where it stands, under `vary`.
+    /// Location of the value in `vary`.
     pub source: Field,
 }
 
-/// The dimensions that stand under `vary`.
+/// Reads the dimensions in `vary`.
 ///
 /// # Errors
-/// The first thing that cannot be.
+/// Returns the first invalid field.
 pub(super) fn dimensions(vary: Node) -> Result<Vec<Dimension>, Wrong> {
     let root = Field::root().key("vary");
     let kind = vary.kind();
@@ -62,18 +62,18 @@ pub(super) fn dimensions(vary: Node) -> Result<Vec<Dimension>, Wrong> {
     let mut all: Vec<Dimension> = Vec::new();
     for (name, values) in entries {
         let field = root.key(&name);
-        if all.iter().any(|own| own.name == name) {
-            return wrong(&field, "is there twice");
+        if all.iter().any(|dimension| dimension.name == name) {
+            return wrong(&field, "duplicate dimension");
         }
         if COLUMNS.contains(&name.as_str()) || Row::COLUMNS.contains(&name.as_str()) {
-            return wrong(&field, "is the name of a column of the results; choose another");
+            return wrong(&field, "is the name of a column of the results; choose another name");
         }
         let choices = match values {
             Node::List(values) => listed(&name, values, &field)?,
             Node::Mapping(values) => named(values, &field)?,
-            other => {
-                let found = other.kind();
-                let expected = "a list of values, or a mapping from names to what they set";
+            invalid => {
+                let found = invalid.kind();
+                let expected = "a list of values, or a mapping from names to settings";
                 return wrong(&field, format!("expected {expected}, found {found}"));
             }
         };
@@ -85,25 +85,27 @@ pub(super) fn dimensions(vary: Node) -> Result<Vec<Dimension>, Wrong> {
     }
     let names: Vec<(String, String)> = all
         .iter()
-        .map(|own| (own.name.rsplit('.').next().unwrap_or_default().to_owned(), own.name.clone()))
+        .map(|Dimension { name, .. }| {
+            (name.rsplit('.').next().unwrap_or_default().to_owned(), name.clone())
+        })
         .collect();
-    for (own, label) in all.iter_mut().zip(labels(&names)) {
-        own.label = label;
+    for (dimension, label) in all.iter_mut().zip(labels(&names)) {
+        dimension.label = label;
     }
     Ok(all)
 }
 
-/// Checks that there are not too many combinations, before any is looked at.
+/// Checks the number of combinations before any is created.
 fn check_count(entries: &[(String, Node)], root: &Field) -> Result<(), Wrong> {
     let lengths = entries.iter().map(|(_, values)| match values {
         Node::List(values) => values.len(),
         Node::Mapping(values) => values.len(),
-        // Said of each when it is looked at, as is what is empty.
+        // Invalid and empty values are reported later.
         Node::Plain(_) | Node::Text(_) => 1,
     });
-    let lengths: Vec<usize> = lengths.map(|own| own.max(1)).collect();
-    let count = lengths.iter().try_fold(1usize, |count, own| count.checked_mul(*own));
-    if count.is_some_and(|count| count <= MOST_VARIANTS) {
+    let lengths: Vec<usize> = lengths.map(|length| length.max(1)).collect();
+    let count = lengths.iter().try_fold(1usize, |count, length| count.checked_mul(*length));
+    if count.is_some_and(|count| count <= MAX_VARIANTS) {
         return Ok(());
     }
     let factors: Vec<String> = lengths.iter().map(usize::to_string).collect();
@@ -112,23 +114,27 @@ fn check_count(entries: &[(String, Node)], root: &Field) -> Result<(), Wrong> {
         _ => String::new(),
     };
     let message = format!(
-        "{}{product} variants; at most {MOST_VARIANTS} are possible in a file",
+        "{}{product} variants; at most {MAX_VARIANTS} are possible in a file",
         factors.join(" * ")
     );
     wrong(root, message)
 }
 
-/// Values of one field, which is called as the dimension.
+/// Reads a list of values of the field that the dimension is named after.
 fn listed(name: &str, values: Vec<Node>, field: &Field) -> Result<Vec<Choice>, Wrong> {
     let path = path(name, field)?;
     let texts: Vec<(String, String)> =
-        values.iter().map(|own| (words(own), own.line().0)).collect();
+        values.iter().map(|value| (words(value), value.line().0)).collect();
     let labels = labels(&texts);
     let mut choices: Vec<Choice> = Vec::new();
     for (index, (value, label)) in values.into_iter().zip(labels).enumerate() {
         let source = field.index(index);
-        if choices.iter().any(|own| own.settings.iter().any(|own| own.value == value)) {
-            return wrong(&source, format!("`{value}` is there twice"));
+        let is_duplicate = choices
+            .iter()
+            .flat_map(|choice| &choice.settings)
+            .any(|setting| setting.value == value);
+        if is_duplicate {
+            return wrong(&source, format!("duplicate value `{value}`"));
         }
         let settings = vec![Setting { value: value.clone(), field: path.clone(), source }];
         choices.push(Choice { value: value.to_string(), label, settings });
@@ -136,25 +142,25 @@ fn listed(name: &str, values: Vec<Node>, field: &Field) -> Result<Vec<Choice>, W
     Ok(choices)
 }
 
-/// A value in a name: of a list what is in it.
+/// Formats a value for a name. The elements of a list are joined.
 fn words(value: &Node) -> String {
     match value {
         Node::List(values) => values.iter().map(words).collect::<Vec<_>>().join("_"),
-        other => other.to_string(),
+        scalar => scalar.to_string(),
     }
 }
 
-/// Values that have names, and set several fields each.
+/// Reads named values, each of which sets several fields.
 fn named(values: Vec<(String, Node)>, field: &Field) -> Result<Vec<Choice>, Wrong> {
     let mut choices: Vec<Choice> = Vec::new();
     for (name, settings) in values {
         let field = field.key(&name);
         if label(&name).is_none() {
             let allowed = "expected at most 32 letters, digits, `-`, `_`, `+` and `.`";
-            return wrong(&field, format!("`{name}` cannot be in the name of a folder; {allowed}"));
+            return wrong(&field, format!("`{name}` cannot be part of a folder name; {allowed}"));
         }
-        if choices.iter().any(|own| own.value == name) {
-            return wrong(&field, "is there twice");
+        if choices.iter().any(|choice| choice.value == name) {
+            return wrong(&field, "duplicate name");
         }
         let found = settings.kind();
         let Node::Mapping(entries) = settings else {
@@ -164,48 +170,50 @@ fn named(values: Vec<(String, Node)>, field: &Field) -> Result<Vec<Choice>, Wron
         let mut settings: Vec<Setting> = Vec::new();
         for (key, value) in entries {
             let source = field.key(&key);
-            let own = path(&key, &source)?;
-            if let Some(other) = settings.iter().find(|other| overlap(&other.field, &own)) {
-                return wrong(&source, format!("sets what `{}` beside it sets", other.field));
+            let target = path(&key, &source)?;
+            if let Some(earlier) = settings.iter().find(|setting| overlap(&setting.field, &target))
+            {
+                return wrong(&source, format!("overlaps `{}`", earlier.field));
             }
-            settings.push(Setting { value, field: own, source });
+            settings.push(Setting { value, field: target, source });
         }
         choices.push(Choice { value: name.clone(), label: name, settings });
     }
     Ok(choices)
 }
 
-/// The field that a setting names.
+/// Parses the name of the field that a setting changes.
 fn path(text: &str, source: &Field) -> Result<Field, Wrong> {
     let field = Field::parse(text).or_else(|message| wrong(source, message))?;
     let root = Field::root();
-    match ["vary", "name"].iter().find(|own| field.moved(&root.key(own), &root).is_some()) {
-        Some(own) => wrong(source, format!("`{own}` cannot vary: it is that of all variants")),
+    match ["vary", "name"].iter().find(|key| field.moved(&root.key(key), &root).is_some()) {
+        Some(key) => wrong(source, format!("`{key}` cannot vary, because all variants share it")),
         None => Ok(field),
     }
 }
 
-/// Whether one of two fields is in the other.
-fn overlap(one: &Field, other: &Field) -> bool {
+/// Returns `true` if one of two fields contains the other.
+fn overlap(a: &Field, b: &Field) -> bool {
     let root = Field::root();
-    one.moved(other, &root).is_some() || other.moved(one, &root).is_some()
+    a.moved(b, &root).is_some() || b.moved(a, &root).is_some()
 }
 
-/// Checks that `choices` set nothing that a dimension before them sets: no order would be right.
+/// Checks that `choices` set no field that an earlier dimension sets, because the result would depend on the
+/// order.
 fn check_overlap(before: &[Dimension], choices: &[Choice]) -> Result<(), Wrong> {
-    // Mostly all choices of a dimension set the same fields.
+    // All choices of a dimension usually set the same fields.
     let mut seen: Vec<&Field> = Vec::new();
-    for own in choices.iter().flat_map(|own| &own.settings) {
-        if seen.contains(&&own.field) {
+    for setting in choices.iter().flat_map(|choice| &choice.settings) {
+        if seen.contains(&&setting.field) {
             continue;
         }
-        seen.push(&own.field);
+        seen.push(&setting.field);
         for dimension in before {
-            let mut settings = dimension.choices.iter().flat_map(|own| &own.settings);
-            if let Some(other) = settings.find(|other| overlap(&other.field, &own.field)) {
-                let (name, field) = (&dimension.name, &other.field);
-                let message = format!("the dimension `{name}` sets `{field}` as well");
-                return wrong(&own.source, message);
+            let mut earlier = dimension.choices.iter().flat_map(|choice| &choice.settings);
+            if let Some(earlier) = earlier.find(|earlier| overlap(&earlier.field, &setting.field)) {
+                let (name, field) = (&dimension.name, &earlier.field);
+                let message = format!("the dimension `{name}` also sets `{field}`");
+                return wrong(&setting.source, message);
             }
         }
     }

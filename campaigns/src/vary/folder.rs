@@ -1,10 +1,10 @@
-//! The results folder of a campaign with variants. It has a folder for each of them, the list of them, and
-//! the tables of all:
+//! The results folder of a campaign with variants. It contains a folder for each variant, the list of
+//! variants, and the combined tables:
 //!
 //! ```text
-//! variants.json                what the dimensions are, and the values of each variant
-//! target=gfx90a,size=small/    the results of a variant, as of any campaign
-//! variants.csv, results.csv    the tables of all variants (table.rs)
+//! variants.json                names of the dimensions, and their values in each variant
+//! target=gfx90a,size=small/    results of a variant, like those of any campaign
+//! variants.csv, results.csv    combined tables of all variants (table.rs)
 //! ```
 
 use super::Variants;
@@ -13,41 +13,41 @@ use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The file with the list.
+/// The file with the list of variants.
 const LIST: &str = "variants.json";
 
-/// The variants whose results are in a folder.
+/// Variants whose results are in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct VariantList {
-    /// The form of the folder, [`VariantList::FORMAT`].
+    /// Format number, [`VariantList::FORMAT`].
     pub format: u32,
-    /// The campaign's name.
+    /// Name of the campaign.
     pub name: String,
-    /// What varies.
+    /// Names of the dimensions.
     pub dimensions: Vec<String>,
-    /// The variants, in their order.
+    /// The variants, in order.
     pub variants: Vec<ListedVariant>,
 }
 
-/// A variant of a list.
+/// A variant in the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListedVariant {
-    /// Its name, and that of its folder.
+    /// Name of the variant and of its folder.
     pub name: String,
-    /// The value of each dimension.
+    /// Value of each dimension.
     pub values: Vec<String>,
 }
 
 impl VariantList {
-    /// The format of the list, raised where another version would misread it.
+    /// Format number of the list. Raise it if changed versions would misread the list.
     const FORMAT: u32 = 1;
 
-    /// All variants of a file.
+    /// Returns the list of all variants of a file.
     pub fn of(variants: &Variants) -> VariantList {
-        let listed = variants
-            .all
-            .iter()
-            .map(|own| ListedVariant { name: own.name.clone(), values: own.values.clone() });
+        let listed = variants.all.iter().map(|variant| ListedVariant {
+            name: variant.name.clone(),
+            values: variant.values.clone(),
+        });
         VariantList {
             format: VariantList::FORMAT,
             name: variants.name.clone(),
@@ -56,7 +56,7 @@ impl VariantList {
         }
     }
 
-    /// The list in a folder; nothing where there is none.
+    /// Reads the list in a folder; returns `None` if there is none.
     ///
     /// # Errors
     /// [`FolderError::Unread`].
@@ -71,35 +71,35 @@ impl VariantList {
             serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
         match list.format {
             VariantList::FORMAT => Ok(Some(list)),
-            other => Err(failed(std::io::Error::other(format!(
-                "unsupported format {other}, expected {}; choose a new folder with --out",
+            format => Err(failed(std::io::Error::other(format!(
+                "unsupported format {format}, expected {}; choose a new folder with --out",
                 VariantList::FORMAT
             )))),
         }
     }
 
-    /// Puts the list into a folder, which is made if there is none. One that is there may have fewer
-    /// variants; with `force`, it may be any.
+    /// Writes the list to a folder, which is created if it does not exist. An existing list may have fewer
+    /// variants; with `force`, it may be any list.
     ///
     /// # Errors
-    /// [`FolderError::Occupied`] where something else is there, [`FolderError::Access`].
+    /// [`FolderError::Occupied`] if the folder contains something else; [`FolderError::Access`].
     pub fn claim(&self, folder: &Path, force: bool) -> Result<(), FolderError> {
-        let there = VariantList::read(folder)?;
-        if there.as_ref() == Some(self) {
+        let existing = VariantList::read(folder)?;
+        if existing.as_ref() == Some(self) {
             return Ok(());
         }
         let access = |reason| FolderError::Access { path: folder.to_owned(), reason };
         std::fs::create_dir_all(folder).map_err(access)?;
-        let found = match &there {
+        let found = match &existing {
             _ if force => None,
             None => {
                 let mut is_free = true;
                 for entry in std::fs::read_dir(folder).map_err(access)? {
                     is_free &= is_passing(&entry.map_err(access)?.file_name().to_string_lossy());
                 }
-                (!is_free).then(|| "holds files that are no variants of a campaign".to_owned())
+                (!is_free).then(|| "contains files that are not variants of a campaign".to_owned())
             }
-            Some(there) => self.lacks(there),
+            Some(existing) => self.conflict(existing),
         };
         if let Some(found) = found {
             return Err(FolderError::Occupied { path: folder.to_owned(), found });
@@ -112,14 +112,16 @@ impl VariantList {
         Ok(())
     }
 
-    /// What of another list this one lacks, if so.
-    fn lacks(&self, other: &VariantList) -> Option<String> {
-        if (&self.name, &self.dimensions) != (&other.name, &other.dimensions) {
-            let (name, dimensions) = (&other.name, other.dimensions.join(", "));
-            return Some(format!("holds the variants of campaign {name} by {dimensions}"));
+    /// Describes the part of an existing list that this list does not contain, if any.
+    fn conflict(&self, existing: &VariantList) -> Option<String> {
+        if (&self.name, &self.dimensions) != (&existing.name, &existing.dimensions) {
+            let (name, dimensions) = (&existing.name, existing.dimensions.join(", "));
+            return Some(format!("contains the variants of campaign {name} by {dimensions}"));
         }
-        let lacking = other.variants.iter().find(|own| !self.variants.contains(own));
-        lacking.map(|own| format!("holds the variant `{}`, which the file does not have", own.name))
+        let missing = existing.variants.iter().find(|variant| !self.variants.contains(variant));
+        missing.map(|variant| {
+            format!("contains the variant `{}`, which the file does not have", variant.name)
+        })
     }
 }
 
@@ -128,9 +130,9 @@ mod tests {
     use super::*;
 
     fn list(names: &[&str]) -> VariantList {
-        let variant = |own: &&str| ListedVariant {
-            name: format!("seed={own}"),
-            values: vec![own.to_string()],
+        let variant = |seed: &&str| ListedVariant {
+            name: format!("seed={seed}"),
+            values: vec![seed.to_string()],
         };
         VariantList {
             format: VariantList::FORMAT,
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_are_added_to_a_folder_and_never_lost() {
+    fn variants_can_be_added_to_a_folder_but_not_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path().join("new");
         for names in [&["1"][..], &["1"], &["0", "1"], &["2", "0", "1"]] {
@@ -150,15 +152,15 @@ mod tests {
         }
         let error = list(&["1", "2"]).claim(&folder, false).expect_err("lost").to_string();
         assert!(error.contains("`seed=0`") && error.contains("--force"), "{error}");
-        let mut other = list(&["2", "0", "1"]);
-        other.dimensions = vec!["size".to_owned()];
-        let error = other.claim(&folder, false).expect_err("another").to_string();
+        let mut changed = list(&["2", "0", "1"]);
+        changed.dimensions = vec!["size".to_owned()];
+        let error = changed.claim(&folder, false).expect_err("another").to_string();
         assert!(error.contains("campaign add by seed"), "{error}");
-        other.claim(&folder, true).expect("replaced");
+        changed.claim(&folder, true).expect("replaced");
     }
 
     #[test]
-    fn lists_have_a_fixed_text() {
+    fn list_text_is_fixed() {
         let text = serde_json::to_string(&list(&["1"])).expect("JSON");
         assert_eq!(
             text,
@@ -168,11 +170,11 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_something_else_is_left_alone() {
+    fn unrelated_folder_is_rejected() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("thesis.tex"), "").expect("written");
         let error = list(&["1"]).claim(folder.path(), false).expect_err("occupied").to_string();
-        assert!(error.contains("no variants"), "{error}");
+        assert!(error.contains("not variants"), "{error}");
         std::fs::write(folder.path().join(LIST), "{}").expect("written");
         assert!(VariantList::read(folder.path()).is_err());
     }

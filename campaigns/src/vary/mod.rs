@@ -1,7 +1,7 @@
-//! Campaigns of campaigns: what a file says under `vary` makes a campaign of each combination.
+//! Parameter sweeps: the key `vary` describes one campaign for each combination of values.
 //!
-//! A variant is the campaign that its file would be with the settings written in, and without `vary`. All
-//! that is done with campaigns is done with it, in a results folder of its own ([`folder`]).
+//! A variant is the campaign that results from writing its settings into the file and removing `vary`. It can
+//! be used like any other campaign, and has its own results folder ([`folder`]).
 
 mod dimensions;
 mod folder;
@@ -28,40 +28,40 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use tree::Node;
 
-/// What a campaign file describes.
+/// A validated campaign file.
 #[derive(Clone, Debug)]
 pub enum CampaignFile {
-    /// A campaign.
+    /// One campaign.
     Plain(Box<Campaign>),
-    /// A campaign for each combination of what stands under `vary`.
+    /// A campaign for each combination of values in `vary`.
     Varied(Variants),
 }
 
-/// The campaigns of a file with `vary`.
+/// Variants of a file with `vary`.
 #[derive(Clone, Debug)]
 pub struct Variants {
     /// The file.
     pub file: PathBuf,
-    /// The name in it.
+    /// The campaign name in the file.
     pub name: String,
-    /// What varies, in the order of the file.
+    /// Names of the dimensions, in the order of the file.
     pub dimensions: Vec<String>,
-    /// The campaigns; the last dimension varies fastest.
+    /// All variants; the last dimension varies fastest.
     pub all: Vec<Variant>,
-    /// The seed of all of them that stands above the file's, if there is one.
+    /// Seed that overrides the seed of the file, if any.
     pub seed: Option<u64>,
-    /// Which of them is asked for, if not all are.
+    /// Index of the selected variant, if not all are selected.
     chosen: Option<usize>,
-    /// The dimension that sets the seed.
-    seeds: Option<String>,
+    /// Dimension that sets the seed, if any.
+    seed_dimension: Option<String>,
 }
 
-/// One of the campaigns of a file with `vary`.
+/// One variant of a file with `vary`.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// Its name, which is that of its results folder in the folder of all.
+    /// Name of the variant, and of its results folder.
     pub name: String,
-    /// The value of each dimension.
+    /// Value of each dimension.
     pub values: Vec<String>,
     /// The campaign.
     pub campaign: Campaign,
@@ -71,7 +71,7 @@ impl CampaignFile {
     /// Reads a campaign file. Paths in it are relative to the file.
     ///
     /// # Errors
-    /// [`FileError`] with the position of the field that is wrong.
+    /// [`FileError`] with the position of the invalid field.
     pub fn read(path: &Path) -> Result<CampaignFile, FileError> {
         CampaignFile::parse(&read::text(path)?, path)
     }
@@ -79,7 +79,7 @@ impl CampaignFile {
     /// Reads a campaign file from its text.
     ///
     /// # Errors
-    /// [`FileError`] with the position of the field that is wrong.
+    /// [`FileError`] with the position of the invalid field.
     pub fn parse(text: &str, path: &Path) -> Result<CampaignFile, FileError> {
         let text = yaml::without_mark(text);
         let file: schema::File = yaml::parse(text).map_err(|error| FileError {
@@ -101,9 +101,9 @@ impl CampaignFile {
             Some(_) => {
                 let mut tree = Node::parse(text).map_err(|error| FileError {
                     path: path.to_owned(),
-                    position: error.location().map(|own| (own.line(), own.column())),
+                    position: error.location().map(|at| (at.line(), at.column())),
                     message: format!(
-                        "a campaign with `vary` has no tags and no keys but texts: {error}"
+                        "a campaign with `vary` must not contain tags or keys that are not text: {error}"
                     ),
                 })?;
                 let vary = tree.take("vary").unwrap_or(Node::Mapping(Vec::new()));
@@ -114,10 +114,10 @@ impl CampaignFile {
         }
     }
 
-    /// The campaign of the file, of one with variants the one that is named.
+    /// Returns the campaign of the file, or the campaign of a variant.
     ///
     /// # Errors
-    /// [`FileError`] that says which there are.
+    /// [`FileError`] if `variant` does not name an existing variant. The error lists the variants.
     pub fn campaign(self, variant: Option<&str>) -> Result<Campaign, FileError> {
         match (self, variant) {
             (CampaignFile::Plain(campaign), None) => Ok(*campaign),
@@ -129,7 +129,7 @@ impl CampaignFile {
             }
             (CampaignFile::Varied(variants), None) => {
                 let message = format!(
-                    "has `vary`, and this takes one of its variants: give --variant NAME; {}",
+                    "has `vary`, but this command uses one variant; select it with --variant NAME; {}",
                     variants.names()
                 );
                 Err(FileError { path: variants.file, position: None, message })
@@ -137,10 +137,10 @@ impl CampaignFile {
         }
     }
 
-    /// Takes `seed` in place of the file's, and only the variant that is named.
+    /// Overrides the seed, and selects a variant.
     ///
     /// # Errors
-    /// [`FileError`] where there is no such variant, or where the file varies the seed.
+    /// [`FileError`] if the variant does not exist, or if the file varies the seed.
     pub fn choose(&mut self, variant: Option<&str>, seed: Option<u64>) -> Result<(), FileError> {
         match self {
             CampaignFile::Plain(campaign) => {
@@ -151,41 +151,41 @@ impl CampaignFile {
             }
             CampaignFile::Varied(variants) => {
                 variants.chosen = variant.map(|name| variants.index(name)).transpose()?;
-                if let (Some(_), Some(dimension)) = (seed, &variants.seeds) {
+                if let (Some(_), Some(dimension)) = (seed, &variants.seed_dimension) {
                     let message = format!(
-                        "the dimension `{dimension}` of `vary` sets the seed; leave out --seed"
+                        "the dimension `{dimension}` of `vary` sets the seed; remove --seed"
                     );
                     let path = variants.file.clone();
                     return Err(FileError { path, position: None, message });
                 }
                 variants.seed = seed;
-                for own in &mut variants.all {
-                    own.campaign.seed = seed.unwrap_or(own.campaign.seed);
+                for variant in &mut variants.all {
+                    variant.campaign.seed = seed.unwrap_or(variant.campaign.seed);
                 }
             }
         }
         Ok(())
     }
 
-    /// Takes this many faults in place of the file's number: of each variant, where there are some.
+    /// Overrides the number of faults of each campaign.
     ///
     /// # Errors
-    /// [`FileError`] where the file says in another way how many there are, or varies their number.
+    /// [`FileError`] if the file determines the number in another way, or varies it.
     pub fn set_count(&mut self, count: NonZeroU64) -> Result<(), FileError> {
         let error = |path: &Path, reason: String| FileError {
             path: path.to_owned(),
             position: None,
-            message: format!("{reason}, and so takes no other number of faults; leave out --count"),
+            message: format!("{reason}, which conflicts with --count; remove --count"),
         };
         let all: Vec<&mut Campaign> = match self {
             CampaignFile::Plain(campaign) => vec![campaign],
             CampaignFile::Varied(variants) => {
-                variants.all.iter_mut().map(|own| &mut own.campaign).collect()
+                variants.all.iter_mut().map(|variant| &mut variant.campaign).collect()
             }
         };
-        let sizes = all.iter().filter_map(|own| Some(&own.faults.as_ref()?.sample.size));
-        if sizes.clone().zip(sizes.skip(1)).any(|(one, next)| one != next) {
-            return Err(error(&all[0].file, "varies how many faults there are".to_owned()));
+        let sizes = all.iter().filter_map(|campaign| Some(&campaign.faults.as_ref()?.sample.size));
+        if sizes.clone().zip(sizes.skip(1)).any(|(size, next)| size != next) {
+            return Err(error(&all[0].file, "varies the number of faults".to_owned()));
         }
         for campaign in all {
             if let Some(faults) = &mut campaign.faults {
@@ -196,7 +196,7 @@ impl CampaignFile {
         Ok(())
     }
 
-    /// The name in it.
+    /// Returns the campaign name in the file.
     pub fn name(&self) -> &str {
         match self {
             CampaignFile::Plain(campaign) => &campaign.name,
@@ -204,7 +204,7 @@ impl CampaignFile {
         }
     }
 
-    /// Who looks after its runs.
+    /// Returns the token that cancels the runs of the file.
     pub fn cancellation(&self) -> &CancellationToken {
         match self {
             CampaignFile::Plain(campaign) => &campaign.cancellation,
@@ -214,12 +214,12 @@ impl CampaignFile {
 }
 
 fn no_variants(path: PathBuf) -> FileError {
-    let message = "has no `vary`, and so no variants; leave out --variant".to_owned();
+    let message = "has no `vary`, and therefore no variants; remove --variant".to_owned();
     FileError { path, position: None, message }
 }
 
 impl Variants {
-    /// Those that are asked for.
+    /// Returns the selected variants.
     pub fn chosen(&self) -> &[Variant] {
         match self.chosen {
             Some(index) => &self.all[index..=index],
@@ -227,28 +227,29 @@ impl Variants {
         }
     }
 
-    /// The name of the one that is asked for, if not all are.
+    /// Returns the name of the selected variant, if not all are selected.
     pub fn chosen_name(&self) -> Option<&str> {
         self.chosen.map(|index| self.all[index].name.as_str())
     }
 
-    /// Who looks after the runs of all of them.
+    /// Returns the token that cancels the runs of all variants.
     pub fn cancellation(&self) -> &CancellationToken {
-        // There is one at least.
+        // There is at least one variant.
         &self.all[0].campaign.cancellation
     }
 
     fn index(&self, name: &str) -> Result<usize, FileError> {
-        self.all.iter().position(|own| own.name == name).ok_or_else(|| {
+        self.all.iter().position(|variant| variant.name == name).ok_or_else(|| {
             let message = format!("has no variant `{name}`; {}", self.names());
             FileError { path: self.file.clone(), position: None, message }
         })
     }
 
-    /// The names of all, for people.
+    /// Lists the names of the variants for error messages.
     fn names(&self) -> String {
         const SHOWN: usize = 20;
-        let names: Vec<&str> = self.all.iter().take(SHOWN).map(|own| own.name.as_str()).collect();
+        let names: Vec<&str> =
+            self.all.iter().take(SHOWN).map(|variant| variant.name.as_str()).collect();
         let more = self.all.len().saturating_sub(SHOWN);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         format!("its variants are:\n  {}{more}", names.join("\n  "))
@@ -256,11 +257,11 @@ impl Variants {
 }
 
 impl Variant {
-    /// What went wrong with it, with its name and what it sets.
+    /// Adds the variant's name and settings to an error.
     pub(crate) fn failed(&self, dimensions: &[String], reason: CampaignError) -> CampaignError {
         let settings = dimensions.iter().zip(&self.values);
         let settings: Vec<String> =
-            settings.map(|(own, value)| format!("{own}: {value}")).collect();
+            settings.map(|(dimension, value)| format!("{dimension}: {value}")).collect();
         CampaignError::Variant {
             name: self.name.clone(),
             settings: settings.join("; "),
@@ -269,7 +270,7 @@ impl Variant {
     }
 }
 
-/// A file without what stands under `vary`.
+/// A file without the content of `vary`.
 struct Base<'a> {
     tree: Node,
     text: &'a str,
@@ -278,79 +279,85 @@ struct Base<'a> {
 }
 
 impl Base<'_> {
-    /// The campaigns of all combinations.
+    /// Creates the variants of all combinations.
     fn variants(&self, name: String, dimensions: &[Dimension]) -> Result<Variants, FileError> {
         let mut all: Vec<Variant> = Vec::new();
         let mut by_content: HashMap<String, Vec<usize>> = HashMap::new();
         let cancellation = CancellationToken::default();
-        let count = dimensions.iter().map(|own| own.choices.len()).product();
+        let count = dimensions.iter().map(|dimension| dimension.choices.len()).product();
         for index in 0..count {
             let mut left = index;
             let mut choices: Vec<_> = dimensions
                 .iter()
                 .rev()
-                .map(|own| {
-                    let choice = &own.choices[left % own.choices.len()];
-                    left /= own.choices.len();
-                    (own, choice)
+                .map(|dimension| {
+                    let choice = &dimension.choices[left % dimension.choices.len()];
+                    left /= dimension.choices.len();
+                    (dimension, choice)
                 })
                 .collect();
             choices.reverse();
-            let parts =
-                choices.iter().map(|(own, choice)| (own.label.as_str(), choice.label.as_str()));
+            let parts = choices
+                .iter()
+                .map(|(dimension, choice)| (dimension.label.as_str(), choice.label.as_str()));
             let name = name::name(parts);
-            let settings: Vec<&Setting> = choices.iter().flat_map(|own| &own.1.settings).collect();
+            let settings: Vec<&Setting> =
+                choices.iter().flat_map(|(_, choice)| &choice.settings).collect();
             let mut campaign = self.campaign(&settings).map_err(|(field, message)| FileError {
                 path: self.path.to_owned(),
                 position: field.locate(self.text),
                 message: format!("variant `{name}`: {message}"),
             })?;
             campaign.cancellation = cancellation.clone();
-            let alike = by_content.entry(campaign.content.clone()).or_default();
-            if let Some(other) = alike.iter().find(|own| all[**own].campaign == campaign) {
-                let other = &all[*other].name;
-                let message = format!("the variants `{other}` and `{name}` are the same campaign");
+            let same_content = by_content.entry(campaign.content.clone()).or_default();
+            if let Some(equal) = same_content.iter().find(|index| all[**index].campaign == campaign)
+            {
+                let equal = &all[*equal].name;
+                let message = format!("the variants `{equal}` and `{name}` are the same campaign");
                 let position = Field::root().key("vary").locate(self.text);
                 return Err(FileError { path: self.path.to_owned(), position, message });
             }
-            alike.push(index);
+            same_content.push(index);
             let values = choices.iter().map(|(_, choice)| choice.value.clone()).collect();
             all.push(Variant { name, values, campaign });
         }
-        let is_seed = |own: &&Dimension| {
-            let mut settings = own.choices.iter().flat_map(|own| &own.settings);
-            settings.any(|own| own.field == Field::root().key("seed"))
+        let is_seed = |dimension: &&Dimension| {
+            let mut settings = dimension.choices.iter().flat_map(|choice| &choice.settings);
+            settings.any(|setting| setting.field == Field::root().key("seed"))
         };
         Ok(Variants {
             file: self.path.to_owned(),
             name,
-            seeds: dimensions.iter().find(is_seed).map(|own| own.name.clone()),
-            dimensions: dimensions.iter().map(|own| own.name.clone()).collect(),
+            seed_dimension: dimensions.iter().find(is_seed).map(|dimension| dimension.name.clone()),
+            dimensions: dimensions.iter().map(|dimension| dimension.name.clone()).collect(),
             all,
             seed: None,
             chosen: None,
         })
     }
 
-    /// The campaign with some settings.
+    /// Creates the campaign with some settings.
     ///
     /// # Errors
-    /// What is wrong, and the field of this file that says so.
+    /// Returns the invalid field of the file, and the message.
     fn campaign(&self, settings: &[&Setting]) -> Result<Campaign, (Field, String)> {
         let mut tree = self.tree.clone();
-        for own in settings {
-            let set = tree.set(&own.field, own.value.clone());
-            set.map_err(|message| (own.source.clone(), format!("{}: {message}", own.field)))?;
+        for setting in settings {
+            let set = tree.set(&setting.field, setting.value.clone());
+            set.map_err(|message| {
+                (setting.source.clone(), format!("{}: {message}", setting.field))
+            })?;
         }
         let origin = |field: &Field| {
-            let moved = settings.iter().find_map(|own| field.moved(&own.field, &own.source));
+            let moved =
+                settings.iter().find_map(|setting| field.moved(&setting.field, &setting.source));
             moved.unwrap_or_else(|| field.clone())
         };
-        let (text, places) = tree.line();
+        let (text, columns) = tree.line();
         let file = yaml::parse(&text).map_err(|error| {
-            let column = error.position.map_or(1, |own| own.1);
-            let place = places.iter().rev().find(|(start, _)| *start <= column);
-            (place.map_or_else(Field::root, |(_, field)| origin(field)), error.message)
+            let column = error.position.map_or(1, |(_, column)| column);
+            let value = columns.iter().rev().find(|(start, _)| *start <= column);
+            (value.map_or_else(Field::root, |(_, field)| origin(field)), error.message)
         })?;
         let campaign = read::campaign(file, &text, self.path, self.digest.clone());
         campaign.map_err(|Wrong { field, message }| (origin(&field), format!("{field}: {message}")))

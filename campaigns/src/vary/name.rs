@@ -1,53 +1,54 @@
-//! Names of variants, which are names of folders: readable, the same each time, and short.
+//! Names of variants. They are folder names, so they are readable, reproducible and short.
 
 use crate::digest::hexadecimal;
 use sha2::{Digest, Sha256};
 
-/// Characters of a part of a name at most.
-const LONGEST_PART: usize = 32;
+/// Maximum number of characters of a part of a name.
+const MAX_PART: usize = 32;
 
-/// Bytes of a name at most. File systems take 255.
-const LONGEST: usize = 200;
+/// Maximum number of bytes of a name. File systems permit 255.
+const MAX_NAME: usize = 200;
 
-/// Digits of a digest that make a name that was shortened the only one of its kind.
+/// Digits of the digest that makes a shortened name unique.
 const DIGITS: usize = 8;
 
-/// A text as a part of a name, if it can be one as it is.
+/// Returns the text if it can be part of a name.
 pub(super) fn label(text: &str) -> Option<&str> {
-    let is_plain = !text.is_empty() && text.len() <= LONGEST_PART && text.chars().all(is_safe);
-    (is_plain && text.chars().any(|own| own != '.')).then_some(text)
+    let is_plain = !text.is_empty() && text.len() <= MAX_PART && text.chars().all(is_safe);
+    (is_plain && text.chars().any(|c| c != '.')).then_some(text)
 }
 
 fn is_safe(character: char) -> bool {
     character.is_ascii_alphanumeric() || "._+-".contains(character)
 }
 
-/// Parts of names for texts that stand beside each other, each with all that it means: as they are
-/// where that says which is meant, else what can be in a name and a digest of what they mean.
+/// Returns parts of names for alternatives, each given as a short text and its full meaning. A short text
+/// that is valid and unique is used unchanged; otherwise it is shortened and a digest of the meaning added.
 pub(super) fn labels(texts: &[(String, String)]) -> Vec<String> {
-    let own = |(text, meaning): &(String, String)| {
-        let is_single = texts.iter().filter(|(other, _)| other == text).count() == 1;
+    let part = |(text, meaning): &(String, String)| {
+        let is_unique = texts.iter().filter(|(candidate, _)| candidate == text).count() == 1;
         match label(text) {
-            Some(label) if is_single => label.to_owned(),
-            _ => shortened(text, LONGEST_PART - DIGITS, meaning),
+            Some(label) if is_unique => label.to_owned(),
+            _ => shortened(text, MAX_PART - DIGITS, meaning),
         }
     };
-    texts.iter().map(own).collect()
+    texts.iter().map(part).collect()
 }
 
-/// The name of a variant: its dimensions, and what each of them is.
+/// Returns the name of a variant: its dimensions and their values.
 pub(super) fn name<'a>(parts: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let parts: Vec<String> =
         parts.map(|(dimension, value)| format!("{dimension}={value}")).collect();
     let name = parts.join(",");
-    match name.len() <= LONGEST {
-        true => name,
-        false => format!("{}~{}", &name[..LONGEST - DIGITS], digest(&name)),
+    if name.len() <= MAX_NAME {
+        name
+    } else {
+        format!("{}~{}", &name[..MAX_NAME - DIGITS], digest(&name))
     }
 }
 
 fn shortened(text: &str, length: usize, meaning: &str) -> String {
-    let safe = |own: char| if is_safe(own) { own } else { '_' };
+    let safe = |c: char| if is_safe(c) { c } else { '_' };
     let text: String = text.chars().take(length).map(safe).collect();
     format!("{text}~{}", digest(meaning))
 }
@@ -63,23 +64,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_stay_readable_and_are_never_the_same() {
+    fn labels_are_readable_and_unique() {
         let texts = ["gfx90a", "-O3", "a/b", "a b", "", "..", "x_y", "x_y", &"l".repeat(40)];
-        let all = texts.iter().zip(0..).map(|(own, number)| (own.to_string(), number.to_string()));
+        let all =
+            texts.iter().zip(0..).map(|(text, number)| (text.to_string(), number.to_string()));
         let labels = labels(&all.collect::<Vec<_>>());
         assert_eq!(labels[..2], ["gfx90a", "-O3"]);
         assert!(labels[2].starts_with("a_b~") && labels[6].starts_with("x_y~"), "{labels:?}");
-        for (number, own) in labels.iter().enumerate() {
-            assert!(!labels[..number].contains(own), "{own} is there twice");
-            assert!(own.chars().all(|own| is_safe(own) || own == '~'), "{own}");
+        for (number, label) in labels.iter().enumerate() {
+            assert!(!labels[..number].contains(label), "duplicate {label}");
+            assert!(label.chars().all(|c| is_safe(c) || c == '~'), "{label}");
         }
     }
 
     #[test]
-    fn long_names_are_cut_and_differ_all_the_same() {
+    fn long_names_are_shortened_and_stay_unique() {
         let long = |last: &str| {
-            let values: Vec<String> = (0..30).map(|own| format!("value{own}")).collect();
-            name(values.iter().map(|own| ("dimension", own.as_str())).chain([("last", last)]))
+            let values: Vec<String> = (0..30).map(|number| format!("value{number}")).collect();
+            name(values.iter().map(|value| ("dimension", value.as_str())).chain([("last", last)]))
         };
         assert!(long("a").len() <= 255 && long("a") != long("b"));
         assert_eq!(name([("seed", "1"), ("size", "small")].into_iter()), "seed=1,size=small");

@@ -1,4 +1,4 @@
-//! Running all variants of a file, one after another.
+//! Runs the variants of a file one after another.
 
 use super::folder::VariantList;
 use super::table::{remove_tables, write_tables};
@@ -10,32 +10,32 @@ use crate::results::record::Status;
 use crate::run::progress::Progress;
 use crate::run::{Report, RunOptions, run};
 
-/// What a run of variants came to.
+/// Result of running variants.
 #[derive(Debug)]
 pub struct VariantsReport {
-    /// The variants that were run to their end or to where they were interrupted, in their order.
+    /// Variants that completed or were interrupted, in order.
     pub finished: Vec<FinishedVariant>,
-    /// Why it ended before the last, if it did: the rows of those before stay.
+    /// Error that ended the run early, if any. The rows of earlier variants are kept.
     pub failure: Option<CampaignError>,
-    /// Whether the tables of all variants are written.
+    /// `true` if the combined tables are written.
     pub is_complete: bool,
 }
 
-/// A variant that was run.
+/// A variant that completed or was interrupted.
 #[derive(Debug)]
 pub struct FinishedVariant {
-    /// Its name.
+    /// Name of the variant.
     pub name: String,
-    /// What it came to.
+    /// Report of its campaign.
     pub report: Report,
 }
 
-/// Runs the variants that are asked for, each into a folder of its name in the folder of `options`; when
-/// all of the file are done, the tables of all are written. It ends at the first that fails, and where
-/// all runs are cancelled.
+/// Runs the selected variants. The results of each are in a folder with its name in the folder of `options`.
+/// Writes the combined tables after all variants of the file. Stops at the first failure, and on
+/// cancellation.
 ///
 /// # Errors
-/// [`CampaignError`] where none can begin.
+/// [`CampaignError`] if no variant can be started.
 pub fn run_variants(
     variants: &Variants,
     options: &RunOptions,
@@ -44,29 +44,29 @@ pub fn run_variants(
     let lock = FolderLock::take(&options.folder, options.take_over).map_err(FolderError::from)?;
     let list = VariantList::of(variants);
     list.claim(&options.folder, options.force)?;
-    let failed = |own: &Variant, reason| own.failed(&variants.dimensions, reason);
+    let failed = |variant: &Variant, reason| variant.failed(&variants.dimensions, reason);
     if !options.force && !options.resume {
-        for own in variants.chosen() {
-            let free = folder::check_no_results(&options.folder.join(&own.name));
-            free.map_err(|reason| failed(own, reason.into()))?;
+        for variant in variants.chosen() {
+            let free = folder::check_no_results(&options.folder.join(&variant.name));
+            free.map_err(|reason| failed(variant, reason.into()))?;
         }
     }
     remove_tables(&lock)?;
     let mut report = VariantsReport { finished: Vec::new(), failure: None, is_complete: false };
     let count = variants.chosen().len();
-    for (own, number) in variants.chosen().iter().zip(1..) {
-        progress.variant(&own.name, number, count);
-        let folder = options.folder.join(&own.name);
-        match run(&own.campaign, &RunOptions { folder, ..options.clone() }, progress) {
+    for (variant, number) in variants.chosen().iter().zip(1..) {
+        progress.variant(&variant.name, number, count);
+        let folder = options.folder.join(&variant.name);
+        match run(&variant.campaign, &RunOptions { folder, ..options.clone() }, progress) {
             Ok(done) => {
                 let status = done.record.status;
-                report.finished.push(FinishedVariant { name: own.name.clone(), report: done });
+                report.finished.push(FinishedVariant { name: variant.name.clone(), report: done });
                 if status == Status::Interrupted {
                     return Ok(report);
                 }
             }
             Err(reason) => {
-                report.failure = Some(failed(own, reason));
+                report.failure = Some(failed(variant, reason));
                 return Ok(report);
             }
         }

@@ -1,5 +1,5 @@
-//! The tables of all variants: those of each, one after another, with columns before that say which
-//! variant and what its dimensions are. They are written row by row.
+//! The combined tables of all variants. They contain the rows of each variant in turn, with additional first
+//! columns for the variant and its dimensions.
 
 use super::folder::VariantList;
 use crate::results::folder::{FolderError, RESULTS, SUMMARY};
@@ -10,11 +10,11 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-/// The table of the summaries of all variants.
+/// The combined table of the summaries.
 const VARIANTS: &str = "variants.csv";
 
-/// Writes `results.csv` and `variants.csv` of a folder whose variants are all done: each whole or not at
-/// all, the same however the variants were run.
+/// Writes `results.csv` and `variants.csv` of a folder with complete variants. Each file is written
+/// atomically, and its content does not depend on how the variants were run.
 ///
 /// # Errors
 /// [`FolderError`].
@@ -23,7 +23,7 @@ pub(crate) fn write_tables(lock: &FolderLock, list: &VariantList) -> Result<(), 
     write(lock, list, SUMMARY, VARIANTS)
 }
 
-/// Removes the tables of an earlier run, which are not those of what is begun.
+/// Removes the combined tables of an earlier run.
 ///
 /// # Errors
 /// [`FolderError`].
@@ -36,7 +36,7 @@ pub(crate) fn remove_tables(lock: &FolderLock) -> Result<(), FolderError> {
     Ok(())
 }
 
-/// Writes the table `to` from the tables `from` of the variants.
+/// Combines the tables `from` of the variants to the table `to`.
 fn write(lock: &FolderLock, list: &VariantList, from: &str, to: &str) -> Result<(), FolderError> {
     let folder = lock.folder()?;
     let path = folder.join(to);
@@ -44,8 +44,8 @@ fn write(lock: &FolderLock, list: &VariantList, from: &str, to: &str) -> Result<
     let unfinished = flipwave_host::output::unfinished(folder).map_err(failed)?;
     let mut table = csv::Writer::from_writer(BufWriter::with_capacity(1 << 20, unfinished));
     let mut header: Option<ByteRecord> = None;
-    for own in &list.variants {
-        let source = folder.join(&own.name).join(from);
+    for variant in &list.variants {
+        let source = folder.join(&variant.name).join(from);
         let unread = |reason| FolderError::Unread { path: source.clone(), reason };
         let mut rows = open(&source).map_err(unread)?;
         let columns = rows.byte_headers().map_err(|error| unread(error.into()))?;
@@ -60,11 +60,11 @@ fn write(lock: &FolderLock, list: &VariantList, from: &str, to: &str) -> Result<
             Some(header) if header == columns => {}
             Some(_) => {
                 return Err(unread(io::Error::other(
-                    "it has other columns than those of the other variants; run this variant again",
+                    "its columns differ from those of other variants; run this variant again",
                 )));
             }
         }
-        let before = [&own.name].into_iter().chain(&own.values);
+        let before = [&variant.name].into_iter().chain(&variant.values);
         let before = before.map(|cell| flipwave_host::output::escape_formula(cell).into_bytes());
         let before: ByteRecord = before.collect();
         let mut row = ByteRecord::new();

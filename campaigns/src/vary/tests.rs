@@ -1,8 +1,8 @@
-//! What variants a file has, and where it is wrong.
+//! Tests of variants, and of errors in files with `vary`.
 
 use super::*;
 
-/// A campaign with everything that is changed in these tests.
+/// A campaign with all fields that these tests change.
 const BASE: &str = "\
 name: add
 seed: 7
@@ -31,11 +31,11 @@ fn variants(vary: &str) -> Variants {
 }
 
 fn names(variants: &Variants) -> Vec<&str> {
-    variants.all.iter().map(|own| own.name.as_str()).collect()
+    variants.all.iter().map(|variant| variant.name.as_str()).collect()
 }
 
 #[test]
-fn all_combinations_come_in_the_order_of_the_file() {
+fn combinations_are_in_the_order_of_the_file() {
     let variants = variants(
         "  seed: [3, 1]\n  size:\n    small: {}\n    large: {workload.kernel.grid: 512, \
          'workload.kernel.args[0].count': 512}\n",
@@ -46,19 +46,19 @@ fn all_combinations_come_in_the_order_of_the_file() {
     );
     assert_eq!(variants.dimensions, ["seed", "size"]);
     assert_eq!(variants.all[1].values, ["3", "large"]);
-    let grid = |own: &Variant| own.campaign.kernels().expect("kernels").launches[0].grid[0];
+    let grid = |variant: &Variant| variant.campaign.kernels().expect("kernels").launches[0].grid[0];
     let grids: Vec<u32> = variants.all.iter().map(grid).collect();
     assert_eq!(grids, [256, 512, 256, 512]);
     assert_eq!(variants.all[1].campaign.kernels().expect("kernels").buffers[0].count, 512);
-    let seeds: Vec<u64> = variants.all.iter().map(|own| own.campaign.seed).collect();
+    let seeds: Vec<u64> = variants.all.iter().map(|variant| variant.campaign.seed).collect();
     assert_eq!(seeds, [3, 3, 1, 1]);
 }
 
-/// A variant is the campaign of the file in which somebody has written its values.
+/// A variant equals the campaign of a file that contains its values.
 #[test]
-fn a_variant_is_the_campaign_that_is_written_out_by_hand() {
+fn variant_equals_the_campaign_written_by_hand() {
     let by_hand = |changes: &[(&str, &str)]| {
-        let base = BASE.strip_suffix("vary:\n").expect("it").to_owned();
+        let base = BASE.strip_suffix("vary:\n").expect("a suffix").to_owned();
         let text = changes.iter().fold(base, |text, (from, to)| {
             assert!(text.contains(from), "{from}");
             text.replacen(from, to, 1)
@@ -87,42 +87,42 @@ fn a_variant_is_the_campaign_that_is_written_out_by_hand() {
             ],
         ),
     ] {
-        let mut own = variants(vary).all.remove(0).campaign;
+        let mut variant = variants(vary).all.remove(0).campaign;
         let expected = by_hand(changes);
-        // That of the file, which is another one.
-        assert_ne!(own.digest, expected.digest);
-        own.digest.clone_from(&expected.digest);
-        assert_eq!(own, expected, "{vary}");
+        // The digest is that of the file, which differs.
+        assert_ne!(variant.digest, expected.digest);
+        variant.digest.clone_from(&expected.digest);
+        assert_eq!(variant, expected, "{vary}");
     }
 }
 
 #[test]
-fn what_cannot_vary_is_refused_where_it_stands() {
+fn invalid_dimensions_are_rejected_with_their_position() {
     for (vary, at, words) in [
         ("  seed: []\n", "[]", "vary.seed: is empty"),
         ("  seed: 3\n", "3", "a list of values, or a mapping"),
-        ("  seed: [1, 2, 1]\n", "1]", "`1` is there twice"),
+        ("  seed: [1, 2, 1]\n", "1]", "duplicate value `1`"),
         ("  seed: [1, 0x1]\n", "seed:", "`seed=1` and `seed=0x1` are the same campaign"),
-        ("  seed: [1]\n  seed: [2]\n", "[1]", "vary.seed: is there twice"),
+        ("  seed: [1]\n  seed: [2]\n", "[1]", "vary.seed: duplicate dimension"),
         ("  seed: [soon]\n", "soon", "variant `seed=soon`: seed: expected a whole number"),
         ("  target: [gfx90a, gfx9]\n", "gfx9]", "variant `target=gfx9`: target: `gfx9` is not"),
         ("  name: [x]\n", "[x]", "`name` cannot vary"),
         ("  vary.seed: [[1]]\n", "[[1]]", "`vary` cannot vary"),
         ("  outcome: {x: {seed: 3}}\n", "{x", "the name of a column"),
-        ("  seed.x: [1]\n", "1]", "`seed` is a number or a truth value, and has no key `x`"),
+        ("  seed.x: [1]\n", "1]", "`seed` is a number or boolean, and has no key `x`"),
         ("  workload.kernel.args[2].count: [1]\n", "1]", "has 2 elements"),
         ("  'a[': [1]\n", "[1]", "names no field"),
         ("  workload.kernel.gird: [512]\n", "512", "unknown key `gird`"),
         ("  workload.kernel.grid: [0]\n", "0]", "variant `grid=0`: workload.kernel.grid: is 0"),
         ("  d: {x: 3}\n", "3}", "expected a mapping from fields to values"),
-        ("  d: {'x y': {}}\n", "{}}", "cannot be in the name of a folder"),
-        ("  d: {x: {faults: {}, faults.count: 3}}\n", "3}}", "sets what `faults` beside it sets"),
-        ("  d: {x: {seed: 1}}\n  seed: [2]\n", "2]", "the dimension `d` sets `seed` as well"),
+        ("  d: {'x y': {}}\n", "{}}", "cannot be part of a folder name"),
+        ("  d: {x: {faults: {}, faults.count: 3}}\n", "3}}", "overlaps `faults`"),
+        ("  d: {x: {seed: 1}}\n  seed: [2]\n", "2]", "the dimension `d` also sets `seed`"),
         ("  d: {x: {}, y: {}}\n", "d:", "`d=x` and `d=y` are the same campaign"),
         ("  {}\n", "{}", "vary: is empty"),
     ] {
         let error = parse(vary).expect_err(vary).to_string();
-        let (line, text) = vary.lines().enumerate().find(|(_, own)| own.contains(at)).expect(at);
+        let (line, text) = vary.lines().enumerate().find(|(_, line)| line.contains(at)).expect(at);
         let (line, column) = (line + BASE.lines().count() + 1, text.find(at).expect(at) + 1);
         assert!(error.starts_with(&format!("folder/add.yaml:{line}:{column}: ")), "{vary}{error}");
         assert!(error.contains(words), "`{words}` is not in: {error}");
@@ -130,7 +130,7 @@ fn what_cannot_vary_is_refused_where_it_stands() {
 }
 
 #[test]
-fn errors_of_the_rest_of_the_file_keep_their_place() {
+fn errors_outside_vary_keep_their_position() {
     for (from, to, at, words) in [
         ("seed: 7", "sede: 7", "2:1: ", "unknown key `sede`"),
         (
@@ -150,15 +150,15 @@ fn errors_of_the_rest_of_the_file_keep_their_place() {
 }
 
 #[test]
-fn too_many_variants_are_refused_before_they_are_made() {
+fn too_many_variants_are_rejected_early() {
     let dimension = |name: &str, count: usize| {
-        let values: Vec<String> = (0..count).map(|own| own.to_string()).collect();
+        let values: Vec<String> = (0..count).map(|value| value.to_string()).collect();
         format!("  {name}: [{}]\n", values.join(", "))
     };
     assert_eq!(variants(&dimension("seed", MOST)).all.len(), MOST);
     let error = parse(&dimension("seed", MOST + 1)).expect_err("many").to_string();
     assert!(error.contains("1001 variants; at most 1000"), "{error}");
-    let letters = (b'a'..=b'z').map(|own| dimension(&format!("x.{}", char::from(own)), 500));
+    let letters = (b'a'..=b'z').map(|letter| dimension(&format!("x.{}", char::from(letter)), 500));
     let error = parse(&letters.collect::<String>()).expect_err("many").to_string();
     assert!(error.contains("500 * 500 * ") && error.contains("at most 1000"), "{error}");
 }
@@ -166,27 +166,27 @@ fn too_many_variants_are_refused_before_they_are_made() {
 const MOST: usize = 1000;
 
 #[test]
-fn a_variant_is_taken_by_its_name() {
+fn variant_is_selected_by_name() {
     let file = || CampaignFile::Varied(variants("  seed: [1, 2]\n"));
-    assert_eq!(file().campaign(Some("seed=2")).expect("it").seed, 2);
+    assert_eq!(file().campaign(Some("seed=2")).expect("a variant").seed, 2);
     for wrong in [None, Some("seed=3")] {
         let error = file().campaign(wrong).expect_err("none").to_string();
         assert!(error.contains("seed=1\n  seed=2"), "{error}");
     }
     let error = file().choose(None, Some(5)).expect_err("both").to_string();
     assert!(error.contains("`seed` of `vary`"), "{error}");
-    let plain = BASE.strip_suffix("vary:\n").expect("it");
+    let plain = BASE.strip_suffix("vary:\n").expect("a suffix");
     let mut plain = CampaignFile::parse(plain, Path::new("x")).expect("a campaign");
     assert!(plain.choose(Some("seed=1"), None).is_err());
 }
 
-/// Names are those of folders, and contents what shards and `--resume` go by.
+/// Names identify folders, and content digests identify campaigns for shards and `--resume`.
 #[test]
-fn variants_have_fixed_names_and_contents() {
+fn variant_names_and_content_digests_are_fixed() {
     let vary = "  seed: [3]\n  workload.kernel.source: [a/b.cl]\n  faults.model: [zero_value]\n";
     let variants = variants(vary);
     assert_eq!(names(&variants), ["seed=3,source=a_b.cl~01c8c78d,model=zero_value"]);
     let contents: Vec<&str> =
-        variants.all.iter().map(|own| own.campaign.content.as_str()).collect();
+        variants.all.iter().map(|variant| variant.campaign.content.as_str()).collect();
     assert_eq!(contents, ["0a9b29ae05acf4d46b9743e3aab49d720478c98f7204907c811d3b1355f7a20c"]);
 }

@@ -1,5 +1,5 @@
-//! A campaign file as a tree whose scalars are as they were written: `0x10` stays `0x10`, as a program
-//! may get it as text. What is changed in it is a text again that says the same but for that.
+//! A campaign file as a tree that preserves the spelling of scalars: `0x10` stays `0x10`, because a program
+//! may receive it as text. After changes, the tree is converted back to an equivalent text.
 
 use crate::file::location::{Field, Step};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -9,9 +9,9 @@ use std::fmt::{self, Write};
 /// A value of a campaign file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Node {
-    /// A number, a truth value or nothing, as it was written.
+    /// A number, a boolean or null, as written.
     Plain(String),
-    /// A text, without its quotes.
+    /// A string, without quotes.
     Text(String),
     /// A list.
     List(Vec<Node>),
@@ -20,26 +20,26 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// The tree of a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// Those of the parser: where a value has a tag, and keys that are no texts.
+    /// Those of the parser, including values with tags and keys that are not strings.
     pub fn parse(text: &str) -> Result<Node, serde_yaml::Error> {
         let shape: Shape = from_text(text)?;
         shape.deserialize(serde_yaml::Deserializer::from_str(text))
     }
 
-    /// Puts `value` where `field` says, into mappings that are made where there are none.
+    /// Sets `field` to `value`. Creates missing mappings.
     ///
     /// # Errors
-    /// Names the part of the way where no mapping or list stands.
+    /// Returns the part of the path that is not a mapping or list.
     pub fn set(&mut self, field: &Field, value: Node) -> Result<(), String> {
         let (mut node, mut at) = (self, Field::root());
         for step in field.steps() {
             node = match (step, node) {
                 (Step::Key(key), Node::Mapping(entries)) => {
                     at = at.key(key);
-                    let position = entries.iter().position(|(own, _)| own == key);
+                    let position = entries.iter().position(|(entry, _)| entry == key);
                     let position = position.unwrap_or_else(|| {
                         entries.push((key.clone(), Node::Mapping(Vec::new())));
                         entries.len() - 1
@@ -49,17 +49,17 @@ impl Node {
                 (Step::Index(index), Node::List(values)) => {
                     let count = values.len();
                     let Some(value) = values.get_mut(*index) else {
-                        return Err(format!("`{at}` has {count} elements, from [0] on"));
+                        return Err(format!("`{at}` has {count} elements, and no [{index}]"));
                     };
                     at = at.index(*index);
                     value
                 }
-                (Step::Key(key), other) => {
-                    let found = other.kind();
+                (Step::Key(key), node) => {
+                    let found = node.kind();
                     return Err(format!("`{at}` is {found}, and has no key `{key}`"));
                 }
-                (Step::Index(index), other) => {
-                    let found = other.kind();
+                (Step::Index(index), node) => {
+                    let found = node.kind();
                     return Err(format!("`{at}` is {found}, and has no [{index}]"));
                 }
             };
@@ -68,44 +68,43 @@ impl Node {
         Ok(())
     }
 
-    /// Takes a key out of a mapping.
+    /// Removes a key from a mapping, and returns its value.
     pub fn take(&mut self, key: &str) -> Option<Node> {
         let Node::Mapping(entries) = self else { return None };
-        let position = entries.iter().position(|(own, _)| own == key)?;
+        let position = entries.iter().position(|(entry, _)| entry == key)?;
         Some(entries.remove(position).1)
     }
 
-    /// What it is, for people.
+    /// Returns the kind of the value, for error messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Node::Plain(text) if ["", "~", "null"].contains(&text.as_str()) => "nothing",
-            Node::Plain(_) => "a number or a truth value",
+            Node::Plain(_) => "a number or boolean",
             Node::Text(_) => "a text",
             Node::List(_) => "a list",
             Node::Mapping(_) => "a mapping",
         }
     }
 
-    /// It as a text in one line, and where in that the values stand: their columns, from 1, in
-    /// ascending order.
+    /// Returns the value as a text of one line, and the columns of all values in it, from 1 in ascending order.
     pub fn line(&self) -> (String, Vec<(usize, Field)>) {
-        let (mut text, mut places) = (String::new(), Vec::new());
-        self.write(&Field::root(), &mut text, &mut places);
-        (text, places)
+        let (mut text, mut columns) = (String::new(), Vec::new());
+        self.write(&Field::root(), &mut text, &mut columns);
+        (text, columns)
     }
 
-    fn write(&self, at: &Field, text: &mut String, places: &mut Vec<(usize, Field)>) {
-        // All that is written is ASCII.
-        places.push((text.len() + 1, at.clone()));
+    fn write(&self, at: &Field, text: &mut String, columns: &mut Vec<(usize, Field)>) {
+        // The text is ASCII.
+        columns.push((text.len() + 1, at.clone()));
         match self {
-            Node::Plain(own) if own.is_empty() => text.push_str("null"),
-            Node::Plain(own) => text.push_str(own),
-            Node::Text(own) => quote(own, text),
+            Node::Plain(scalar) if scalar.is_empty() => text.push_str("null"),
+            Node::Plain(scalar) => text.push_str(scalar),
+            Node::Text(string) => quote(string, text),
             Node::List(values) => {
                 text.push('[');
                 for (index, value) in values.iter().enumerate() {
                     text.push_str(if index > 0 { ", " } else { "" });
-                    value.write(&at.index(index), text, places);
+                    value.write(&at.index(index), text, columns);
                 }
                 text.push(']');
             }
@@ -114,10 +113,10 @@ impl Node {
                 for (index, (key, value)) in entries.iter().enumerate() {
                     text.push_str(if index > 0 { ", " } else { "" });
                     let at = at.key(key);
-                    places.push((text.len() + 1, at.clone()));
+                    columns.push((text.len() + 1, at.clone()));
                     quote(key, text);
                     text.push_str(": ");
-                    value.write(&at, text, places);
+                    value.write(&at, text, columns);
                 }
                 text.push('}');
             }
@@ -125,7 +124,7 @@ impl Node {
     }
 }
 
-/// A value for people, in one line; what is no text as it would stand in a file.
+/// Formats the value in one line for users, with strings unquoted.
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -148,10 +147,10 @@ impl fmt::Display for Node {
     }
 }
 
-/// A text in double quotes, in ASCII.
-fn quote(own: &str, text: &mut String) {
+/// Appends a string in double quotes, in ASCII.
+fn quote(string: &str, text: &mut String) {
     text.push('"');
-    for character in own.chars() {
+    for character in string.chars() {
         match character {
             '"' | '\\' => text.extend(['\\', character]),
             ' '..='~' => text.push(character),
@@ -166,8 +165,8 @@ fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, serde_yaml::Error> {
     serde_yaml::from_str(text)
 }
 
-/// What kinds of values a text has where. The parser gives scalars as they were written only to who
-/// asks for texts, and says which are none only to who does not.
+/// The kinds of all values in a text. The parser preserves the spelling of a scalar only if a string is
+/// requested, and reveals the kind of a scalar only otherwise, so the text is parsed twice.
 enum Shape {
     Plain,
     Text,
@@ -264,7 +263,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the value that was read before")
+        f.write_str("the value of the first pass")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Node, E> {
@@ -296,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_says_the_same_again() {
+    fn line_is_equivalent_to_the_text() {
         let text = "a: 0x10\nb: [1.50, .nan, ~, yes, 'it''s', \"\\x85\u{2028}ä\"]\n? c\n: {d: }\ne: &x {f: 1e-5}\n\
                     g: *x\n'007': 007\n";
         let (line, _) = Node::parse(text).expect("YAML").line();
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_replaced_and_added() {
+    fn set_replaces_and_adds_values() {
         let mut tree = Node::parse("a: {b: [1, {c: 2}]}").expect("YAML");
         for (path, value) in [("a.b[1].c", "3"), ("a.b[0]", "4"), ("d.e.f", "5"), ("g", "6")] {
             let path = Field::parse(path).expect(path);
@@ -316,23 +315,23 @@ mod tests {
         assert_eq!(tree.to_string(), "{a: {b: [4, {c: 3}]}, d: {e: {f: 5}}, g: 6}");
         for (path, words) in [
             ("a.b.c", "`a.b` is a list, and has no key `c`"),
-            ("a.b[0].c", "`a.b[0]` is a number or a truth value"),
+            ("a.b[0].c", "`a.b[0]` is a number or boolean"),
             ("a[0]", "`a` is a mapping, and has no [0]"),
             ("a.b[2]", "`a.b` has 2 elements"),
         ] {
             let path = Field::parse(path).expect(path);
-            let wrong = tree.set(&path, Node::Text(String::new())).expect_err("no way");
-            assert!(wrong.contains(words), "{wrong}");
+            let error = tree.set(&path, Node::Text(String::new())).expect_err("an invalid path");
+            assert!(error.contains(words), "{error}");
         }
     }
 
     #[test]
-    fn values_are_found_in_the_line() {
-        let (line, places) = Node::parse("a: {b: [1, x]}").expect("YAML").line();
-        for (column, field) in places {
+    fn columns_point_to_values() {
+        let (line, columns) = Node::parse("a: {b: [1, x]}").expect("YAML").line();
+        for (column, field) in columns {
             let (rest, name) = (&line[column - 1..], field.to_string());
             let begins = ["{", "\"a\"", "\"b\"", "[", "1", "\"x\""];
-            assert!(begins.iter().any(|own| rest.starts_with(own)), "{name}: {rest}");
+            assert!(begins.iter().any(|begin| rest.starts_with(begin)), "{name}: {rest}");
         }
     }
 }
