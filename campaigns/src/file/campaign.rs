@@ -1,4 +1,4 @@
-//! A campaign, checked: what its file says, with every value in range and every name known.
+//! The validated content of a campaign file.
 
 use crate::application::Application;
 use crate::file::device::CampaignDevice;
@@ -17,58 +17,58 @@ use flipwave_isa::Target;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// What a campaign file says.
+/// A validated campaign file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Campaign {
-    /// Name of the campaign; results are called after it.
+    /// Name of the campaign. The default results folder is named after it.
     pub name: String,
-    /// Seed of buffer contents and of the fault sites.
+    /// Seed of random buffer contents and of fault sites.
     pub seed: u64,
-    /// The file.
+    /// Path of the campaign file.
     pub file: PathBuf,
-    /// The GPU that code is compiled for and run on.
+    /// GPU that the code is compiled for and executed on.
     pub target: Target,
-    /// What faults are injected into.
+    /// Program that faults are injected into.
     pub workload: CampaignWorkload,
-    /// What to inject; nothing where the file says nothing of faults.
+    /// Faults to inject; `None` if the file has no `faults`.
     pub faults: Option<Faults>,
-    /// What the fault-free run may do though it is suspicious.
+    /// Suspicious properties that are permitted.
     pub allow: Vec<Suspicion>,
-    /// Who judges how bad SDC is; nobody where the file says nothing of that.
+    /// Judge of the severity of SDC, if any.
     pub severity: Option<JudgeSettings>,
-    /// In what form rows are written.
+    /// File format of the rows.
     pub format: ResultsFormat,
     /// SHA-256 of the file, in hexadecimal.
     pub digest: String,
-    /// SHA-256 of what the file says but for comments, name, seed and the number of faults.
+    /// SHA-256 of the file's content without comments, name, seed and the number of faults.
     pub content: String,
-    /// Who looks after its runs; nobody as it comes from the file.
+    /// Token that cancels runs of the campaign. A new token is created when the file is read.
     pub cancellation: CancellationToken,
 }
 
-/// What faults are injected into.
+/// Program that faults are injected into.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CampaignWorkload {
-    /// Kernels, and the buffers that they work on.
+    /// Kernels and their buffers.
     Kernels(Kernels),
     /// An application.
     Application(Application),
-    /// The recorded run of an application. It is replayed on the embedded GPU.
+    /// A recorded run of an application, replayed on the embedded GPU.
     Capture(CaptureSource),
 }
 
-/// Kernels, and the buffers that they work on.
+/// Kernels and their buffers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernels {
-    /// What they run on while faults are injected.
+    /// Device that executes the kernels during injections.
     pub device: CampaignDevice,
-    /// The buffers of all launches, in the order of their definition.
+    /// Buffers of all launches, in the order of definition.
     pub buffers: Vec<Buffer>,
-    /// What to launch, in order.
+    /// Launches, in order.
     pub launches: Vec<Launch>,
-    /// Instructions that the target lacks.
+    /// Proxy instructions.
     pub instructions: Vec<Instruction>,
-    /// The same work without them, to be compared.
+    /// Launches of the software version, which uses no proxy instructions.
     pub software: Vec<Launch>,
 }
 
@@ -77,74 +77,75 @@ pub struct Kernels {
 pub struct CaptureSource {
     /// The file.
     pub file: PathBuf,
-    /// The dispatches that count, by number: faults strike in them, and what they have written is
-    /// compared when the last of them has ended. All, and what the host read, if not said.
+    /// Numbers of the dispatches that faults are injected into. The memory that these dispatches write is
+    /// compared when the last of them has ended. If `None`, faults are injected into all dispatches, and the
+    /// memory that the host reads is compared.
     pub dispatches: Option<RangeInclusive<u32>>,
 }
 
-/// Device memory of the workload.
+/// A buffer of the workload in device memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Buffer {
-    /// Its name in the file.
+    /// Name in the file.
     pub name: String,
     /// Type of its elements.
     pub element: ElementType,
     /// Number of elements.
     pub count: usize,
-    /// Its dimensions, where they are declared.
+    /// Dimensions, if declared.
     pub extents: Option<Extents>,
-    /// What it holds before the first launch.
+    /// Content before the first launch.
     pub init: Init,
-    /// What it is looked at for afterwards.
+    /// Use of the content after the run.
     pub role: BufferRole,
-    /// The file of what it must hold after the fault-free run, within the tolerance.
+    /// File with the expected content after the golden run, compared within the tolerance.
     pub expected: Option<PathBuf>,
 }
 
-/// What a buffer is looked at for after the program has ended.
+/// Use of a buffer's content after the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BufferRole {
-    /// Nothing.
+    /// Not used.
     Data,
-    /// Results: they are compared with those of the fault-free run.
+    /// Results, which are compared with those of the golden run.
     Output(Tolerance),
-    /// The verdict of the program's own check: anything else than in the fault-free run means that
-    /// the program noticed the fault.
+    /// Result of an error check in the program. A difference from the golden run means that the program detected
+    /// the fault.
     Detector,
 }
 
 /// One kernel launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Where the kernel's code comes from.
+    /// Source of the kernel's code.
     pub code: Code,
     /// The kernel's name.
     pub kernel: String,
-    /// What it is a part of, in the words of the file.
+    /// Label for grouping results.
     pub label: Option<String>,
     /// Work-items per dimension.
     pub grid: Dim3,
-    /// Work-items of a workgroup per dimension.
+    /// Work-items per workgroup and dimension.
     pub workgroup: Dim3,
-    /// Bytes of dynamic LDS to which no argument points.
+    /// Bytes of dynamic LDS that no argument points to.
     pub local_memory: u32,
     /// The explicit arguments.
     pub arguments: Vec<Argument>,
-    /// Wave instructions after which a fault-free run of it is said not to end.
+    /// Maximum number of wave instructions in the golden run.
     pub instruction_limit: u64,
 }
 
-/// Where a kernel's code comes from.
+/// Source of a kernel's code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// Compiled on the fly.
+    /// A source file, compiled by Flipwave.
     Source {
         /// OpenCL C (`.cl`) or HIP (`.hip`).
         path: PathBuf,
-        /// The compiler's flags.
+        /// Compiler options.
         options: Vec<String>,
     },
-    /// Compiled before: an ELF file, an offload bundle or a HIP fat binary.
+    /// A compiled file: an ELF file, an offload bundle or a HIP fat binary.
     Object {
         /// The file.
         path: PathBuf,
@@ -156,31 +157,31 @@ pub enum Code {
 pub enum Argument {
     /// Pointer to a buffer, by its index in [`Kernels::buffers`].
     Buffer(usize),
-    /// Pointer to nothing.
+    /// Null pointer.
     Null,
     /// A value, little-endian.
     Scalar(Vec<u8>),
-    /// Pointer to this many bytes of dynamic LDS.
+    /// Pointer to dynamic LDS of this many bytes.
     LocalMemory(u32),
 }
 
 impl Buffer {
-    /// Whether it holds results.
+    /// Returns `true` for a buffer with results.
     pub(crate) fn is_output(&self) -> bool {
         matches!(self.role, BufferRole::Output(_))
     }
 
-    /// The bytes it holds before the first launch, elements little-endian.
+    /// Returns the content before the first launch, with little-endian elements.
     ///
     /// # Errors
-    /// Says what is wrong with the file that they should come from.
+    /// Returns the reason why the file with the content cannot be used.
     pub fn contents(&self, seed: u64) -> Result<Vec<u8>, String> {
         self.init.bytes(&self.name, self.element, self.count, seed)
     }
 }
 
 impl Campaign {
-    /// What the program runs on while faults are injected.
+    /// Returns the device that executes the program during injections.
     pub fn device(&self) -> CampaignDevice {
         match &self.workload {
             CampaignWorkload::Kernels(kernels) => kernels.device,
@@ -189,7 +190,7 @@ impl Campaign {
         }
     }
 
-    /// The kernels, if that is the workload.
+    /// Returns the kernels, if the workload consists of kernels.
     pub fn kernels(&self) -> Option<&Kernels> {
         match &self.workload {
             CampaignWorkload::Kernels(kernels) => Some(kernels),
@@ -197,7 +198,7 @@ impl Campaign {
         }
     }
 
-    /// The instructions that the target lacks.
+    /// Returns the proxy instructions.
     pub(crate) fn instructions(&self) -> &[Instruction] {
         self.kernels().map_or(&[], |kernels| &kernels.instructions)
     }

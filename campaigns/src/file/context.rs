@@ -1,16 +1,16 @@
-//! What the values of a campaign file depend on beside themselves.
+//! Facts that the validation of a campaign file's values depends on.
 
 use crate::golden::suspicion::Suspicion;
 use flipwave_isa::Target;
 use std::path::Path;
 
-/// What the values of a campaign file depend on beside themselves.
+/// Facts that the validation of a campaign file's values depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
-    /// The file's folder, from which relative paths begin.
+    /// Folder of the file. Relative paths start there.
     pub directory: &'a Path,
-    /// The campaign's GPU, by which some types are named.
+    /// Target of the campaign, which determines the format of some types.
     pub target: &'a Target,
-    /// What the campaign may do though it is suspicious.
+    /// Suspicious properties that are permitted.
     pub allow: &'a [Suspicion],
 }

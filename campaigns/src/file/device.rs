@@ -1,10 +1,9 @@
-//! What a campaign's program runs on.
+//! The device that executes a campaign's program.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a campaign's program runs on while faults are injected. Faults are always planned on the
-/// embedded GPU.
+/// Device that executes the program during injections. Fault sites are always determined on the embedded GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`embedded` or `rocr`")]
@@ -12,12 +11,12 @@ pub enum CampaignDevice {
     /// The embedded GPU.
     #[default]
     Embedded,
-    /// The GPU that AMD's runtime, ROCr, has on this machine.
+    /// A GPU of this machine, through AMD's runtime ROCr.
     Rocr,
 }
 
 impl CampaignDevice {
-    /// Whether it is a GPU of this machine. All others are the embedded one, run in some way.
+    /// Returns `true` for a GPU of this machine.
     pub fn is_hardware(self) -> bool {
         self == CampaignDevice::Rocr
     }

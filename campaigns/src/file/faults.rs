@@ -1,4 +1,4 @@
-//! Faults: what a campaign file says of them, and that checked.
+//! The key `faults` of a campaign file: its YAML form, and the validated faults.
 
 use crate::file::fault_tables::{read_masks, read_values};
 use crate::file::location::{Field, Wrong, wrong};
@@ -13,13 +13,13 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Compute units of a device at most.
+/// Maximum number of compute units of a device.
 const MAX_UNITS: u32 = 4096;
 
-/// The first and the last of a range.
+/// First and last element of a range.
 pub(crate) type Ends<T> = [T; 2];
 
-/// Faults as the file writes them.
+/// YAML form of the faults.
 pub(crate) mod written {
     use super::Ends;
     use crate::file::yaml::{singleton, some_singleton};
@@ -29,7 +29,7 @@ pub(crate) mod written {
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
 
-    /// What to inject. A place is struck if all that is said of it holds.
+    /// Faults to inject. A fault site must satisfy all filters.
     #[derive(Debug, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     #[serde(expecting = "a mapping with `model`, `count` and others")]
@@ -38,206 +38,206 @@ pub(crate) mod written {
         {"required": ["exhaustive"]}
     ]))]
     pub(crate) struct Faults {
-        /// Change of the value that a fault strikes.
+        /// Change of the corrupted value.
         #[serde(deserialize_with = "singleton")]
         pub model: WrittenFaultModel,
-        /// What a fault strikes.
+        /// Target of the faults.
         #[schemars(extend(
             "enum" = words(FaultTarget::ALL.map(FaultTarget::name)),
             "default" = FaultTarget::DestinationRegister.name()
         ))]
         pub target: Option<String>,
-        /// How much a fault strikes at once.
+        /// Lanes and waves that one fault affects.
         #[serde(default, deserialize_with = "some_singleton")]
         #[schemars(with = "Scope", extend("default" = "lane"))]
         pub scope: Option<Scope>,
-        /// For how long a fault strikes.
+        /// Duration of a fault.
         #[serde(default, deserialize_with = "some_singleton")]
         #[schemars(with = "Duration", extend("default" = "transient"))]
         pub duration: Option<Duration>,
 
-        /// Kernels, by name.
+        /// Filter: kernels by name.
         pub kernels: Option<Vec<String>>,
-        /// Also kernels that AMD's runtime launches by itself, for copies and the like.
+        /// Include kernels that AMD's runtime launches itself, for example for copies.
         #[serde(default)]
         pub runtime_kernels: bool,
-        /// The first and the last launch, from 0.
+        /// Filter: first and last dispatch, counted from 0.
         pub dispatches: Option<Ends<u32>>,
-        /// Positions of workgroups in the grid.
+        /// Filter: positions of workgroups in the grid.
         pub workgroups: Option<Vec<[u32; 3]>>,
-        /// The first and the last wave of workgroups, from 0.
+        /// Filter: first and last wave of each workgroup, counted from 0.
         pub waves: Option<Ends<u32>>,
-        /// Lanes, from 0.
+        /// Filter: lanes, counted from 0.
         pub lanes: Option<Vec<u8>>,
-        /// Groups of instructions, one of which is enough.
+        /// Filter: instruction groups. An instruction must be in at least one of them.
         #[schemars(extend("items" = {"enum": Group::ALL.map(Group::name)}, "default" = ["all"]))]
         pub groups: Option<Vec<String>>,
-        /// Operations, for example `v_fma_f32`.
+        /// Filter: opcodes, for example `v_fma_f32`.
         pub opcodes: Option<Vec<String>>,
-        /// Addresses of instructions in the ELF file, as disassemblers print them.
+        /// Filter: addresses of instructions in the ELF file, as printed by disassemblers.
         pub pcs: Option<Vec<u64>>,
-        /// Source lines, `FILE:LINE` or `FILE:FIRST-LAST`.
+        /// Filter: source lines, `FILE:LINE` or `FILE:FIRST-LAST`.
         pub lines: Option<Vec<String>>,
-        /// Registers, of targets that are registers: for example `v4`, `s[0:3]`, `vcc`.
+        /// Filter: registers, for targets that are registers, for example `v4`, `s[0:3]` or `vcc`.
         pub registers: Option<Vec<String>>,
-        /// The first and the last execution of an instruction by its wave, from 0.
+        /// Filter: first and last execution of an instruction by its wave, counted from 0.
         pub occurrences: Option<Ends<u64>>,
-        /// The first and the last time, in instructions that the wave has executed before.
+        /// Filter: first and last time, in instructions previously executed by the wave.
         pub window: Option<Ends<u64>>,
 
-        /// How the places that can be struck are counted.
+        /// Method of counting the fault space.
         #[serde(default)]
         pub profile: Counting,
-        /// How many faults; with `until` at most.
+        /// Number of faults; with `until`, the maximum number.
         pub count: Option<u64>,
-        /// Faults are injected until rates are known.
+        /// Inject faults until the rates are known with a given precision.
         pub until: Option<Until>,
-        /// How far rates may be from the true ones: faults are injected until they are within this,
-        /// with the probability `confidence`. 5 percentage points are 0.05.
+        /// Inject as many faults as are needed for rates to be within this distance of the true rates, with
+        /// probability `confidence`. Write 5 percentage points as 0.05.
         pub margin: Option<f64>,
-        /// Probability with which the intervals that are reported hold the rates.
+        /// Confidence level of the reported intervals.
         #[schemars(extend("default" = Confidence::P95.probability()))]
         pub confidence: Option<f64>,
-        /// Inject every place once.
+        /// Inject a fault into every fault site once.
         pub exhaustive: Option<bool>,
-        /// What is equally likely to be struck.
+        /// The unit that is drawn with equal probability.
         #[serde(default)]
         #[schemars(extend("default" = "bits"))]
         pub draw: Draw,
-        /// What is sampled by itself: each `kernel`, each `group`, or each `opcode`.
+        /// Strata of the fault space, which are sampled separately: each `kernel`, `group` or `opcode`.
         pub stratify: Option<String>,
-        /// How many of the faults each part gets that is sampled by itself.
+        /// Division of the faults among the strata.
         #[serde(default, deserialize_with = "some_singleton")]
         #[schemars(with = "Allocation", extend("default" = "proportional"))]
         pub allocation: Option<Allocation>,
-        /// Whether a place can be struck by more than one of the faults.
+        /// Allow several faults with the same fault site.
         #[schemars(extend("default" = true))]
         pub replacement: Option<bool>,
-        /// What becomes of places whose value nothing reads before it is gone: the fault-free run shows
-        /// that faults in them are masked.
+        /// Treatment of fault sites whose value is overwritten or discarded before it is read. The golden run
+        /// shows that these faults are masked.
         #[serde(default)]
         #[schemars(extend("default" = "sampled"))]
         pub known_masked: KnownMasked,
-        /// How the intervals of rates are computed.
+        /// Method of computing the intervals of rates.
         #[serde(default)]
         #[schemars(extend("default" = "wilson"))]
         pub intervals: IntervalMethod,
-        /// By which part of the fault-free run's wave instructions a run with right outputs may differ
-        /// before its timing counts as changed.
+        /// Fraction of the golden run's wave instructions by which a run with correct outputs may differ before its
+        /// timing counts as changed.
         #[schemars(extend("default" = TIMING_THRESHOLD))]
         pub timing_threshold: Option<f64>,
     }
 
-    /// The timing threshold where a file says none.
+    /// Default timing threshold.
     pub(crate) const TIMING_THRESHOLD: f64 = 0.0;
 
-    /// Words, or nothing, as of a key that is left out.
+    /// Returns the names and `None`, for the schema of an optional key.
     fn words<const N: usize>(names: [&'static str; N]) -> Vec<Option<&'static str>> {
         names.into_iter().map(Some).chain([None]).collect()
     }
 
-    /// How much a fault strikes at once.
+    /// Lanes and waves that one fault affects.
     #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     #[serde(expecting = "the name of a scope, or a mapping with `lanes_every`")]
     pub(crate) enum Scope {
-        /// One lane's value.
+        /// The value of one lane.
         Lane,
-        /// Those of all lanes that the instruction runs on.
+        /// The values of all active lanes.
         ActiveLanes,
-        /// Those of lanes that are a multiple of a period apart.
+        /// The values of all active lanes whose distance is a multiple of a period.
         LanesEvery(LanesEvery),
-        /// Those of all lanes of the wave.
+        /// The values of all lanes of the wave.
         Wave,
-        /// Those of the active lanes of all waves of the workgroup.
+        /// The values of the active lanes of all waves of the workgroup.
         Workgroup,
     }
 
-    /// Lanes that are a multiple of a period apart.
+    /// Active lanes whose distance is a multiple of a period.
     #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     #[serde(expecting = "a mapping with `period` and `offset`")]
     pub(crate) struct LanesEvery {
-        /// From one lane to the next, 2 to 63.
+        /// Distance between affected lanes, 2 to 63.
         pub period: u8,
-        /// Which lane is the first.
+        /// First affected lane.
         pub offset: Offset,
     }
 
-    /// Which of the lanes within a period is struck.
+    /// First affected lane.
     #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     #[serde(expecting = "`drawn`")]
     pub(crate) enum Offset {
-        /// One that is drawn for each fault.
+        /// Drawn for each fault.
         Drawn,
     }
 
-    /// For how long a fault strikes.
+    /// Duration of a fault.
     #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     #[serde(expecting = "`transient`, or a mapping with `intermittent` or `permanent`")]
     pub(crate) enum Duration {
-        /// Once.
+        /// The fault occurs once.
         Transient,
-        /// Some of the executions of an instruction by a wave, from one of them on.
+        /// The fault affects one execution of an instruction, and a fraction of the wave's next executions of it.
         Intermittent(Intermittent),
-        /// Every execution of an operation on one lane slot of a compute unit.
+        /// The fault affects every execution of an opcode on one lane slot of a compute unit.
         Permanent(Permanent),
     }
 
-    /// Some of the executions of an instruction by a wave.
+    /// An intermittent fault.
     #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     #[serde(expecting = "a mapping with `window` and `rate`")]
     pub(crate) struct Intermittent {
-        /// Executions from the first that is struck to the last that may be.
+        /// Number of executions from the first affected one to the last that can be affected.
         pub window: u64,
-        /// The part of them that is struck, above 0, up to 1.
+        /// Fraction of these executions that are affected, above 0 and up to 1.
         pub rate: f64,
     }
 
-    /// Every execution of an operation on one lane slot of a compute unit.
+    /// The fault affects every execution of an opcode on one lane slot of a compute unit.
     #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     #[serde(expecting = "a mapping with `units`")]
     pub(crate) struct Permanent {
-        /// Compute units of the device.
+        /// Number of compute units of the device.
         pub units: u32,
     }
 
-    /// How the places that can be struck are counted.
+    /// Method of counting the fault space.
     #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     #[serde(expecting = "`exact` or `approximate`")]
     pub(crate) enum Counting {
-        /// In all dispatches.
+        /// Count all dispatches.
         #[default]
         Exact,
-        /// In the first dispatch of each kernel with each grid.
+        /// Count the first dispatch of each kernel with each grid, and assume that the others are alike.
         Approximate,
     }
 }
 
-/// What to inject.
+/// The validated faults of a campaign.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
-    /// The kind of fault.
+    /// Model, target, scope and duration of the faults.
     pub fault: Fault,
-    /// What of the program is struck.
+    /// Filters on the fault space.
     pub selection: Selection,
-    /// How the profile counts.
+    /// Method of counting the fault space.
     pub counting: Counting,
-    /// What divides the population into parts that are sampled by themselves.
+    /// Division of the fault space into strata.
     pub stratification: Stratification,
-    /// How many faults, and how they are drawn.
+    /// Number of faults, and how they are drawn.
     pub sample: Sample,
-    /// By which part of the fault-free run's wave instructions a run with right outputs may differ
-    /// before its timing counts as changed.
+    /// Fraction of the golden run's wave instructions by which a run with correct outputs may differ before its
+    /// timing counts as changed.
     pub timing_threshold: f64,
 }
 
-/// Checks the faults of the campaign file in `directory`.
+/// Validates the faults of a campaign file in `directory`.
 pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<Faults, Wrong> {
     let field = Field::root().key("faults");
     let fault = Fault {
@@ -253,7 +253,7 @@ pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<
     if !(threshold >= 0.0 && threshold.is_finite()) {
         return wrong(
             &field.key("timing_threshold"),
-            format!("{threshold:?} is no threshold; one part in a hundred is 0.01"),
+            format!("{threshold:?} is not a valid threshold; write one percent as 0.01"),
         );
     }
     let target = fault.target;
@@ -272,7 +272,7 @@ pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<
     })
 }
 
-/// The value that a name stands for.
+/// Parses the optional name under a key.
 fn named<T: FromStr<Err: ToString>>(
     field: &Field,
     key: &str,
@@ -305,9 +305,9 @@ fn check_scope(scope: Option<written::Scope>, field: &Field) -> Result<Scope, Wr
     Ok(match scope {
         None | Some(written::Scope::Lane) => Scope::Lane,
         Some(written::Scope::ActiveLanes) => Scope::ActiveLanes,
-        Some(written::Scope::LanesEvery(own)) => {
-            let written::LanesEvery { period, offset: written::Offset::Drawn } = own;
-            match NonZeroU8::new(period).filter(|own| (2..64).contains(&own.get())) {
+        Some(written::Scope::LanesEvery(lanes)) => {
+            let written::LanesEvery { period, offset: written::Offset::Drawn } = lanes;
+            match NonZeroU8::new(period).filter(|period| (2..64).contains(&period.get())) {
                 Some(period) => Scope::LanesEvery(period),
                 None => {
                     let field = field.key("lanes_every").key("period");
@@ -323,31 +323,28 @@ fn check_scope(scope: Option<written::Scope>, field: &Field) -> Result<Scope, Wr
 fn check_duration(duration: Option<written::Duration>, field: &Field) -> Result<Duration, Wrong> {
     Ok(match duration {
         None | Some(written::Duration::Transient) => Duration::Transient,
-        Some(written::Duration::Intermittent(own)) => {
+        Some(written::Duration::Intermittent(written::Intermittent { window, rate })) => {
             let field = field.key("intermittent");
-            let Some(window) = NonZeroU64::new(own.window) else {
+            let Some(window) = NonZeroU64::new(window) else {
                 return wrong(&field.key("window"), "0 executions; expected 1 or more");
             };
-            if !(own.rate > 0.0 && own.rate <= 1.0) {
+            if !(rate > 0.0 && rate <= 1.0) {
                 return wrong(
                     &field.key("rate"),
-                    format!(
-                        "{:?} is no part of the executions; expected above 0, up to 1",
-                        own.rate
-                    ),
+                    format!("{rate:?} is not a fraction of executions; expected above 0, up to 1"),
                 );
             }
-            // The largest rate strikes all but one of 2^32.
-            let rate = (own.rate * (f64::from(u32::MAX) + 1.0)) as u32;
+            // The largest rate affects all but one of 2^32 executions.
+            let rate = (rate * (f64::from(u32::MAX) + 1.0)) as u32;
             Duration::Intermittent(Intermittent { window, rate })
         }
-        Some(written::Duration::Permanent(own)) => {
-            match NonZeroU32::new(own.units).filter(|units| units.get() <= MAX_UNITS) {
+        Some(written::Duration::Permanent(written::Permanent { units })) => {
+            match NonZeroU32::new(units).filter(|units| units.get() <= MAX_UNITS) {
                 Some(units) => Duration::Permanent(units),
                 None => {
                     return wrong(
                         &field.key("permanent").key("units"),
-                        format!("{} compute units; expected 1 to {MAX_UNITS}", own.units),
+                        format!("{units} compute units; expected 1 to {MAX_UNITS}"),
                     );
                 }
             }
@@ -363,7 +360,9 @@ fn check_selection(
     let group = |name: &String, field: &Field| match parsed(name, field)? {
         group if target.part_of_sum().is_some() && !Group::has_matrices(group) => wrong(
             field,
-            format!("{target} strikes products of matrices, and {group} has none; expected matrix"),
+            format!(
+                "target {target} requires matrix instructions, but {group} has none; expected matrix"
+            ),
         ),
         group => Ok(group),
     };
@@ -372,15 +371,17 @@ fn check_selection(
         kernels: list(&faults.kernels, &field.key("kernels"), |name, _| Ok(name.clone()))?,
         runtime_kernels: faults.runtime_kernels,
         dispatches: range(faults.dispatches, &field.key("dispatches"))?,
-        workgroups: list(&faults.workgroups, &field.key("workgroups"), |own, _| Ok(*own))?,
+        workgroups: list(&faults.workgroups, &field.key("workgroups"), |position, _| {
+            Ok(*position)
+        })?,
         waves: range(faults.waves, &field.key("waves"))?,
         lanes: match &faults.lanes {
             None => None,
-            some => {
+            lanes => {
                 let field = field.key("lanes");
-                let lanes = list(some, &field, |lane, field| match lane {
+                let lanes = list(lanes, &field, |lane, field| match lane {
                     0..64 => Ok(1u64 << lane),
-                    _ => wrong(field, format!("{lane} is no lane; a wave has lanes 0 to 63")),
+                    _ => wrong(field, format!("invalid lane {lane}; a wave has lanes 0 to 63")),
                 })?;
                 Some(LaneMask(lanes.into_iter().fold(0, |mask, lane| mask | lane)))
             }
@@ -397,7 +398,7 @@ fn check_selection(
     })
 }
 
-/// A list of conditions, one of which has to hold.
+/// Checks a list of alternative conditions.
 pub(crate) fn list<T, U>(
     entries: &Option<Vec<T>>,
     field: &Field,
@@ -407,7 +408,7 @@ pub(crate) fn list<T, U>(
         None => Ok(Vec::new()),
         Some(entries) if entries.is_empty() => wrong(
             field,
-            "is empty, and nothing fits it; name something, or leave the key out for everything",
+            "is empty and matches nothing; list at least one value, or remove the key to match everything",
         ),
         Some(entries) => {
             (0..).zip(entries).map(|(index, entry)| check(entry, &field.index(index))).collect()
@@ -415,7 +416,7 @@ pub(crate) fn list<T, U>(
     }
 }
 
-/// A range from its first to its last.
+/// Checks a range from its first to its last element.
 pub(crate) fn range<T: PartialOrd + ToString>(
     ends: Option<Ends<T>>,
     field: &Field,
@@ -429,7 +430,7 @@ pub(crate) fn range<T: PartialOrd + ToString>(
     }
 }
 
-/// `FILE:LINE` or `FILE:FIRST-LAST`.
+/// Parses `FILE:LINE` or `FILE:FIRST-LAST`.
 fn lines(text: &str, field: &Field) -> Result<Lines, Wrong> {
     let lines = text.rsplit_once(':').and_then(|(file, lines)| {
         let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
@@ -439,13 +440,14 @@ fn lines(text: &str, field: &Field) -> Result<Lines, Wrong> {
     });
     match lines {
         Some(lines) => Ok(lines),
-        None => {
-            wrong(field, format!("`{text}` names no lines; expected FILE:LINE or FILE:FIRST-LAST"))
-        }
+        None => wrong(
+            field,
+            format!("invalid source lines `{text}`; expected FILE:LINE or FILE:FIRST-LAST"),
+        ),
     }
 }
 
-/// `v4`, `s[0:3]`, `vcc`, `exec` and the like, as assemblers write them.
+/// Parses registers in assembler syntax, such as `v4`, `s[0:3]`, `vcc` or `exec`.
 fn registers(text: &str, field: &Field) -> Result<RegisterRange, Wrong> {
     let pair = match text {
         "vcc" => Some(Register::VccLo),
@@ -459,12 +461,12 @@ fn registers(text: &str, field: &Field) -> Result<RegisterRange, Wrong> {
         let words = last.parse::<u8>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)?;
         Some(RegisterRange::new(format!("{file}{first}").parse().ok()?, words))
     });
-    let one = text.parse().ok().map(|register| RegisterRange::new(register, 1));
-    match pair.map(|first| RegisterRange::new(first, 2)).or(range).or(one) {
+    let single = text.parse().ok().map(|register| RegisterRange::new(register, 1));
+    match pair.map(|first| RegisterRange::new(first, 2)).or(range).or(single) {
         Some(range) => Ok(range),
         None => wrong(
             field,
-            format!("`{text}` names no registers; expected names like v4, s[0:3], vcc, m0 or scc"),
+            format!("invalid registers `{text}`; expected names like v4, s[0:3], vcc, m0 or scc"),
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! Where in a YAML text a field stands, and errors that say so.
+//! Positions of fields in a YAML text, and errors with positions.
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -11,47 +11,48 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// A field of a YAML text, named by the way to it: `workload.kernel.args[2].count`.
+/// Path of a field in a YAML text: `workload.kernel.args[2].count`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Field(Vec<Step>);
 
 impl Field {
-    /// The text's outermost value.
+    /// Returns the path of the outermost value.
     pub(crate) fn root() -> Field {
         Field::default()
     }
 
-    /// The value under `key` of this mapping.
+    /// Returns the path of the value of `key` in this mapping.
     pub(crate) fn key(&self, key: &str) -> Field {
         self.step(Step::Key(key.to_owned()))
     }
 
-    /// The value at `index` of this sequence.
+    /// Returns the path of the element at `index` in this sequence.
     pub(crate) fn index(&self, index: usize) -> Field {
         self.step(Step::Index(index))
     }
 
-    /// The field of such a name as is printed, `workload.kernel.args[2].count`.
+    /// Parses the text form of a path, `workload.kernel.args[2].count`.
     ///
     /// # Errors
-    /// Says why that is none.
+    /// Returns the reason why the text is not a path.
     pub(crate) fn parse(text: &str) -> Result<Field, String> {
-        let wrong = |what: &str| {
+        let invalid = |reason: &str| {
             Err(format!(
-                "`{text}` names no field: {what}; expected one like `faults.model` or `args[0]`"
+                "invalid field `{text}`: {reason}; expected a path like `faults.model` or `args[0]`"
             ))
         };
         let mut field = Field::root();
         for part in text.split('.') {
             let (key, mut indices) = part.split_at(part.find('[').unwrap_or(part.len()));
             if key.is_empty() {
-                return wrong("a key is missing");
+                return invalid("a key is missing");
             }
             field = field.key(key);
             while !indices.is_empty() {
-                let inner = indices.strip_prefix('[').and_then(|own| own.split_once(']'));
-                let Some((Ok(index), rest)) = inner.map(|(own, rest)| (own.parse(), rest)) else {
-                    return wrong("brackets have a number, from 0 on");
+                let inner = indices.strip_prefix('[').and_then(|inner| inner.split_once(']'));
+                let Some((Ok(index), rest)) = inner.map(|(index, rest)| (index.parse(), rest))
+                else {
+                    return invalid("brackets must contain a number, starting from 0");
                 };
                 (field, indices) = (field.index(index), rest);
             }
@@ -59,13 +60,12 @@ impl Field {
         Ok(field)
     }
 
-    /// The steps from the outermost value to it.
+    /// Returns the steps from the outermost value to the field.
     pub(crate) fn steps(&self) -> &[Step] {
         &self.0
     }
 
-    /// The same value in a copy, which stands at `to`, of what stands at `from`; nothing for one that is
-    /// not in that.
+    /// Replaces the prefix `from` of the path by `to`; returns `None` if the path does not start with `from`.
     pub(crate) fn moved(&self, from: &Field, to: &Field) -> Option<Field> {
         let rest = self.0.strip_prefix(from.0.as_slice())?;
         Some(Field(to.0.iter().chain(rest).cloned().collect()))
@@ -77,8 +77,8 @@ impl Field {
         Field(steps)
     }
 
-    /// Line and column, both from 1, of this field in `text`. A field that the text leaves out
-    /// is found at the value that would hold it.
+    /// Returns line and column, both from 1, of this field in `text`. A missing field has the position of its
+    /// parent.
     pub(crate) fn locate(&self, text: &str) -> Option<(usize, usize)> {
         let error = Walk(&self.0).deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
         let location = error.location()?;
@@ -99,7 +99,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// Walks to a value and fails there: the parser says in its error where that was.
+/// A visitor that descends to a value and fails there, so that the parser's error contains the position.
 struct Walk<'a>(&'a [Step]);
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the field looked for")
+        f.write_str("the requested field")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
@@ -142,14 +142,14 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 }
 
-/// A campaign file that is wrong, or cannot be read.
+/// Error returned when a campaign file is invalid or cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
     /// The file.
     pub path: PathBuf,
-    /// Line and column, both from 1, where it is wrong.
+    /// Line and column of the error, both from 1.
     pub position: Option<(usize, usize)>,
-    /// What is wrong, what was expected, what to do.
+    /// The problem, the expected value, and what to do.
     pub message: String,
 }
 
@@ -165,15 +165,15 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// A field whose value cannot be.
+/// Error about a field with an invalid value.
 #[derive(Debug)]
 pub(crate) struct Wrong {
     pub field: Field,
-    /// What is wrong, what was expected, what to do.
+    /// The problem, the expected value, and what to do.
     pub message: String,
 }
 
-/// Fails with `message` about `field`.
+/// Returns an error with `message` about `field`.
 pub(crate) fn wrong<T>(field: &Field, message: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong { field: field.clone(), message: message.into() })
 }
@@ -185,7 +185,7 @@ mod tests {
     const TEXT: &str = "name: x\nouter:\n  list:\n    - {a: 1, b: [5, 6]}\n    - {a: 2}\n";
 
     #[test]
-    fn fields_are_found_where_they_stand() {
+    fn locate_returns_position_of_field() {
         let list = Field::root().key("outer").key("list");
         assert_eq!(Field::root().key("name").locate(TEXT), Some((1, 7)));
         assert_eq!(list.index(0).key("b").index(1).locate(TEXT), Some((4, 21)));
@@ -193,24 +193,24 @@ mod tests {
     }
 
     #[test]
-    fn a_field_left_out_is_found_at_its_parent() {
+    fn locate_returns_position_of_parent_for_missing_field() {
         let second = Field::root().key("outer").key("list").index(1);
         assert_eq!(second.key("missing").locate(TEXT), second.locate(TEXT));
         assert_eq!(second.locate(TEXT), Some((5, 7)));
     }
 
     #[test]
-    fn fields_are_named_by_the_way_to_them() {
+    fn paths_round_trip_through_text() {
         let field = Field::root().key("args").index(2).key("count");
         assert_eq!(field.to_string(), "args[2].count");
         assert_eq!(Field::parse("args[2].count"), Ok(field));
-        for wrong in ["", "a..b", ".a", "[0]", "a[", "a[x]", "a[0]b", "a[-1]"] {
-            assert!(Field::parse(wrong).is_err(), "{wrong}");
+        for invalid in ["", "a..b", ".a", "[0]", "a[", "a[x]", "a[0]b", "a[-1]"] {
+            assert!(Field::parse(invalid).is_err(), "{invalid}");
         }
     }
 
     #[test]
-    fn a_value_is_found_in_a_copy() {
+    fn moved_replaces_prefix() {
         let field = |text| Field::parse(text).expect(text);
         let copied = field("a.b[1].c").moved(&field("a.b"), &field("vary.d[2]"));
         assert_eq!(copied, Some(field("vary.d[2][1].c")));

@@ -1,4 +1,4 @@
-//! Campaign files: reading, checking, and what they say.
+//! Reading and validation of campaign files.
 
 pub mod campaign;
 pub mod check;

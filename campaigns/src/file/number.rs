@@ -1,4 +1,4 @@
-//! Numbers as a campaign file writes them.
+//! Numbers in campaign files.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -6,12 +6,12 @@ use serde::de::{self, Deserializer, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A number as a campaign file writes it: `3` is an integer, `3.0` is not.
+/// A number in a campaign file: `3` is an integer, `3.0` is not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// Written without a point or exponent.
     Integer(i128),
-    /// Any other number, `.inf` and `.nan` included.
+    /// Any other number, including `.inf` and `.nan`.
     Float(f64),
 }
 
@@ -30,7 +30,7 @@ impl JsonSchema for Number {
 }
 
 impl Number {
-    /// The nearest double.
+    /// Returns the nearest double-precision number.
     pub(crate) fn as_f64(self) -> f64 {
         match self {
             Number::Integer(value) => value as f64,
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_notation_decides_what_a_number_is() {
+    fn notation_determines_the_kind_of_number() {
         let numbers: Vec<Number> =
             serde_yaml::from_str("[3, -3, 3.0, 1e-5, 18446744073709551615]").expect("numbers");
         assert_eq!(

@@ -1,5 +1,5 @@
-//! The campaign file as it is written: the shape only. What the values mean, and which of them
-//! go together, is checked in [`crate::file::check`].
+//! The YAML form of a campaign file. [`crate::file::check`] validates values and their combinations. The doc
+//! comments of fields are part of the JSON schema and of `docs/reference-keys.md`.
 
 use crate::application::schema::{Application, Comparison};
 use crate::file::device::CampaignDevice;
@@ -18,47 +18,47 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A campaign of `flipwave`. Paths in it are relative to the file.
+/// A campaign of `flipwave`. Paths are relative to the file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a campaign: a mapping with `name`, `workload` and others")]
 #[schemars(title = "Flipwave campaign")]
 pub(crate) struct File {
-    /// The campaign's name: letters, digits, `-`, `_` and `.`. Results go to `NAME.results/`.
+    /// Name of the campaign: letters, digits, `-`, `_` and `.`. Results are written to `NAME.results/`.
     pub name: String,
-    /// Seed of buffer contents and of the fault sites.
+    /// Seed of random buffer contents and of fault sites.
     #[serde(default)]
     pub seed: u64,
-    /// The GPU that code is compiled for and run on, as LLVM calls it.
+    /// GPU that the code is compiled for and executed on, by its LLVM name.
     #[serde(default = "default_target")]
     pub target: String,
-    /// What the program runs on while faults are injected.
+    /// Device that executes the program during injections.
     #[serde(default)]
     pub device: CampaignDevice,
-    /// What faults are injected into.
+    /// Program that faults are injected into.
     pub workload: Workload,
-    /// What to inject. `flipwave tool` and `flipwave emulate` need none.
+    /// Faults to inject. `flipwave tool` and `flipwave emulate` do not need them.
     pub faults: Option<Faults>,
-    /// What the campaign may do though it is suspicious.
+    /// Suspicious properties that are permitted. Without permission, they are errors.
     #[serde(default)]
     pub allow: Vec<Suspicion>,
-    /// Instructions that the target lacks.
+    /// Proxy instructions, which the target does not have and Flipwave emulates.
     #[serde(default)]
     pub instructions: Vec<Instruction>,
-    /// The same work without the instructions that the target lacks, to be compared.
+    /// A version of the program without proxy instructions. `flipwave emulate` compares its outputs.
     pub software: Option<Workload>,
-    /// How outputs are compared; exactly, where nothing is said of one.
+    /// Comparison of outputs. Outputs that are not listed are compared exactly.
     pub compare: Option<Compare>,
-    /// Who says of silent data corruption whether it is critical or tolerable.
+    /// Judge that rates silent data corruption as critical or tolerable.
     pub severity: Option<Severity>,
-    /// In what form rows are written besides `results.csv`.
+    /// File format of the rows, in addition to `results.csv`.
     #[serde(default)]
     pub format: ResultsFormat,
-    /// Makes a campaign of each combination of values: a mapping from dimensions to their values.
+    /// Parameter sweep: runs a campaign for each combination of values.
     pub vary: Option<Vary>,
 }
 
-/// Who says of silent data corruption whether it is critical or tolerable.
+/// Judge that rates silent data corruption as critical or tolerable.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with one of `python`, `command` and `socket`")]
@@ -66,25 +66,24 @@ pub(crate) struct File {
     "oneOf" = [{"required": ["python"]}, {"required": ["command"]}, {"required": ["socket"]}]
 ))]
 pub(crate) struct Severity {
-    /// A function of Python, `FILE.py:FUNCTION`, which the package `flipwave` calls.
+    /// Python function, `FILE.py:FUNCTION`. The Python package `flipwave` calls it.
     pub python: Option<String>,
-    /// A program and its arguments; it is asked by its standard input, which is a socket.
+    /// Program and arguments. The program receives questions on its standard input, which is a socket.
     #[schemars(extend("minItems" = 1))]
     pub command: Option<Vec<String>>,
-    /// The Unix socket of a server.
+    /// Unix socket of a server.
     pub socket: Option<PathBuf>,
-    /// How long an answer may take, the first one with the start of the program.
+    /// Time limit of an answer. For the first answer, it includes the start of the program.
     #[schemars(extend("default" = JUDGE_TIMEOUT))]
     pub timeout: Option<String>,
 }
 
-/// How long an answer of a judge may take where the file does not say: it may load a model first.
+/// Default time limit of a judge's answer. It allows for loading a model.
 pub(crate) const JUDGE_TIMEOUT: &str = "10 min";
 
-/// What varies: by the name of each dimension its values. That is a list of values of the field that the
-/// dimension is called after, like `faults.model`, or a mapping from names to mappings from fields to
-/// values.
-// What is in it is read with the file as a tree (crate::vary), where values are as they were written.
+/// Dimensions of a parameter sweep. Each is a list of values of the field that the dimension is named after,
+/// like `faults.model`, or a mapping from names to mappings from fields to values.
+// crate::vary reads the content from the file as a tree, which preserves the spelling of values.
 #[derive(Debug)]
 pub(crate) struct Vary;
 
@@ -101,9 +100,9 @@ impl JsonSchema for Vary {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "What varies, by the name of each dimension: a list of values of the field \
-                            of that name (`faults.model`), or a mapping from names of variants to \
-                            mappings from fields to values.",
+            "description": "Dimensions of a parameter sweep. Each is a list of values of the field that \
+                           the dimension is named after (`faults.model`), or a mapping from names of \
+                           variants to mappings from fields to values.",
             "type": "object",
             "minProperties": 1,
             "additionalProperties": {"anyOf": [
@@ -114,24 +113,25 @@ impl JsonSchema for Vary {
     }
 }
 
-/// The form of a campaign's rows.
+/// File format of the rows of a campaign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultsFormat {
-    /// Text alone, `results.csv`.
+    /// Only text, `results.csv`.
     #[default]
     Csv,
-    /// `results.parquet` besides: the same columns with their types, compressed.
+    /// Also `results.parquet`, with typed and compressed columns.
     Parquet,
 }
 
-/// How outputs are compared: buffers by their names, or a list for an application.
+/// Comparison of outputs: a mapping for kernels, a list for applications.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum Compare {
-    /// Of kernels: how far the elements of an output may be off, by the buffer's name.
+    /// For kernels: tolerances by buffer name.
     Buffers(BTreeMap<String, Tolerance>),
-    /// Of an application: what is compared. Standard output exactly, if nothing is listed.
+    /// For an application: the outputs that are compared. The default is an exact comparison of standard
+    /// output.
     Application(Vec<Comparison>),
 }
 
@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for Compare {
             type Value = Compare;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a mapping from outputs to tolerances, or of an application a list")
+                f.write_str("a mapping from outputs to tolerances, or for an application a list")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Compare, A::Error> {
@@ -151,8 +151,7 @@ impl<'de> Deserialize<'de> for Compare {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, sequence: A) -> Result<Compare, A::Error> {
-                let all = SeqAccessDeserializer::new(sequence);
-                Vec::deserialize(all).map(Compare::Application)
+                Vec::deserialize(SeqAccessDeserializer::new(sequence)).map(Compare::Application)
             }
         }
 
@@ -164,35 +163,36 @@ pub(crate) fn default_target() -> String {
     "gfx90a".to_owned()
 }
 
-/// Kernels, an application, or the recorded run of one.
+/// Kernels, an application, or a recorded run of an application.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with one of `kernel`, `dispatches`, `app` and `capture`")]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub(crate) struct Workload {
-    /// One launch of a kernel.
+    /// A single kernel launch.
     pub kernel: Option<Launch>,
-    /// Launches of kernels, one after the other. They share buffers by name.
+    /// A sequence of kernel launches, which share buffers by name.
     pub dispatches: Option<Vec<Launch>>,
-    /// An application, run in a process of its own for each fault.
+    /// An application. Each injection runs it in a new process.
     pub app: Option<Application>,
-    /// A run of an application that `flipwave capture` has recorded.
+    /// A run of an application recorded by `flipwave capture`.
     pub capture: Option<Capture>,
 }
 
-/// A run of an application that `flipwave capture` has recorded.
+/// A run of an application recorded by `flipwave capture`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `file` and `dispatches`")]
 pub(crate) struct Capture {
-    /// The file that `flipwave capture` has written.
+    /// File written by `flipwave capture`.
     pub file: PathBuf,
-    /// The first and the last of the dispatches that count, from 0: faults strike in them, and what
-    /// they have written is compared. All, and what the host reads, if not said.
+    /// First and last dispatch, counted from 0, that faults are injected into. The memory that these dispatches
+    /// write is compared. By default, faults are injected into all dispatches, and the memory that the host
+    /// reads is compared.
     pub dispatches: Option<Ends<u32>>,
 }
 
-/// A launch of a kernel.
+/// A kernel launch.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(
@@ -204,47 +204,44 @@ pub(crate) struct Capture {
     "dependentRequired" = {"metadata": ["code_object"]}
 ))]
 pub(crate) struct Launch {
-    /// OpenCL C (`.cl`) or HIP (`.hip`), compiled on the fly.
+    /// Source file in OpenCL C (`.cl`) or HIP (`.hip`). Flipwave compiles it.
     pub source: Option<PathBuf>,
     /// Compiled code: an ELF file, an offload bundle or a HIP program.
     pub code_object: Option<PathBuf>,
-    /// The compiler's flags.
+    /// Compiler options.
     #[schemars(extend("default" = OPTIONS))]
     pub options: Option<Vec<String>>,
-    /// What Triton says of a code object that it has made: the JSON file beside it in its cache.
-    /// Gives the `name`, the `workgroup` and the `local_memory` where they are not said, and the two
-    /// arguments for scratch memory after those in `args`.
+    /// JSON file that Triton writes next to a code object in its cache. It provides defaults for `name`,
+    /// `workgroup` and `local_memory`, and the two scratch memory arguments that follow `args`.
     pub metadata: Option<PathBuf>,
-    /// The kernel; of C++ functions the mangled name.
+    /// Name of the kernel; for C++ functions the mangled name.
     pub name: Option<String>,
-    /// What the launch is a part of, for example `layer0.attention.softmax`: results are grouped by it.
+    /// Label for grouping results, for example `layer0.attention.softmax`.
     pub label: Option<String>,
-    /// Work-items in each dimension, or workgroups.
+    /// Number of work-items or of workgroups in each dimension.
     pub grid: Grid,
-    /// Work-items of a workgroup in each dimension, as many dimensions as the grid has.
+    /// Work-items per workgroup in each dimension. It has as many dimensions as `grid`.
     pub workgroup: Option<Extent>,
-    /// Bytes of dynamic LDS to which no argument points, as HIP's `extern __shared__` and Triton's
-    /// `shared`.
+    /// Bytes of dynamic LDS that no argument points to, such as HIP's `extern __shared__` and Triton's `shared`.
     pub local_memory: Option<u32>,
-    /// Wave instructions after which the launch is said not to end without a fault.
+    /// Maximum number of wave instructions of the launch in the golden run. A launch that exceeds it counts as
+    /// endless, which is an error.
     #[schemars(extend("default" = GOLDEN_INSTRUCTION_LIMIT))]
     pub instruction_limit: Option<u64>,
-    /// The kernel's parameters, in order, without those that the compiler adds; `null` is the null
-    /// pointer.
+    /// Explicit kernel arguments, in order; `null` is the null pointer.
     #[serde(default)]
     pub args: Vec<Option<Argument>>,
 }
 
-/// The compiler's flags where a file names none.
+/// Default compiler options.
 pub(crate) const OPTIONS: [&str; 1] = ["-O3"];
 
-/// The instruction limit of a launch for which the file says none: an hour or more on the embedded
-/// GPU.
+/// Default instruction limit of a launch: an hour or more on the embedded GPU.
 pub(crate) const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
 
-/// A parameter of a kernel: a buffer, a scalar, or dynamic LDS.
-// Distinguished by which of `buffer`, `scalar` and `local_memory` is there. One flat mapping
-// instead of an untagged choice, because the parser loses the position of errors inside the latter.
+/// A kernel argument: a buffer, a scalar, or dynamic LDS.
+// The kind depends on which of `buffer`, `scalar` and `local_memory` is present. This is a flat mapping and
+// not an untagged enum, because the parser loses the position of errors inside the latter.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "an argument: a mapping with `buffer`, `scalar` or `local_memory`")]
@@ -252,48 +249,47 @@ pub(crate) const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
     {"required": ["buffer"]}, {"required": ["scalar"]}, {"required": ["local_memory"]}
 ]))]
 pub(crate) struct Argument {
-    /// Pointer to the buffer of this name: defined here, or, with no other key, where it was used
-    /// first.
+    /// Pointer to the buffer with this name. The first use defines the buffer; later uses have no other keys.
     pub buffer: Option<String>,
-    /// A value.
+    /// Value passed to the kernel.
     pub scalar: Option<Number>,
-    /// Pointer to this many bytes of dynamic LDS.
+    /// Pointer to dynamic LDS of this many bytes.
     pub local_memory: Option<u32>,
     /// Type of the scalar or of the buffer's elements.
     #[serde(rename = "type")]
     pub element: Option<ElementName>,
     /// Number of elements.
     pub count: Option<u64>,
-    /// Dimensions of an output, one to three, the last that of neighbours in memory. Results say then
-    /// where in it wrong elements lie.
+    /// Dimensions of an output, one to three. Elements that differ in the last index are adjacent in memory. The
+    /// results then contain the pattern of wrong elements.
     #[schemars(extend("minItems" = 1, "maxItems" = 3))]
     pub shape: Option<Vec<u64>>,
-    /// What the buffer holds before the first launch.
+    /// Content of the buffer before the first launch.
     #[serde(default, deserialize_with = "some_singleton")]
     #[schemars(with = "Init", extend("default" = "zeros"))]
     pub init: Option<Init>,
-    /// Whether it holds results, which are compared.
+    /// `true` for a buffer with results, which are compared.
     pub output: Option<bool>,
-    /// Of an output: the file of what it must hold after the fault-free run, as far as `compare` says;
-    /// a regular file of the buffer's size, elements little-endian.
+    /// For an output: file with its expected content after the golden run, which is compared with the tolerance
+    /// in `compare`. It has the buffer's size, and elements are little-endian.
     pub expected: Option<PathBuf>,
-    /// Whether it holds the verdict of the program's own check.
+    /// `true` for a buffer with the result of an error check in the program.
     pub detector: Option<bool>,
 }
 
-/// What a buffer holds before the first launch.
+/// Content of a buffer before the first launch.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Init {
-    /// Zero bytes.
+    /// Zeros.
     Zeros,
-    /// The same number everywhere.
+    /// The same number in all elements.
     Value(Number),
     /// Evenly spaced numbers.
     Range(Range),
-    /// Random numbers from the first to the second, which is included for integers.
+    /// Uniformly distributed random numbers from the first number to the second, inclusive for integers.
     Uniform(Number, Number),
-    /// The bytes of a regular file of the buffer's size, elements little-endian.
+    /// Content of a file of the buffer's size, with little-endian elements.
     File(PathBuf),
 }
 
@@ -302,87 +298,85 @@ pub(crate) enum Init {
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `start` and `step`")]
 pub(crate) struct Range {
-    /// Element 0.
+    /// Value of element 0.
     pub start: Number,
-    /// How much each element is more than the one before.
+    /// Difference between consecutive elements.
     pub step: Number,
 }
 
-/// An instruction that the target lacks.
+/// A proxy instruction.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "an instruction: a mapping with `name`, `proxy`, `hook` and others")]
 pub(crate) struct Instruction {
-    /// Its name, in reports: letters, digits and `_`.
+    /// Name in reports: letters, digits and `_`.
     pub name: String,
-    /// What stands in its place, as the assembler writes it, with names of operands in place of
-    /// registers.
+    /// Assembly text of the proxy, with operand names in place of registers.
     pub proxy: String,
-    /// The operands that have names, and the registers that each takes: for example `vgpr`, or
-    /// `vgpr x2`.
+    /// Registers of each named operand, for example `vgpr` or `vgpr x2`.
     #[serde(default, deserialize_with = "unique_keys")]
     pub operands: BTreeMap<String, String>,
-    /// What it does.
+    /// Implementation of the instruction.
     pub hook: Hook,
-    /// The lanes that the hook runs in.
+    /// Lanes that execute the hook.
     #[serde(default)]
     pub lanes: Lanes,
-    /// Which instructions that fit the proxy are meant.
+    /// Instructions matching the proxy that are emulated.
     #[serde(default, rename = "match")]
     pub matching: Matching,
 }
 
-/// What an instruction does, in C.
+/// Implementation of an instruction in C.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `source` and `function`")]
 pub(crate) struct Hook {
-    /// The file.
+    /// Source file.
     pub source: PathBuf,
-    /// The function, whose parameters are called as the operands that it reads.
+    /// Function. Its parameters are named like the operands that it reads.
     pub function: String,
 }
 
-/// The lanes that a hook runs in.
+/// Lanes that execute a hook.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`active` or `all`")]
 pub(crate) enum Lanes {
-    /// Those that EXEC selects.
+    /// Lanes enabled in EXEC.
     #[default]
     Active,
-    /// All of the wave.
+    /// All lanes of the wave.
     All,
 }
 
-/// Which instructions that fit a proxy are meant.
+/// Instructions matching a proxy that are emulated.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`marked` or `all`")]
 pub(crate) enum Matching {
-    /// Those that `FLIPWAVE_PROXY` has written.
+    /// Instructions written with `FLIPWAVE_PROXY`.
     #[default]
     Marked,
-    /// All.
+    /// All matching instructions.
     All,
 }
 
-/// How far elements may be off. Of several limits an element need meet one.
+/// Tolerance of elements. If several limits are given, an element must meet one of them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `exact`, `absolute`, `relative` or `ulp`")]
 pub(crate) struct Tolerance {
-    /// Not at all.
+    /// Requires equal elements.
     pub exact: Option<bool>,
-    /// By this.
+    /// Maximum absolute error.
     pub absolute: Option<f64>,
-    /// By this part of the fault-free element.
+    /// Maximum error relative to the element of the golden run.
     pub relative: Option<f64>,
-    /// By this many units in the last place.
+    /// Maximum error in units in the last place.
     pub ulp: Option<u64>,
 }
 
-/// What is launched: so many work-items, or so many workgroups.
+/// Size of a launch, in work-items or workgroups.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Grid {
     /// Work-items in each dimension, `[256, 4]`.
@@ -391,12 +385,12 @@ pub(crate) enum Grid {
     Workgroups(Extent),
 }
 
-/// A grid in workgroups.
+/// Size of a grid in workgroups.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `workgroups`")]
 struct InWorkgroups {
-    /// Workgroups in each dimension.
+    /// Number of workgroups in each dimension.
     workgroups: Extent,
 }
 
@@ -407,7 +401,7 @@ impl JsonSchema for Grid {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Work-items in each dimension, or workgroups.",
+            "description": "Number of work-items or of workgroups in each dimension.",
             "anyOf": [generator.subschema_for::<Extent>(), generator.subschema_for::<InWorkgroups>()]
         })
     }
@@ -433,8 +427,8 @@ impl<'de> Deserialize<'de> for Grid {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Grid, A::Error> {
-                let own = InWorkgroups::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Grid::Workgroups(own.workgroups))
+                let grid = InWorkgroups::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Grid::Workgroups(grid.workgroups))
             }
         }
 
@@ -442,7 +436,7 @@ impl<'de> Deserialize<'de> for Grid {
     }
 }
 
-/// One to three dimensions, as written: `256` or `[256, 4]`.
+/// Size in one to three dimensions: `256` or `[256, 4]`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Extent(pub Vec<u32>);
 
@@ -454,7 +448,7 @@ impl JsonSchema for Extent {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let one = generator.subschema_for::<u32>();
         json_schema!({
-            "description": "One to three dimensions: `256` or `[256, 4]`.",
+            "description": "Size in one to three dimensions: `256` or `[256, 4]`.",
             "anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": 3}]
         })
     }
@@ -473,7 +467,7 @@ impl<'de> Deserialize<'de> for Extent {
 
             fn visit_u64<E: de::Error>(self, value: u64) -> Result<Extent, E> {
                 let extent = u32::try_from(value).map_err(|_| {
-                    E::custom(format!("{value} work-items; at most {} are possible", u32::MAX))
+                    E::custom(format!("{value} work-items; expected at most {}", u32::MAX))
                 })?;
                 Ok(Extent(vec![extent]))
             }

@@ -39,7 +39,7 @@ pub(crate) struct ListedVariant {
 }
 
 impl VariantList {
-    /// Format number of the list. Raise it if changed versions would misread the list.
+    /// Format number of the list. Raise it if other versions would misread the list.
     const FORMAT: u32 = 1;
 
     /// Returns the list of all variants of a file.

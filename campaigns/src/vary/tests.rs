@@ -111,7 +111,7 @@ fn invalid_dimensions_are_rejected_with_their_position() {
         ("  outcome: {x: {seed: 3}}\n", "{x", "the name of a column"),
         ("  seed.x: [1]\n", "1]", "`seed` is a number or boolean, and has no key `x`"),
         ("  workload.kernel.args[2].count: [1]\n", "1]", "has 2 elements"),
-        ("  'a[': [1]\n", "[1]", "names no field"),
+        ("  'a[': [1]\n", "[1]", "invalid field"),
         ("  workload.kernel.gird: [512]\n", "512", "unknown key `gird`"),
         ("  workload.kernel.grid: [0]\n", "0]", "variant `grid=0`: workload.kernel.grid: is 0"),
         ("  d: {x: 3}\n", "3}", "expected a mapping from fields to values"),
