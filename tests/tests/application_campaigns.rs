@@ -573,7 +573,7 @@ fn mistakes_in_files_are_reported_with_their_place() {
         ("capture: {file: campaign.yaml}", "campaign.yaml: "),
         ("capture: {file: a, dispatches: [3, 1]}", "ends before it begins"),
         ("app: {command: [./missing]}", "campaign.yaml:3:18: workload.app.command"),
-        ("app: {command: sh}\n  capture: {file: a}", "expected one of `kernel`"),
+        ("app: {command: sh}\n  capture: {file: a}", "expected exactly one of `kernel`"),
     ];
     for (workload, reason) in cases {
         let text = format!("name: wrong\nworkload:\n  {workload}\nfaults:\n{ANY}");

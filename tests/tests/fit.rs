@@ -111,24 +111,24 @@ fn rates_that_cannot_be_are_refused_where_they_stand() {
 
     let vectors = "structures.vectors";
     for (from, to, at, says) in [
-        ("devices: 20", "devices: 0", "2:10", "devices: there are 0; expected 1 or more"),
+        ("devices: 20", "devices: 0", "2:10", "devices: is 0; expected 1 or more"),
         ("devices: 20", "device: 20", "2:1", "unknown key `device`, expected one of `devices`"),
         ("flux: 26", "flux: -1", "3:7", "flux: -1; expected particles per cm^2 and hour, above 0"),
         ("flux: 26", "flux: much", "3:7", "flux: expected a number, found the text \"much\""),
         ("1.0e-4", ".nan", "5:26", &format!("{vectors}.fit_per_bit: NaN; expected faults")),
         ("fit_per_bit: 1.0e-4, ", "", "5:12", &format!("{vectors}: expected exactly one of")),
         ("bits: 1000000, unc", "bits: 1.5, unc", "5:40", "bits: expected a whole number"),
-        ("bits: 1000000, unc", "bits: 0, unc", "5:40", &format!("{vectors}.bits: there are 0")),
-        ("0.2", "-0.2", "5:62", &format!("{vectors}.uncertainty: -0.2 is no relative")),
+        ("bits: 1000000, unc", "bits: 0, unc", "5:40", &format!("{vectors}.bits: is 0")),
+        ("0.2", "-0.2", "5:62", &format!("{vectors}.uncertainty: invalid relative")),
         ("class: VGPR", "clas: VGPR", "5:74", "unknown key `clas`, expected one of `class`"),
         ("class: VGPR", "class: VGPR, group: valu", "5:73", "not several"),
         (
             "class: VGPR",
             "class: LDS",
             "5:81",
-            &format!("{vectors}.rows.class: out has no injections of class LDS; expected one of: "),
+            &format!("{vectors}.rows.class: no injections of class LDS in out; expected one of: "),
         ),
-        ("  everything:", "  vectors:", "5:3", "`vectors` is there twice"),
+        ("  everything:", "  vectors:", "5:3", "duplicate key `vectors`"),
     ] {
         assert!(RATES.contains(from), "{from}");
         let said = failures(folder, &RATES.replacen(from, to, 1));
@@ -142,7 +142,7 @@ fn rates_that_cannot_be_are_refused_where_they_stand() {
     let said = failures(folder, &RATES.replacen("class: VGPR", "class: LDS", 1));
     assert!(said.stderr.contains("VGPR"), "{}", said.stderr);
     let said = failures(folder, "structures: {}");
-    assert!(said.stderr.contains("device.yaml:1:13: structures: it is empty"), "{}", said.stderr);
+    assert!(said.stderr.contains("device.yaml:1:13: structures: is empty"), "{}", said.stderr);
     let said = flipwave(folder, &["fit", "out", "--rates", "none.yaml"], &[]);
     assert_eq!(said.code, Some(2));
     assert!(said.stderr.contains("none.yaml: cannot read the file"), "{}", said.stderr);

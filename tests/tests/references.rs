@@ -107,5 +107,9 @@ fn a_file_of_another_size_or_of_what_is_no_output_is_refused() {
     let text = fs::read_to_string(&file).expect("a campaign file");
     fs::write(&file, text.replace("step: 0.5}}", "step: 0.5}}, expected: right.bin"))
         .expect("written");
-    golden(own.path()).expect_refused(&["triple.yaml:10", "args[1].expected", "is for outputs"]);
+    golden(own.path()).expect_refused(&[
+        "triple.yaml:10",
+        "args[1].expected",
+        "requires an output",
+    ]);
 }

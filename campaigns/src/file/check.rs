@@ -1,4 +1,4 @@
-//! Checking a campaign file: every value in range, every name known, nothing missing.
+//! Validation of a campaign file.
 
 use crate::application::quantity;
 use crate::application::{self, Application, CommandLine, Nondeterminism};
@@ -17,15 +17,11 @@ use flipwave_isa::Target;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Checks what the campaign file at `path` says; `digest` is the file's, `content` that of what it says.
+/// Validates the campaign file at `path`. `digests` are the digests of its text and of its content.
 ///
 /// # Errors
-/// The first field whose value cannot be.
-pub(crate) fn check(
-    file: schema::File,
-    path: &Path,
-    (digest, content): (String, String),
-) -> Result<Campaign, Wrong> {
+/// Returns the first invalid field.
+pub(crate) fn check(file: schema::File, path: &Path, digests: Digests) -> Result<Campaign, Wrong> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let root = Field::root();
     let name_is_plain =
@@ -36,8 +32,8 @@ pub(crate) fn check(
         return wrong(
             &root.key("name"),
             format!(
-                "`{}` cannot name a results folder; use letters, digits, `-`, `_` and `.`, and \
-                 begin with a letter or digit",
+                "`{}` cannot be the name of a results folder; use letters, digits, `-`, `_` and `.`, \
+                and begin with a letter or digit",
                 file.name
             ),
         );
@@ -47,33 +43,36 @@ pub(crate) fn check(
         Err(error) => return wrong(&root.key("target"), error.to_string()),
     };
     let context = Context { directory, target: &target, allow: &file.allow };
-    let mut faults = file.faults.map(|own| check_faults(own, directory)).transpose()?;
+    let mut faults = file.faults.map(|faults| check_faults(faults, directory)).transpose()?;
     let workload = match file.workload {
-        schema::Workload { app: Some(own), kernel: None, dispatches: None, capture: None } => {
-            refuse_beside("app", "software", file.software.is_some())?;
-            refuse_beside("app", "instructions", !file.instructions.is_empty())?;
-            let application = check_application(own, file.device, file.compare, context)?;
+        schema::Workload { app: Some(app), kernel: None, dispatches: None, capture: None } => {
+            reject_with_workload("app", "software", file.software.is_some())?;
+            reject_with_workload("app", "instructions", !file.instructions.is_empty())?;
+            let application = check_application(app, file.device, file.compare, context)?;
             CampaignWorkload::Application(application)
         }
-        schema::Workload { capture: Some(own), kernel: None, dispatches: None, app: None } => {
-            refuse_on_hardware(file.device, "a capture replays at addresses of its own")?;
-            refuse_beside("capture", "software", file.software.is_some())?;
-            refuse_beside("capture", "instructions", !file.instructions.is_empty())?;
-            refuse_beside("capture", "compare", file.compare.is_some())?;
+        schema::Workload { capture: Some(capture), kernel: None, dispatches: None, app: None } => {
+            require_embedded(file.device, "a capture replays at the recorded addresses")?;
+            reject_with_workload("capture", "software", file.software.is_some())?;
+            reject_with_workload("capture", "instructions", !file.instructions.is_empty())?;
+            reject_with_workload("capture", "compare", file.compare.is_some())?;
             let field = root.key("workload").key("capture").key("dispatches");
-            let dispatches = range(own.dispatches, &field)?;
+            let dispatches = range(capture.dispatches, &field)?;
             if let Some(faults) = &mut faults {
-                let own = &mut faults.selection.dispatches;
-                *own = own.take().or(dispatches.clone());
+                let selected = &mut faults.selection.dispatches;
+                *selected = selected.take().or(dispatches.clone());
             }
-            CampaignWorkload::Capture(CaptureSource { file: directory.join(own.file), dispatches })
+            CampaignWorkload::Capture(CaptureSource {
+                file: directory.join(capture.file),
+                dispatches,
+            })
         }
-        own => {
+        workload => {
             if !file.instructions.is_empty() {
-                let what = "instructions that the target lacks are emulated";
-                refuse_on_hardware(file.device, what)?;
+                require_embedded(file.device, "proxy instructions are emulated")?;
             }
-            let (program, software) = check_launches(own, file.software, file.compare, context)?;
+            let (program, software) =
+                check_launches(workload, file.software, file.compare, context)?;
             CampaignWorkload::Kernels(Kernels {
                 device: file.device,
                 buffers: program.buffers,
@@ -84,7 +83,7 @@ pub(crate) fn check(
         }
     };
     let severity =
-        file.severity.map(|own| check_severity(own, &workload, directory)).transpose()?;
+        file.severity.map(|severity| check_severity(severity, &workload, directory)).transpose()?;
     Ok(Campaign {
         name: file.name,
         seed: file.seed,
@@ -95,14 +94,22 @@ pub(crate) fn check(
         allow: file.allow,
         severity,
         format: file.format,
-        digest,
-        content,
+        digest: digests.text,
+        content: digests.content,
         cancellation: CancellationToken::default(),
     })
 }
 
+/// Digests that identify a campaign file.
+pub(crate) struct Digests {
+    /// SHA-256 of the file's text.
+    pub text: String,
+    /// SHA-256 of the parts of the content that determine the rows.
+    pub content: String,
+}
+
 fn check_application(
-    own: application::schema::Application,
+    app: application::schema::Application,
     device: CampaignDevice,
     compare: Option<Compare>,
     context: Context<'_>,
@@ -111,24 +118,24 @@ fn check_application(
         None => Vec::new(),
         Some(Compare::Application(comparisons)) => comparisons,
         Some(Compare::Buffers(_)) => {
-            let message = "is a mapping, as for kernels; for an `app` expected a list, for example \
-                           `[{stdout: exact}]`";
+            let message = "is a mapping, which is for kernels; for an `app` expected a list, for example \
+                          `[{stdout: exact}]`";
             return wrong(&Field::root().key("compare"), message);
         }
     };
     let field = Field::root().key("workload").key("app");
-    let application = application::check(own, device, comparisons, context, &field)?;
+    let application = application::check(app, device, comparisons, context, &field)?;
     let is_compared =
         application.nondeterminism == Nondeterminism::Allow || application.golden_runs > 1;
     if device.is_hardware() && !is_compared {
-        let message = "1 run on hardware does not show that all are the same; expected 2 or more, \
-                       or `nondeterminism: allow`";
+        let message = "1 run on hardware does not show that runs are deterministic; expected 2 or more, \
+                      or `nondeterminism: allow`";
         return wrong(&field.key("golden_runs"), message);
     }
     Ok(application)
 }
 
-/// The program, and the launches of the same work in software.
+/// Validates the launches of the program and of its software version.
 fn check_launches(
     workload: schema::Workload,
     software: Option<schema::Workload>,
@@ -141,30 +148,31 @@ fn check_launches(
         None => BTreeMap::new(),
         Some(Compare::Buffers(tolerances)) => tolerances,
         Some(Compare::Application(_)) => {
-            let message = "is a list, as for an `app`; for kernels expected a mapping from outputs \
-                           to tolerances";
+            let message = "is a list, which is for an `app`; for kernels expected a mapping from \
+                          outputs to tolerances";
             return wrong(&Field::root().key("compare"), message);
         }
     };
     program.check_outputs(tolerances)?;
-    let own = program.launches.len();
+    let count = program.launches.len();
     if let Some(software) = software {
         program.check(software, context, &Field::root().key("software"))?;
     }
-    let software = program.launches.split_off(own);
+    let software = program.launches.split_off(count);
     Ok((program, software))
 }
 
-/// Who judges SDC of a workload.
+/// Validates the judge of SDC.
 fn check_severity(
-    own: schema::Severity,
+    severity: schema::Severity,
     workload: &CampaignWorkload,
     directory: &Path,
 ) -> Result<JudgeSettings, Wrong> {
     let field = Field::root().key("severity");
     match workload {
         CampaignWorkload::Kernels(kernels) if kernels.device.is_hardware() => {
-            let message = "is not for kernels on `rocr`, whose outputs stay in their process";
+            let message =
+                "is not supported for kernels on `rocr`, whose outputs stay in their process";
             return wrong(&field, message);
         }
         _ => {}
@@ -172,18 +180,18 @@ fn check_severity(
     let command = |words: Vec<String>, field: &Field| {
         let command =
             CommandLine::new(words, directory).or_else(|message| wrong(field, message))?;
-        // The folder of a file that has none in its name.
+        // `directory` is empty if the path of the file has no folder.
         let directory = Path::new(".").join(directory);
         Ok(JudgeSource::Command { command, directory })
     };
-    let timeout = own.timeout.unwrap_or_else(|| schema::JUDGE_TIMEOUT.to_owned());
+    let timeout = severity.timeout.unwrap_or_else(|| schema::JUDGE_TIMEOUT.to_owned());
     let timeout =
         quantity::time(&timeout).or_else(|message| wrong(&field.key("timeout"), message))?;
-    let source = match (own.python, own.command, own.socket) {
+    let source = match (severity.python, severity.command, severity.socket) {
         (Some(function), None, None) => {
             let field = field.key("python");
             let Some((file, name)) = function.rsplit_once(':') else {
-                let message = format!("`{function}` names no function; expected FILE.py:FUNCTION");
+                let message = format!("invalid function `{function}`; expected FILE.py:FUNCTION");
                 return wrong(&field, message);
             };
             if !directory.join(file).is_file() {
@@ -200,45 +208,43 @@ fn check_severity(
     Ok(JudgeSettings { source: source?, timeout })
 }
 
-/// The Python that calls functions of campaigns: `FLIPWAVE_PYTHON`, a path from where the program was
-/// started.
+/// Returns the Python interpreter that calls judges: `FLIPWAVE_PYTHON`, or `python3`. Paths are relative to the
+/// working directory.
 fn python() -> Result<String, Wrong> {
     let field = Field::root().key("severity").key("python");
     match std::env::var("FLIPWAVE_PYTHON") {
-        Ok(own) if own.contains('/') => {
-            let path = std::path::absolute(&own).ok().filter(|path| path.is_file());
+        Ok(program) if program.contains('/') => {
+            let path = std::path::absolute(&program).ok().filter(|path| path.is_file());
             let path = path.and_then(|path| path.into_os_string().into_string().ok());
             path.map_or_else(
-                || wrong(&field, format!("FLIPWAVE_PYTHON: there is no file {own}")),
+                || wrong(&field, format!("cannot find the file {program} in FLIPWAVE_PYTHON")),
                 Ok,
             )
         }
-        Ok(own) if !own.is_empty() => Ok(own),
-        Err(std::env::VarError::NotUnicode(_)) => wrong(&field, "FLIPWAVE_PYTHON is no UTF-8"),
+        Ok(program) if !program.is_empty() => Ok(program),
+        Err(std::env::VarError::NotUnicode(_)) => {
+            wrong(&field, "FLIPWAVE_PYTHON is not valid UTF-8")
+        }
         _ => Ok("python3".to_owned()),
     }
 }
 
-/// Refuses what only the embedded GPU can run.
-fn refuse_on_hardware(device: CampaignDevice, what: &str) -> Result<(), Wrong> {
-    match device.is_hardware() {
-        true => wrong(
-            &Field::root().key("device"),
-            format!("`rocr` runs kernels and applications; {what}, which takes `embedded`"),
-        ),
-        false => Ok(()),
+/// Checks that the device is the embedded GPU, which is required for `reason`.
+fn require_embedded(device: CampaignDevice, reason: &str) -> Result<(), Wrong> {
+    if device.is_hardware() {
+        let message = format!("`rocr` is not supported here, because {reason}; use `embedded`");
+        return wrong(&Field::root().key("device"), message);
     }
+    Ok(())
 }
 
-/// Refuses a key that goes with kernels only.
-fn refuse_beside(kind: &str, key: &str, is_there: bool) -> Result<(), Wrong> {
-    match is_there {
-        true => {
-            let message = format!("is for a workload of kernels, not for a workload of `{kind}`");
-            wrong(&Field::root().key(key), message)
-        }
-        false => Ok(()),
+/// Rejects a key that requires a workload of kernels.
+fn reject_with_workload(kind: &str, key: &str, is_present: bool) -> Result<(), Wrong> {
+    if is_present {
+        let message = format!("requires a workload of kernels; the workload is `{kind}`");
+        return wrong(&Field::root().key(key), message);
     }
+    Ok(())
 }
 
 fn check_instructions(
@@ -247,26 +253,26 @@ fn check_instructions(
 ) -> Result<Vec<Instruction>, Wrong> {
     let field = Field::root().key("instructions");
     let mut checked = Vec::new();
-    for (index, own) in instructions.into_iter().enumerate() {
-        checked.push(check_instruction(own, directory, &field.index(index))?);
+    for (index, instruction) in instructions.into_iter().enumerate() {
+        checked.push(check_instruction(instruction, directory, &field.index(index))?);
     }
     Ok(checked)
 }
 
 fn check_instruction(
-    own: schema::Instruction,
+    instruction: schema::Instruction,
     directory: &Path,
     field: &Field,
 ) -> Result<Instruction, Wrong> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if own.name.is_empty() || !own.name.chars().all(is_plain) {
+    if instruction.name.is_empty() || !instruction.name.chars().all(is_plain) {
         return wrong(
             &field.key("name"),
-            format!("`{}` is no name of an instruction; use letters, digits and `_`", own.name),
+            format!("invalid instruction name `{}`; use letters, digits and `_`", instruction.name),
         );
     }
     let mut operands = Vec::new();
-    for (name, binding) in own.operands {
+    for (name, binding) in instruction.operands {
         match binding.parse::<Binding>() {
             Ok(binding) => operands.push((name, binding)),
             Err(error) => {
@@ -274,22 +280,22 @@ fn check_instruction(
             }
         }
     }
-    let path = directory.join(&own.hook.source);
+    let path = directory.join(&instruction.hook.source);
     let source = match Source::read(&path) {
         Ok(source) => source,
         Err(error) => return wrong(&field.key("hook").key("source"), error.to_string()),
     };
     Ok(Instruction {
-        name: own.name,
-        proxy: own.proxy,
+        name: instruction.name,
+        proxy: instruction.proxy,
         operands,
         source,
-        function: own.hook.function,
-        lanes: match own.lanes {
+        function: instruction.hook.function,
+        lanes: match instruction.lanes {
             schema::Lanes::Active => Lanes::Active,
             schema::Lanes::All => Lanes::All,
         },
-        matching: match own.matching {
+        matching: match instruction.matching {
             schema::Matching::Marked => Matching::Marked,
             schema::Matching::All => Matching::All,
         },

@@ -1,4 +1,4 @@
-//! Launches, their buffers and arguments, and outputs of the campaign file, checked.
+//! Validation of launches, buffers, arguments and outputs in a campaign file.
 
 use crate::file::campaign::{Argument, Buffer, BufferRole, Code, Launch};
 use crate::file::compiler_options;
@@ -14,19 +14,19 @@ use crate::program::triton::{Scratch, TritonMetadata};
 use flipwave_device::Dim3;
 use std::collections::BTreeMap;
 
-/// Work-items of a workgroup that every AMD GPU allows at most.
+/// Maximum number of work-items per workgroup on all AMD GPUs.
 const MAX_WORKGROUP: u64 = 1024;
 
-/// LDS bytes of a workgroup that any AMD GPU has at most.
+/// Maximum number of LDS bytes per workgroup on any AMD GPU.
 const MAX_LOCAL_MEMORY: u32 = 160 * 1024;
 
-/// Bytes of a label at most.
+/// Maximum number of bytes of a label.
 const MAX_LABEL: usize = 200;
 
-/// Bytes of one buffer at most: buffers are filled and compared on the host.
+/// Maximum number of bytes of a buffer. Buffers are filled and compared on the host.
 const MAX_BUFFER_BYTES: u64 = 1 << 32;
 
-/// The workload as it is put together launch by launch.
+/// Buffers and launches of a workload, added launch by launch.
 #[derive(Default)]
 pub(crate) struct KernelsInProgress {
     pub buffers: Vec<Buffer>,
@@ -34,6 +34,7 @@ pub(crate) struct KernelsInProgress {
 }
 
 impl KernelsInProgress {
+    /// Validates the launches of a workload, and adds them.
     pub fn check(
         &mut self,
         workload: schema::Workload,
@@ -54,8 +55,8 @@ impl KernelsInProgress {
             }
             _ => wrong(
                 field,
-                "expected one of `kernel` (one launch), `dispatches` (a list of launches) and, of \
-                 a `workload`, `app` (an application)",
+                "expected exactly one of `kernel` (one launch), `dispatches` (a list of launches), and for \
+                a `workload` also `app` (an application)",
             ),
         }
     }
@@ -75,8 +76,9 @@ impl KernelsInProgress {
                 Err(message) => return wrong(&field.key("metadata"), message),
             },
         };
-        let Some(kernel) = launch.name.or(metadata.as_ref().map(|own| own.name.clone())) else {
-            return wrong(field, "needs the kernel's `name`");
+        let metadata_name = metadata.as_ref().map(|metadata| metadata.name.clone());
+        let Some(kernel) = launch.name.or(metadata_name) else {
+            return wrong(field, "missing: the kernel's `name`");
         };
         if kernel.is_empty() {
             return wrong(&field.key("name"), "is empty; give the kernel's name");
@@ -84,17 +86,18 @@ impl KernelsInProgress {
         if let Some(label) = &launch.label
             && (label.is_empty() || label.len() > MAX_LABEL || label.contains(char::is_control))
         {
-            let message = format!("expected a text of one line, at most {MAX_LABEL} bytes long");
+            let message = format!("expected text of one line with at most {MAX_LABEL} bytes");
             return wrong(&field.key("label"), message);
         }
-        let own_workgroup = metadata.as_ref().map(|own| own.workgroup);
-        let (grid, workgroup) = check_grid(launch.grid, launch.workgroup, own_workgroup, field)?;
+        let default_workgroup = metadata.as_ref().map(|metadata| metadata.workgroup);
+        let (grid, workgroup) =
+            check_grid(launch.grid, launch.workgroup, default_workgroup, field)?;
         let work_items: u64 =
             workgroup.iter().map(|&extent| u64::from(extent)).fold(1, u64::saturating_mul);
         if work_items > MAX_WORKGROUP {
             return wrong(
                 &field.key("workgroup"),
-                format!("{work_items} work-items; at most {MAX_WORKGROUP} are possible"),
+                format!("{work_items} work-items; expected at most {MAX_WORKGROUP}"),
             );
         }
         let local_memory = match (launch.local_memory, &metadata) {
@@ -113,7 +116,7 @@ impl KernelsInProgress {
         if let Some(metadata) = &metadata {
             for (kind, scratch) in metadata.scratch() {
                 let field = field.key("metadata");
-                arguments.push(self.add_scratch(kind, scratch, (grid, workgroup), &field)?);
+                arguments.push(self.add_scratch(kind, scratch, grid, workgroup, &field)?);
             }
         }
         let instruction_limit = launch.instruction_limit.unwrap_or(GOLDEN_INSTRUCTION_LIMIT);
@@ -143,14 +146,14 @@ impl KernelsInProgress {
         match (&argument.buffer, argument.scalar, argument.local_memory) {
             (Some(_), None, None) => self.check_buffer(argument, context, field),
             (None, Some(value), None) => {
-                refuse_keys(&argument, &["type"], "a scalar", field)?;
+                reject_keys(&argument, &["type"], "a scalar", field)?;
                 let Some(name) = argument.element else {
-                    return wrong(field, "a scalar needs its `type`, for example `type: i32`");
+                    return wrong(field, "missing: the scalar's `type`, for example `type: i32`");
                 };
                 let element = name.on(context.target);
                 if element.elements_of_unit() > 1 {
                     let message =
-                        format!("{element} is less than a byte; a scalar has whole bytes");
+                        format!("{element} is smaller than a byte; expected a type of whole bytes");
                     return wrong(&field.key("type"), message);
                 }
                 match element.encode(value) {
@@ -159,18 +162,18 @@ impl KernelsInProgress {
                 }
             }
             (None, None, Some(bytes)) => {
-                refuse_keys(&argument, &[], "local memory", field)?;
+                reject_keys(&argument, &[], "local memory", field)?;
                 Ok(Argument::LocalMemory(check_local_memory(bytes, field)?))
             }
             _ => wrong(
                 field,
                 "expected exactly one of `buffer` (a name), `scalar` (a value) and `local_memory` \
-                 (bytes); or `null` in the place of all, for a pointer to nothing",
+                (bytes); or `null` in place of the mapping, for a null pointer",
             ),
         }
     }
 
-    /// A buffer argument: the definition of a new buffer, or the name of one defined before.
+    /// Validates a buffer argument, which defines a new buffer or refers to an existing one.
     fn check_buffer(
         &mut self,
         argument: schema::Argument,
@@ -179,17 +182,17 @@ impl KernelsInProgress {
     ) -> Result<Argument, Wrong> {
         let name = argument.buffer.clone().unwrap_or_default();
         if let Some(index) = self.buffers.iter().position(|buffer| buffer.name == name) {
-            let again = format!(
-                "buffer `{name}`, which was defined before (refer to it by its name alone, or \
-                 choose another name),"
+            let kind = format!(
+                "buffer `{name}`, which is already defined (refer to it without other keys, or choose \
+                another name),"
             );
-            refuse_keys(&argument, &[], &again, field)?;
+            reject_keys(&argument, &[], &kind, field)?;
             return Ok(Argument::Buffer(index));
         }
         let (Some(written), Some(count)) = (argument.element, argument.count) else {
             return wrong(
                 field,
-                format!("buffer `{name}` is used here first: it needs its `type` and `count`"),
+                format!("missing: `type` and `count` at the first use of buffer `{name}`"),
             );
         };
         if name.is_empty() {
@@ -197,12 +200,12 @@ impl KernelsInProgress {
         }
         let element = written.on(context.target);
         if !element.bytes_of(count).is_some_and(|bytes| (1..=MAX_BUFFER_BYTES).contains(&bytes)) {
-            let most = element.elements_in(MAX_BUFFER_BYTES).unwrap_or_default();
+            let max = element.elements_in(MAX_BUFFER_BYTES).unwrap_or_default();
             let step = match element.elements_of_unit() {
                 1 => "",
                 _ => ", an even number",
             };
-            let message = format!("{count} elements; expected 1 to {most}{step}");
+            let message = format!("{count} elements; expected 1 to {max}{step}");
             return wrong(&field.key("count"), message);
         }
         let count = count as usize;
@@ -214,8 +217,8 @@ impl KernelsInProgress {
             (Some(true), Some(true)) => {
                 return wrong(
                     &field.key("detector"),
-                    "a buffer is either an output or a detector; results and the verdict of the \
-                     program's own check must not be mixed up",
+                    "a buffer is either an output or a detector; use different buffers for results and \
+                    for the result of the program's error check",
                 );
             }
             (Some(true), _) => BufferRole::Output(Tolerance::default()),
@@ -225,14 +228,14 @@ impl KernelsInProgress {
         let extents = match &argument.shape {
             None => None,
             Some(_) if !matches!(role, BufferRole::Output(_)) => {
-                let message = "is for outputs; mark the buffer with `output: true`";
+                let message = "requires an output; mark the buffer with `output: true`";
                 return wrong(&field.key("shape"), message);
             }
             Some(shape) => Some(check_shape(shape, Some(count as u64), &field.key("shape"))?),
         };
         let expected = match &argument.expected {
             Some(_) if !matches!(role, BufferRole::Output(_)) => {
-                let message = "is for outputs; mark the buffer with `output: true`";
+                let message = "requires an output; mark the buffer with `output: true`";
                 return wrong(&field.key("expected"), message);
             }
             path => path.as_ref().map(|path| context.directory.join(path)),
@@ -241,12 +244,13 @@ impl KernelsInProgress {
         Ok(Argument::Buffer(self.buffers.len() - 1))
     }
 
-    /// The argument for one kind of scratch memory of a kernel of Triton's.
+    /// Adds a buffer for one kind of scratch memory of a Triton kernel, and returns its argument.
     fn add_scratch(
         &mut self,
         kind: &str,
         scratch: Scratch,
-        (grid, workgroup): (Dim3, Dim3),
+        grid: Dim3,
+        workgroup: Dim3,
         field: &Field,
     ) -> Result<Argument, Wrong> {
         let workgroups = (0..3).map(|axis| u64::from(grid[axis].div_ceil(workgroup[axis])));
@@ -255,8 +259,7 @@ impl KernelsInProgress {
             return Ok(Argument::Null);
         }
         let Some(bytes) = bytes.filter(|bytes| *bytes <= MAX_BUFFER_BYTES) else {
-            let message =
-                format!("the {kind} of all workgroups is more than {MAX_BUFFER_BYTES} bytes");
+            let message = format!("the {kind} of all workgroups exceeds {MAX_BUFFER_BYTES} bytes");
             return wrong(field, message);
         };
         self.buffers.push(Buffer {
@@ -271,7 +274,7 @@ impl KernelsInProgress {
         Ok(Argument::Buffer(self.buffers.len() - 1))
     }
 
-    /// Gives the outputs their tolerances.
+    /// Validates the tolerances, and assigns them to outputs.
     pub fn check_outputs(
         &mut self,
         compare: BTreeMap<String, schema::Tolerance>,
@@ -279,7 +282,7 @@ impl KernelsInProgress {
         if !self.buffers.iter().any(Buffer::is_output) {
             return wrong(
                 &Field::root().key("workload"),
-                "no buffer is an output; mark those that hold results with `output: true`",
+                "no buffer is an output; mark buffers that contain results with `output: true`",
             );
         }
         for (name, tolerance) in compare {
@@ -293,10 +296,7 @@ impl KernelsInProgress {
             if !outputs.contains(&name.as_str()) {
                 return wrong(
                     &field,
-                    format!(
-                        "no output is called `{name}`; the outputs are: {}",
-                        outputs.join(", ")
-                    ),
+                    format!("no output `{name}`; the outputs are: {}", outputs.join(", ")),
                 );
             }
             for buffer in self.buffers.iter_mut().filter(|buffer| buffer.name == name) {
@@ -310,7 +310,7 @@ impl KernelsInProgress {
     }
 }
 
-/// The bytes of dynamic LDS that the key `local_memory` of a field gives.
+/// Validates the bytes of dynamic LDS in the key `local_memory` of a field.
 fn check_local_memory(bytes: u32, field: &Field) -> Result<u32, Wrong> {
     match bytes {
         1..=MAX_LOCAL_MEMORY => Ok(bytes),
@@ -334,8 +334,8 @@ pub(crate) fn check_shape(
     }
 }
 
-/// Refuses the keys of an argument that mean nothing for its kind.
-fn refuse_keys(
+/// Rejects keys of an argument that its kind does not support.
+fn reject_keys(
     argument: &schema::Argument,
     allowed: &[&str],
     kind: &str,
@@ -352,7 +352,7 @@ fn refuse_keys(
     ];
     for (key, present) in keys {
         if present && !allowed.contains(&key) {
-            return wrong(&field.key(key), format!("{kind} takes no `{key}`"));
+            return wrong(&field.key(key), format!("{kind} does not support `{key}`"));
         }
     }
     Ok(())
@@ -362,38 +362,39 @@ fn check_code(launch: &schema::Launch, context: Context<'_>, field: &Field) -> R
     let directory = context.directory;
     match (&launch.source, &launch.code_object) {
         (Some(_), None) if launch.metadata.is_some() => {
-            wrong(&field.key("metadata"), "is of a code object that Triton has made: `code_object`")
+            wrong(&field.key("metadata"), "requires `code_object`, a code object written by Triton")
         }
         (Some(source), None) => {
             let options = launch.options.clone();
             let options = options.unwrap_or_else(|| OPTIONS.map(str::to_owned).to_vec());
             if !context.allow.contains(&Suspicion::CompilerPlugins)
-                && let Some((place, option)) = compiler_options::first_unsafe(&options)
+                && let Some((index, option)) = compiler_options::first_unsafe(&options)
             {
                 let message = format!(
-                    "`{option}` may have the compiler write other files or load code; if it is \
-                     meant, say so with `allow: [compiler_plugins]`"
+                    "`{option}` may make the compiler write other files or load code; if this is \
+                    intended, use `allow: [compiler_plugins]`"
                 );
-                return wrong(&field.key("options").index(place), message);
+                return wrong(&field.key("options").index(index), message);
             }
             Ok(Code::Source { path: directory.join(source), options })
         }
         (None, Some(_)) if launch.options.is_some() => {
-            wrong(&field.key("options"), "are the compiler's; a code object is compiled already")
+            wrong(&field.key("options"), "require `source`; a code object is already compiled")
         }
         (None, Some(path)) => Ok(Code::Object { path: directory.join(path) }),
         _ => wrong(
             field,
-            "expected either `source` (an OpenCL C or HIP file) or `code_object` (a compiled one)",
+            "expected either `source` (an OpenCL C or HIP file) or `code_object` (a compiled file)",
         ),
     }
 }
 
-/// Work-items of a grid and of its workgroups, which may be those of a kernel of Triton's.
+/// Validates the sizes of a grid and its workgroups, and returns them in work-items. `default_workgroup` is the
+/// workgroup size of a Triton kernel.
 fn check_grid(
     grid: Grid,
     workgroup: Option<schema::Extent>,
-    of_triton: Option<u32>,
+    default_workgroup: Option<u32>,
     field: &Field,
 ) -> Result<(Dim3, Dim3), Wrong> {
     let (extent, at, is_in_workgroups) = match &grid {
@@ -402,36 +403,33 @@ fn check_grid(
     };
     let mut all = check_extent(extent, &at)?;
     let dimensions = extent.0.len();
-    let workgroup = match (workgroup, of_triton) {
-        (Some(own), _) if own.0.len() != dimensions => {
-            let own = own.0.len();
-            return wrong(
-                &field.key("workgroup"),
-                format!(
-                    "has {own} dimensions where the grid has {dimensions}; give both the same number"
-                ),
-            );
+    let workgroup = match (workgroup, default_workgroup) {
+        (Some(extent), _) if extent.0.len() != dimensions => {
+            let found = extent.0.len();
+            let message = format!("{found} dimensions; expected {dimensions} as in the grid");
+            return wrong(&field.key("workgroup"), message);
         }
-        (Some(own), _) => check_extent(&own, &field.key("workgroup"))?,
+        (Some(extent), _) => check_extent(&extent, &field.key("workgroup"))?,
         (None, Some(work_items)) => [work_items, 1, 1],
-        (None, None) => return wrong(field, "needs the work-items of its `workgroup`"),
+        (None, None) => return wrong(field, "missing: the work-items of the `workgroup`"),
     };
     if is_in_workgroups {
-        for (own, of_workgroup) in all.iter_mut().zip(workgroup) {
-            let Some(work_items) = own.checked_mul(of_workgroup) else {
+        for (size, workgroup_size) in all.iter_mut().zip(workgroup) {
+            let Some(work_items) = size.checked_mul(workgroup_size) else {
                 let message = format!(
-                    "{own} workgroups of {of_workgroup} work-items; at most {} work-items are possible \
-                     in a dimension",
+                    "{size} workgroups of {workgroup_size} work-items; expected at most {} work-items in a \
+                    dimension",
                     u32::MAX
                 );
                 return wrong(&at, message);
             };
-            *own = work_items;
+            *size = work_items;
         }
     }
     Ok((all, workgroup))
 }
 
+/// Validates a size in one to three dimensions. Missing dimensions are 1.
 fn check_extent(extent: &schema::Extent, field: &Field) -> Result<Dim3, Wrong> {
     let dimensions = &extent.0;
     if dimensions.is_empty() || dimensions.len() > 3 {

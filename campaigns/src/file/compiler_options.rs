@@ -1,10 +1,9 @@
-//! Options of the compiler that can do no more than compile.
+//! Compiler options that cannot write other files or load code.
 //!
-//! A compiler takes options with which it writes other files or loads code: plugins, profiles,
-//! time traces, response files. Those known to do neither are listed here, as new ones of the other
-//! kind come with every version.
+//! Some options make the compiler write other files or load code: plugins, profiles, time traces, response
+//! files. This is a list of safe options, because every compiler version adds unsafe ones.
 
-/// Complete options that only affect code generation or header search.
+/// Safe options, matched completely. They only affect code generation or header search.
 const WHOLE: [&str; 10] = [
     "-nogpulib",
     "-nogpuinc",
@@ -18,7 +17,7 @@ const WHOLE: [&str; 10] = [
     "-include",
 ];
 
-/// Beginnings of options that only say how code is compiled, or where headers are.
+/// Prefixes of options that only affect code generation or header search.
 const PLAIN: [&str; 19] = [
     "-D",
     "-U",
@@ -41,11 +40,11 @@ const PLAIN: [&str; 19] = [
     "--gpu-",
 ];
 
-/// Beginnings of options among [`PLAIN`] that hand text to another program or to LLVM.
+/// Prefixes of unsafe options matched by [`PLAIN`]: they pass text to another program or to LLVM.
 const PASSED_ON: [&str; 7] =
     ["-Wl,", "-Wa,", "-Wp,", "-mllvm", "-mmlir", "-mlink-", "-include-pch"];
 
-/// Parts of names of options with `-f`, `-g` and `-m` that write or load files.
+/// Parts of unsafe options that start with `-f`, `-g` or `-m`: they write or load files.
 const FILES: [&str; 29] = [
     "plugin",
     "profile",
@@ -78,15 +77,15 @@ const FILES: [&str; 29] = [
     "deps",
 ];
 
-/// Options whose value is the next word, which is no option then.
+/// Options whose value is the next word.
 const WITH_VALUE: [&str; 7] = ["-D", "-U", "-I", "-isystem", "-iquote", "-idirafter", "-include"];
 
-/// The first option, and its place, that is not known to do no more than compile.
+/// Returns the index and text of the first option that is not known to be safe.
 pub(crate) fn first_unsafe(options: &[String]) -> Option<(usize, &str)> {
     let mut is_value = false;
-    options.iter().enumerate().map(|(place, option)| (place, option.as_str())).find(
+    options.iter().enumerate().map(|(index, option)| (index, option.as_str())).find(
         |(_, option)| {
-            // Response files are read before anything else, also in the place of a value.
+            // Response files are expanded first, even if they are values of other options.
             let is_safe = !option.starts_with('@') && (is_value || is_plain(option));
             is_value = !is_value && WITH_VALUE.contains(option);
             !is_safe
@@ -110,12 +109,12 @@ mod tests {
     use std::process::Command;
 
     fn found<'a>(options: &[&'a str]) -> Option<(usize, &'a str)> {
-        let all: Vec<String> = options.iter().map(|own| (*own).to_owned()).collect();
-        first_unsafe(&all).map(|(place, _)| (place, options[place]))
+        let all: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+        first_unsafe(&all).map(|(index, _)| (index, options[index]))
     }
 
     #[test]
-    fn options_that_write_files_or_load_code_are_found_where_they_stand() {
+    fn unsafe_options_are_found_with_their_index() {
         for option in [
             "-o",
             "-oother",
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_only_compile_are_taken() {
+    fn safe_options_are_accepted() {
         for options in [
             &["-O3", "-DA=-o", "-D", "B", "-I", "include", "-Iinclude", "-include", "a.h"][..],
             &["-cl-fast-relaxed-math", "-cl-std=CL3.0", "-std=c++20", "-Wall", "-Wno-unused", "-w"],
@@ -190,10 +189,9 @@ mod tests {
         }
     }
 
-    /// Runs the installed compiler with each of its options that would be taken, in a folder of its
-    /// own, and looks what it leaves there.
+    /// Runs the installed compiler with each accepted option in an empty folder, and checks which files it writes.
     #[test]
-    fn no_option_of_the_installed_compiler_that_is_taken_writes_a_file() {
+    fn accepted_options_of_the_installed_compiler_write_no_file() {
         let clang = flipwave_hooks::hook::clang_path();
         let folder = tempfile::tempdir().expect("a folder");
         let work = folder.path().join("work");
@@ -202,7 +200,7 @@ mod tests {
             .expect("written");
         let left = || -> BTreeSet<String> {
             let entries = std::fs::read_dir(&work).expect("a folder").flatten();
-            let names = entries.map(|own| own.file_name().to_string_lossy().into_owned());
+            let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
             names.filter(|name| name != "a.o").collect()
         };
         let run = |option: &str| {
@@ -211,10 +209,10 @@ mod tests {
             command.args(["-nogpulib", "-c", option, "-o", "a.o", "../a.cl"]);
             command.output().expect("the compiler");
             let left = left();
-            left.iter().for_each(|own| drop(std::fs::remove_file(Path::new(&work).join(own))));
+            left.iter().for_each(|name| drop(std::fs::remove_file(Path::new(&work).join(name))));
             left
         };
-        // The search finds what it should: these do write files.
+        // Positive control: these options write files.
         for option in ["-ftime-trace=x", "-save-temps", "-fstack-usage"] {
             assert!(!run(option).is_empty(), "{option}");
         }
@@ -229,11 +227,12 @@ mod tests {
                 None => name.to_owned(),
             };
             let option = option.split('<').next().unwrap_or_default().to_owned();
-            let says = help.lines().find(|line| line.trim().starts_with(name)).unwrap_or_default();
+            let description =
+                help.lines().find(|line| line.trim().starts_with(name)).unwrap_or_default();
             let may_write =
                 ["file", "output", "write", "emit", "save", "generate", "record", "path"]
                     .iter()
-                    .any(|word| says.to_lowercase().contains(word));
+                    .any(|word| description.to_lowercase().contains(word));
             if may_write && is_plain(&option) {
                 count += 1;
                 assert_eq!(run(&option), BTreeSet::new(), "{option}");

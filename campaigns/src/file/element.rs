@@ -1,4 +1,4 @@
-//! Types of buffer elements and scalars: what their bits mean, and how they lie in memory.
+//! Types of buffer elements and scalars: their values and memory layout.
 
 use crate::file::number::Number;
 use flipwave_isa::{Float8, Target};
@@ -31,7 +31,7 @@ pub enum ElementType {
     F64,
 }
 
-/// A type as a campaign file names it.
+/// Name of a type in a campaign file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[serde(expecting = "the name of a type, for example `f32`")]
@@ -41,9 +41,9 @@ pub(crate) enum ElementName {
     F4,
     U8,
     I8,
-    /// The target's own kind: what its instructions on 8-bit numbers take.
+    /// The format used by the target's instructions on 8-bit floating-point numbers.
     F8E4m3,
-    /// The target's own kind: what its instructions on 8-bit numbers take.
+    /// The format used by the target's instructions on 8-bit floating-point numbers.
     F8E5m2,
     #[serde(rename = "f8e4m3_ocp")]
     F8E4m3Ocp,
@@ -66,7 +66,7 @@ pub(crate) enum ElementName {
 }
 
 impl ElementName {
-    /// The type that is meant on a target.
+    /// Returns the type that the name denotes on a target.
     pub fn on(self, target: &Target) -> ElementType {
         match self {
             ElementName::U4 => ElementType::U4,
@@ -94,12 +94,12 @@ impl ElementName {
     }
 }
 
-/// What the bits of a type are.
+/// Representation of a type's values.
 enum Representation {
     Unsigned,
     /// Two's complement.
     Signed,
-    /// A floating-point number of 16 bits or less.
+    /// A floating-point number of at most 16 bits.
     Small(SmallFloat),
     Single,
     Double,
@@ -111,13 +111,13 @@ pub(crate) enum Value {
     Integer(i128),
     Float {
         value: f64,
-        /// The type's numbers numbered in their order; 0.0 and -0.0 are both 0.
+        /// Position among the numbers of the type in ascending order. 0.0 and -0.0 both have position 0.
         rank: i64,
     },
 }
 
 impl ElementType {
-    /// Size of one element in bits: a multiple of eight, or 4, of which two share a byte.
+    /// Returns the size of an element in bits: a multiple of 8, or 4, where two elements share a byte.
     pub fn bits(self) -> u32 {
         match self {
             ElementType::U4 | ElementType::I4 | ElementType::F4 => 4,
@@ -129,25 +129,24 @@ impl ElementType {
         }
     }
 
-    /// The least number of bytes that is a whole number of elements.
+    /// Returns the smallest number of bytes that contains a whole number of elements.
     pub(crate) fn unit(self) -> usize {
         (self.bits() as usize).div_ceil(8)
     }
 
-    /// How many elements those bytes are.
+    /// Returns the number of elements in [`ElementType::unit`] bytes.
     pub(crate) fn elements_of_unit(self) -> usize {
         8 * self.unit() / self.bits() as usize
     }
 
-    /// How many bytes `count` elements take; nothing where they are no whole number of bytes, or more
-    /// than can be counted.
+    /// Returns the size of `count` elements in bytes; `None` if it is not a whole number, or overflows.
     pub fn bytes_of(self, count: u64) -> Option<u64> {
         let in_unit = self.elements_of_unit() as u64;
         let units = count.is_multiple_of(in_unit).then_some(count / in_unit);
         units.and_then(|units| units.checked_mul(self.unit() as u64))
     }
 
-    /// How many elements so many bytes hold; nothing where they are no whole number of them.
+    /// Returns the number of elements in `bytes` bytes; `None` if it is not a whole number.
     pub(crate) fn elements_in(self, bytes: u64) -> Option<u64> {
         let unit = self.unit() as u64;
         bytes.is_multiple_of(unit).then_some(bytes / unit * self.elements_of_unit() as u64)
@@ -175,12 +174,12 @@ impl ElementType {
         }
     }
 
-    /// Whether elements are floating-point numbers.
+    /// Returns `true` for floating-point types.
     pub(crate) fn is_float(self) -> bool {
         !matches!(self.representation(), Representation::Unsigned | Representation::Signed)
     }
 
-    /// The name in campaign files and results, the same on every target.
+    /// Returns the name in campaign files and results, which does not depend on the target.
     pub fn name(self) -> &'static str {
         match self {
             ElementType::U4 => "u4",
@@ -205,7 +204,7 @@ impl ElementType {
         }
     }
 
-    /// Smallest and largest integer of an integer type.
+    /// Returns the smallest and the largest integer of an integer type.
     fn integer_range(self) -> Option<(i128, i128)> {
         match self.representation() {
             Representation::Unsigned => Some((0, (1 << self.bits()) - 1)),
@@ -217,7 +216,7 @@ impl ElementType {
         }
     }
 
-    /// The bits of the least and the greatest finite number.
+    /// Returns the bits of the smallest and the largest finite number.
     pub(crate) fn ends(self) -> [u64; 2] {
         let sign = 1 << (self.bits() - 1);
         let greatest = match self.representation() {
@@ -230,10 +229,10 @@ impl ElementType {
         [greatest | sign, greatest]
     }
 
-    /// The bits of `number`. Floating-point types round to nearest.
+    /// Returns the bits of `number`. Floating-point types round to nearest.
     ///
     /// # Errors
-    /// Says why the number is none of this type.
+    /// Returns the reason why the type cannot represent the number.
     pub(crate) fn encode(self, number: Number) -> Result<u64, String> {
         let value = match (self.integer_range(), number) {
             (Some((low, high)), Number::Integer(value)) if value < low || value > high => {
@@ -243,7 +242,7 @@ impl ElementType {
                 return Ok(value as u64 & u64::MAX >> (64 - self.bits()));
             }
             (Some(_), Number::Float(value)) => {
-                return Err(format!("{value} is no integer, but the type is {self}"));
+                return Err(format!("{value} is not an integer, but the type is {self}"));
             }
             (None, number) => number.as_f64(),
         };
@@ -261,38 +260,38 @@ impl ElementType {
         })
     }
 
-    /// Elements, by their bits, as they lie in memory: little-endian, of two in a byte the first in the
-    /// low half.
+    /// Returns the memory content of elements given by their bits: little-endian. If two share a byte, the first is
+    /// in the low half.
     pub(crate) fn pack(self, elements: impl IntoIterator<Item = u64>) -> Vec<u8> {
         let elements = elements.into_iter();
-        let most = elements.size_hint().1.unwrap_or_default();
-        let mut bytes = Vec::with_capacity(most.div_ceil(self.elements_of_unit()) * self.unit());
+        let max = elements.size_hint().1.unwrap_or_default();
+        let mut bytes = Vec::with_capacity(max.div_ceil(self.elements_of_unit()) * self.unit());
         for (index, bits) in elements.enumerate() {
             match (index % self.elements_of_unit(), bytes.last_mut()) {
-                (place, Some(last)) if place > 0 => *last |= (bits as u8) << self.bits(),
+                (position, Some(last)) if position > 0 => *last |= (bits as u8) << self.bits(),
                 _ => bytes.extend_from_slice(&bits.to_le_bytes()[..self.unit()]),
             }
         }
         bytes
     }
 
-    /// The bits of each element of [`ElementType::unit`] bytes, in their order.
+    /// Returns the bits of each element in [`ElementType::unit`] bytes, in order.
     pub(crate) fn unpack(self, unit: &[u8]) -> impl Iterator<Item = u64> + use<> {
         let mut word = [0; 8];
         word[..unit.len()].copy_from_slice(unit);
         let bits = self.bits();
         let word = u64::from_le_bytes(word);
         (0..self.elements_of_unit() as u32)
-            .map(move |place| word >> (place * bits) & u64::MAX >> (64 - bits))
+            .map(move |position| word >> (position * bits) & u64::MAX >> (64 - bits))
     }
 
-    /// The element of this index in a buffer, as text; nothing where the buffer ends before.
+    /// Formats the element at `index` of a buffer; returns an empty string beyond the end of the buffer.
     pub(crate) fn text_of(self, bytes: &[u8], index: u64) -> String {
         let in_unit = self.elements_of_unit();
-        let (unit, place) = (index as usize / in_unit, index as usize % in_unit);
+        let (unit, position) = (index as usize / in_unit, index as usize % in_unit);
         let bits = bytes.chunks_exact(self.unit()).nth(unit);
         let value =
-            bits.and_then(|unit| self.unpack(unit).nth(place)).map(|bits| self.decode(bits));
+            bits.and_then(|unit| self.unpack(unit).nth(position)).map(|bits| self.decode(bits));
         match value {
             None => String::new(),
             Some(Value::Integer(value)) => value.to_string(),
@@ -303,7 +302,7 @@ impl ElementType {
         }
     }
 
-    /// The element of these bits.
+    /// Returns the value of an element with these bits.
     pub(crate) fn decode(self, bits: u64) -> Value {
         let value = match self.representation() {
             Representation::Unsigned => return Value::Integer(bits.into()),
@@ -322,15 +321,16 @@ impl ElementType {
     }
 }
 
-/// Whether a number is rounded to these bits, and not to what stands for those that the format lacks: to
-/// NaN, to an infinity, or to the greatest one where there is neither.
+/// Returns `true` if `bits` is the rounded `value`, and not the replacement of a number outside the format's
+/// range: NaN, an infinity, or the largest number if the format has neither.
 fn is_near(format: SmallFloat, value: f64, bits: u32) -> bool {
     let found = f64::from(format.decode(bits));
     let greatest = format.greatest();
     let [before, last] = [greatest - 1, greatest].map(|bits| f64::from(format.decode(bits)));
-    match value.is_finite() {
-        true => found.is_finite() && value.abs() <= last + (last - before) / 2.0,
-        false => found.is_nan() == value.is_nan() && !found.is_finite(),
+    if value.is_finite() {
+        found.is_finite() && value.abs() <= last + (last - before) / 2.0
+    } else {
+        found.is_nan() == value.is_nan() && !found.is_finite()
     }
 }
 
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_little_endian_and_checked() {
+    fn integers_are_little_endian_and_range_checked() {
         assert_eq!(encoded(ElementType::I16, Number::Integer(-2)), Ok(vec![0xfe, 0xff]));
         assert_eq!(encoded(ElementType::U64, Number::Integer(u64::MAX.into())), Ok(vec![255; 8]));
         assert!(encoded(ElementType::U8, Number::Integer(256)).is_err());
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_take_integers_and_round_to_nearest() {
+    fn floats_accept_integers_and_round_to_nearest() {
         assert_eq!(encoded(ElementType::F32, Number::Integer(1)), Ok(vec![0, 0, 0x80, 0x3f]));
         assert_eq!(encoded(ElementType::F16, Number::Float(1.0)), Ok(vec![0, 0x3c]));
         assert_eq!(encoded(ElementType::F64, Number::Float(0.1)), Ok(0.1f64.to_le_bytes().into()));
@@ -374,10 +374,10 @@ mod tests {
         assert_eq!(encoded(ElementType::Bf16, Number::Float(1.00390626)), Ok(vec![0x81, 0x3f]));
     }
 
-    /// Codes of 1.0 and of the greatest number, from the formats' definitions
+    /// Codes of 1.0 and of the largest number, from the definitions of the formats
     /// (OCP 8-bit Floating Point Specification; CDNA 3 ISA, "BF8 / FP8"; OCP Microscaling Formats).
     #[test]
-    fn numbers_of_eight_and_four_bits_are_those_of_their_formats() {
+    fn codes_of_8_and_4_bit_floats_match_the_specifications() {
         let one = |element| encoded(element, Number::Integer(1)).expect("a number")[0];
         let (ocp, fnuz) = (Float8::Ocp, Float8::Fnuz);
         let formats = [
@@ -387,27 +387,27 @@ mod tests {
             (ElementType::F8E5m2(fnuz), 0x40, 57344.0, 0x7f),
             (ElementType::F4, 0x2, 6.0, 0x7),
         ];
-        for (element, of_one, greatest, of_greatest) in formats {
-            assert_eq!(one(element), of_one, "{element}");
-            assert_eq!(element.encode(Number::Float(greatest)), Ok(of_greatest), "{element}");
-            // A little more is rounded down; twice as much is no such number.
+        for (element, code_of_one, greatest, code_of_greatest) in formats {
+            assert_eq!(one(element), code_of_one, "{element}");
+            assert_eq!(element.encode(Number::Float(greatest)), Ok(code_of_greatest), "{element}");
+            // A slightly larger number is rounded down; twice as much is out of range.
             assert_eq!(
                 element.encode(Number::Float(greatest * 1.03)),
-                Ok(of_greatest),
+                Ok(code_of_greatest),
                 "{element}"
             );
             for beyond in [2.0 * greatest, -2.0 * greatest, 1e30] {
                 let error = element.encode(Number::Float(beyond)).expect_err("too large");
                 assert!(error.contains(&format!("-{greatest} to {greatest}")), "{error}");
             }
-            assert_eq!(element.ends()[1], of_greatest, "{element}");
-            let value = element.decode(of_greatest);
+            assert_eq!(element.ends()[1], code_of_greatest, "{element}");
+            let value = element.decode(code_of_greatest);
             assert!(matches!(value, Value::Float { value, .. } if value == greatest), "{element}");
         }
     }
 
     #[test]
-    fn what_a_format_has_no_code_for_is_refused() {
+    fn unsupported_infinity_and_nan_are_rejected() {
         let (ocp, fnuz) = (Float8::Ocp, Float8::Fnuz);
         let has = |element: ElementType, value| element.encode(Number::Float(value)).is_ok();
         for (element, infinity, nan) in [
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn every_code_of_small_formats_is_read_back() {
+    fn every_code_of_small_formats_round_trips() {
         let (ocp, fnuz) = (Float8::Ocp, Float8::Fnuz);
         for element in [
             ElementType::F4,
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn two_elements_share_a_byte_the_first_in_its_low_half() {
+    fn first_of_two_elements_is_in_the_low_half_of_a_byte() {
         let bits = [1, -2, 7].map(|value| ElementType::I4.encode(Number::Integer(value)));
         let bits = bits.map(|bits| bits.expect("a number"));
         assert_eq!(ElementType::I4.pack(bits), [0xe1, 0x07]);
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn what_8_bit_numbers_are_depends_on_the_target() {
+    fn format_of_8_bit_floats_depends_on_the_target() {
         let on = |target: &str| {
             let target = target.parse().expect("a target");
             [ElementName::F8E4m3, ElementName::F8E5m2].map(|name| name.on(&target).name())

@@ -1,4 +1,4 @@
-//! The file that says how often faults happen in the structures of a device.
+//! The YAML file with the raw fault rates of a device's structures.
 
 use crate::file::location::{Field, FileError, Wrong, wrong};
 use crate::file::read;
@@ -8,16 +8,16 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// More than any raw rate of a bit: a fault in an hour.
-const MOST_FIT_PER_BIT: f64 = 1e9;
-/// More than any cross-section of a bit, in cm^2.
-const LARGEST_CROSS_SECTION: f64 = 1.0;
-/// More than any flux, in particles per cm^2 and hour.
-const MOST_FLUX: f64 = 1e18;
-/// A standard deviation of ten times the rate: nothing is known of it any more.
-const MOST_UNCERTAINTY: f64 = 10.0;
+/// Upper bound of a raw rate per bit: one fault per hour.
+const MAX_FIT_PER_BIT: f64 = 1e9;
+/// Upper bound of a cross-section per bit, in cm^2.
+const MAX_CROSS_SECTION: f64 = 1.0;
+/// Upper bound of a flux, in particles per cm^2 and hour.
+const MAX_FLUX: f64 = 1e18;
+/// Upper bound of a relative standard deviation.
+const MAX_UNCERTAINTY: f64 = 10.0;
 
-/// The file as it is written.
+/// YAML form of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "raw rates: a mapping with `structures`, `devices` and `flux`")]
@@ -61,11 +61,11 @@ fn new_york() -> f64 {
     NEW_YORK_FLUX
 }
 
-/// Reads the raw rates of a device's structures from the YAML file `path`, and takes what comes of a fault
-/// in each from the rows of a campaign.
+/// Reads the raw rates of a device's structures from the YAML file `path`, and takes the outcomes of faults in
+/// each structure from the rows of a campaign.
 ///
 /// # Errors
-/// [`FileError`] with the position of the field that is wrong, or names rows that the campaign lacks.
+/// [`FileError`] with the position of a field that is invalid, or that selects rows missing in the campaign.
 pub fn failures(path: &Path, campaign: &Aggregates) -> Result<DeviceFailures, FileError> {
     parse(&read::text(path)?, path, campaign)
 }
@@ -89,16 +89,16 @@ impl Written {
         let root = Field::root();
         let Written { devices, flux, structures } = self;
         if devices == 0 {
-            return wrong(&root.key("devices"), "there are 0; expected 1 or more");
+            return wrong(&root.key("devices"), "is 0; expected 1 or more");
         }
-        let flux = above_zero(&root.key("flux"), flux, MOST_FLUX, "particles per cm^2 and hour")?;
+        let flux = above_zero(&root.key("flux"), flux, MAX_FLUX, "particles per cm^2 and hour")?;
         let all = root.key("structures");
         if structures.is_empty() {
-            return wrong(&all, "it is empty; expected a name and its rate for each structure");
+            return wrong(&all, "is empty; expected a name and a rate for each structure");
         }
-        let structures = structures.into_iter().map(|(name, own)| {
+        let structures = structures.into_iter().map(|(name, structure)| {
             let field = all.key(&name);
-            own.check(name, flux, &field, campaign)
+            structure.check(name, flux, &field, campaign)
         });
         Ok(DeviceFailures {
             structures: structures.collect::<Result<_, _>>()?,
@@ -118,49 +118,46 @@ impl WrittenStructure {
     ) -> Result<Structure, Wrong> {
         let WrittenStructure { fit_per_bit, cross_section, uncertainty, bits, rows } = self;
         if bits == 0 {
-            return wrong(&field.key("bits"), "there are 0; expected 1 or more");
+            return wrong(&field.key("bits"), "is 0; expected 1 or more");
         }
-        if !(0.0..=MOST_UNCERTAINTY).contains(&uncertainty) {
+        if !(0.0..=MAX_UNCERTAINTY).contains(&uncertainty) {
             let message = format!(
-                "{uncertainty} is no relative standard deviation; expected 0 to {MOST_UNCERTAINTY}, like \
-                 0.2 for 20 %"
+                "invalid relative standard deviation {uncertainty}; expected 0 to {MAX_UNCERTAINTY}, for \
+                example 0.2 for 20 %"
             );
             return wrong(&field.key("uncertainty"), message);
         }
         let bits = bits as f64;
         let raw = match (fit_per_bit, cross_section) {
             (Some(fit), None) => {
-                let own = field.key("fit_per_bit");
-                let fit = above_zero(&own, fit, MOST_FIT_PER_BIT, "faults of a bit in 10^9 hours")?;
+                let field = field.key("fit_per_bit");
+                let fit = above_zero(&field, fit, MAX_FIT_PER_BIT, "faults per bit in 10^9 hours")?;
                 RawRate::from_fit_per_bit(fit, bits, uncertainty)
             }
             (None, Some(area)) => {
-                let own = field.key("cross_section");
-                let area = above_zero(&own, area, LARGEST_CROSS_SECTION, "cm^2 of a bit")?;
+                let field = field.key("cross_section");
+                let area = above_zero(&field, area, MAX_CROSS_SECTION, "cm^2 per bit")?;
                 RawRate::from_cross_section(area, flux, bits, uncertainty)
             }
             _ => return wrong(field, "expected exactly one of `fit_per_bit` and `cross_section`"),
         };
-        let (rows, own) = rows.check(&field.key("rows"))?;
+        let (rows, rows_field) = rows.check(&field.key("rows"))?;
         let Some((injections, shares)) = campaign.outcomes_of(&rows) else {
             let folder = &campaign.info().folder;
             let values = campaign.filter_values(&rows).join(", ");
-            return wrong(
-                &own,
-                match values.as_str() {
-                    "" => {
-                        format!("{folder} has no injections of which there is any {}", rows.scope())
-                    }
-                    _ => format!("{folder} has no injections of {rows}; expected one of: {values}"),
-                },
-            );
+            let message = if values.is_empty() {
+                format!("no injections with any {} in {folder}", rows.scope())
+            } else {
+                format!("no injections of {rows} in {folder}; expected one of: {values}")
+            };
+            return wrong(&rows_field, message);
         };
         Ok(Structure { name, raw, rows, injections, shares })
     }
 }
 
 impl WrittenRows {
-    /// Which rows they are, and the field that says so.
+    /// Returns the row filter, and the field that defines it.
     fn check(self, field: &Field) -> Result<(RowFilter, Field), Wrong> {
         let WrittenRows { class, group, opcode, kernel } = self;
         let given = [
@@ -183,10 +180,10 @@ impl WrittenRows {
     }
 }
 
-/// The number, if it is above 0 and up to `most`.
-fn above_zero(field: &Field, number: f64, most: f64, what: &str) -> Result<f64, Wrong> {
-    match number > 0.0 && number <= most {
-        true => Ok(number),
-        false => wrong(field, format!("{number}; expected {what}, above 0 and up to {most:e}")),
+/// Checks that a number is above 0 and at most `max`.
+fn above_zero(field: &Field, number: f64, max: f64, what: &str) -> Result<f64, Wrong> {
+    if number > 0.0 && number <= max {
+        return Ok(number);
     }
+    wrong(field, format!("{number}; expected {what}, above 0 and up to {max:e}"))
 }

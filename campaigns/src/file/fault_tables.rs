@@ -1,11 +1,11 @@
-//! Tables of measured faults that a campaign file names: CSV.
+//! CSV tables of measured faults that a campaign file refers to.
 
 use csv::StringRecord;
 use flipwave_injector::{MaskDistribution, MeasuredPair, MeasuredValues, Results};
 use std::path::Path;
 
-/// What a row has to say, and how often that was seen.
-const COUNT: &str = "expected how often it was seen, from 0 up";
+/// Error about an invalid `count` column.
+const COUNT: &str = "expected the number of observations, 0 or more";
 
 /// Reads a table of masks: the columns `mask`, hexadecimal with 0x in front, and `count`.
 pub(crate) fn read_masks(path: &Path) -> Result<MaskDistribution, String> {
@@ -16,8 +16,7 @@ pub(crate) fn read_masks(path: &Path) -> Result<MaskDistribution, String> {
     let masks = rows.iter().map(|(line, row)| {
         let digits = row.get(0).and_then(digits);
         let mask = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        let mask =
-            mask.ok_or_else(|| at(path, *line, "expected a mask of 32 bits like 0x00000003"))?;
+        let mask = mask.ok_or_else(|| at(path, *line, "expected a 32-bit mask like 0x00000003"))?;
         let count = row.get(1).and_then(|text| text.parse().ok());
         Ok((mask, count.ok_or_else(|| at(path, *line, COUNT))?))
     });
@@ -26,11 +25,11 @@ pub(crate) fn read_masks(path: &Path) -> Result<MaskDistribution, String> {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Reads a table of right and wrong results: the columns `golden` and `faulty`, and where they are
-/// wanted `opcode` and `count`, in any order.
+/// Reads a table of correct and wrong results: the columns `golden` and `faulty`, and optionally `opcode` and
+/// `count`, in any order.
 pub(crate) fn read_values(path: &Path) -> Result<MeasuredValues, String> {
     let (header, rows) = read(path)?;
-    let column = |wanted: &str| header.iter().position(|own| own == wanted);
+    let column = |wanted: &str| header.iter().position(|name| name == wanted);
     let known = ["opcode", "golden", "faulty", "count"].map(column);
     let [opcode, Some(golden), Some(faulty), count] = known else {
         return Err(at(path, 1, "expected the columns `opcode,golden,faulty,count`"));
@@ -55,7 +54,7 @@ pub(crate) fn read_values(path: &Path) -> Result<MeasuredValues, String> {
     MeasuredValues::new(&name(path), pairs).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Two results of the same kind. A word of more than eight digits is one of two registers.
+/// Parses two results of the same kind. Words with more than eight digits occupy two registers.
 fn results(golden: &str, faulty: &str) -> Option<Results> {
     let [Some(golden_digits), Some(faulty_digits)] = [golden, faulty].map(digits) else {
         return Some(Results::Numbers([golden.parse().ok()?, faulty.parse().ok()?]));
@@ -63,27 +62,28 @@ fn results(golden: &str, faulty: &str) -> Option<Results> {
     let is_double = golden_digits.len() > 8 || faulty_digits.len() > 8;
     let word = |digits| u32::from_str_radix(digits, 16).ok();
     let double = |digits| u64::from_str_radix(digits, 16).ok();
-    Some(match is_double {
-        false => Results::Words([word(golden_digits)?, word(faulty_digits)?]),
-        true => Results::DoubleWords([double(golden_digits)?, double(faulty_digits)?]),
+    Some(if is_double {
+        Results::DoubleWords([double(golden_digits)?, double(faulty_digits)?])
+    } else {
+        Results::Words([word(golden_digits)?, word(faulty_digits)?])
     })
 }
 
-/// The digits of a hexadecimal word with 0x in front.
+/// Returns the digits of a hexadecimal word that begins with 0x.
 fn digits(text: &str) -> Option<&str> {
     let digits = text.strip_prefix("0x")?;
-    digits.bytes().all(|own| own.is_ascii_hexdigit()).then_some(digits)
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(digits)
 }
 
-/// The names of a table's columns, and its rows with their lines.
+/// Reads the column names of a table, and its rows with line numbers.
 fn read(path: &Path) -> Result<(StringRecord, Vec<(u64, StringRecord)>), String> {
     let text = flipwave_host::input::read(path, flipwave_host::input::RECORD);
     let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
     let mut table = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_slice());
-    let wrong = |error: csv::Error| format!("{}: {error}", path.display());
-    let header = table.headers().map_err(wrong)?.clone();
+    let failed = |error: csv::Error| format!("{}: {error}", path.display());
+    let header = table.headers().map_err(failed)?.clone();
     let rows = table.records().map(|row| {
-        let row = row.map_err(wrong)?;
+        let row = row.map_err(failed)?;
         Ok((row.position().map_or(0, csv::Position::line), row))
     });
     let rows = rows.collect::<Result<Vec<_>, String>>()?;
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_read_in_each_form_and_with_any_columns() {
+    fn all_forms_of_results_and_columns_are_read() {
         let pair = |opcode: Option<&str>, results, count| MeasuredPair {
             opcode: opcode.map(str::to_owned),
             results,
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_without_meaning_are_refused_where_they_stand() {
+    fn invalid_tables_are_rejected_with_their_position() {
         for (text, expected) in [
             ("golden\n1\n", ":1: expected the columns"),
             ("golden,faulty,cuont\n1,2,3\n", ":1: expected the columns"),
@@ -137,7 +137,7 @@ mod tests {
             ("golden,faulty\n1,2\n0x1,2.0\n", ":3: expected two words"),
             ("golden,faulty\n0x1,0x+2\n", ":2: expected two words"),
             ("golden,faulty\n0x0,0x10000000000000000\n", ":2: expected two words"),
-            ("golden,faulty,count\n1,2,-1\n", ":2: expected how often"),
+            ("golden,faulty,count\n1,2,-1\n", ":2: expected the number of observations"),
             ("golden,faulty\n1\n", "rtl.csv: CSV error"),
             ("golden,faulty\n1,1\n", "has equal values"),
             ("golden,faulty\n", "count above 0"),

@@ -4,9 +4,9 @@ use crate::file::schema::File;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// The JSON schema (draft 2020-12) of campaign files, for editors and for programs that write such
-/// files: each key, what it means, which values it takes, and what stands for it where it is left
-/// out. What it refuses, [`Campaign::read`] refuses, which also checks what goes together.
+/// Returns the JSON schema (draft 2020-12) of campaign files, for editors and for programs that write campaign
+/// files. It contains the meaning, values and default of each key. [`Campaign::read`] rejects everything that
+/// the schema rejects, and also checks combinations of keys.
 ///
 /// [`Campaign::read`]: crate::Campaign::read
 pub fn json_schema() -> Value {
@@ -23,7 +23,7 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::sync::OnceLock;
 
-    /// What of a program is struck, and how often.
+    /// All filters of faults, and other keys.
     const FAULTS: &str = "\
 name: faults
 workload: {kernel: {code_object: a.co, name: a, grid: 64, workgroup: [64], local_memory: 8,
@@ -38,7 +38,7 @@ faults: {model: {flip_random_bits: 3}, target: source_operand, scope: active_lan
   stratify: opcode, allocation: equal, timing_threshold: 0.01}
 ";
 
-    /// How faults are drawn, until their rates are known.
+    /// Sampling with a stopping rule.
     const DRAWN: &str = "\
 name: drawn
 format: parquet
@@ -51,7 +51,7 @@ faults: {model: flip_one_bit, scope: {lanes_every: {period: 16, offset: drawn}},
   draw: bits, replacement: true, known_masked: sampled}
 ";
 
-    /// Each place once.
+    /// Exhaustive injection.
     const EXHAUSTIVE: &str = "\
 name: exhaustive
 workload: {capture: {file: a.capture}}
@@ -67,7 +67,7 @@ faults: {model: flip_one_bit, count: 5}
 vary: {seed: [1, 2], size: {small: {}, large: {workload.kernel.grid: 128}}}
 ";
 
-    /// Every key of applications.
+    /// All keys of applications.
     const APPLICATION: &str = "\
 name: application
 device: rocr
@@ -83,7 +83,7 @@ compare:
 allow: [unwritten_output]
 ";
 
-    /// What Triton says of a kernel stands in the place of its name and workgroup.
+    /// A Triton kernel, with metadata in place of name and workgroup.
     const TRITON: &str = "\
 name: triton
 workload: {kernel: {code_object: a.co, metadata: METADATA, grid: {workgroups: [2, 3]},
@@ -97,7 +97,7 @@ workload: {capture: {file: a.capture, dispatches: [0, 1]}}
 faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
 ";
 
-    /// A file as Triton writes it, for as long as the tests run.
+    /// Returns the path of a Triton metadata file that exists while the tests run.
     fn metadata() -> &'static Path {
         static FILE: OnceLock<tempfile::NamedTempFile> = OnceLock::new();
         let make = || {
@@ -109,18 +109,19 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
         FILE.get_or_init(make).path()
     }
 
-    /// The examples, and files with the keys that they lack: where they are, and what they say.
+    /// Returns paths and contents of the example campaigns and of the files above.
     fn files() -> Vec<(PathBuf, Value)> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let folders = ["examples/campaigns", "examples/emulation"].map(|own| root.join(own));
-        let entries = folders.iter().flat_map(|own| std::fs::read_dir(own).expect("a folder"));
+        let folders = ["examples/campaigns", "examples/emulation"].map(|folder| root.join(folder));
+        let entries =
+            folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let yaml = paths.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
         let examples = yaml.map(|path| (std::fs::read_to_string(&path).expect("text"), path));
-        let others = [FAULTS, DRAWN, EXHAUSTIVE, VARIANTS, APPLICATION, CAPTURE]
-            .map(|own| (own.to_owned(), "/x.yaml".into()));
+        let fixtures = [FAULTS, DRAWN, EXHAUSTIVE, VARIANTS, APPLICATION, CAPTURE]
+            .map(|text| (text.to_owned(), "/x.yaml".into()));
         let triton = (TRITON.replace("METADATA", &metadata().to_string_lossy()), "/x.yaml".into());
-        let all = examples.chain(others).chain([triton]);
+        let all = examples.chain(fixtures).chain([triton]);
         all.map(|(text, path)| {
             let value = serde_yaml::from_str(&text);
             (path, value.unwrap_or_else(|error| panic!("{text}: {error}")))
@@ -128,8 +129,8 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
         .collect()
     }
 
-    /// Whether a schema takes a value. This is the part of the standard that campaigns need, as a
-    /// validator of all of it takes dozens of crates; any other keyword ends the test.
+    /// Returns `true` if a schema accepts a value. Implements the part of the standard that campaigns need, because a
+    /// complete validator requires dozens of crates. Panics on any other keyword.
     fn accepts(root: &Value, schema: &Value, value: &Value) -> bool {
         let each = |rule: &Value, value| accepts(root, rule, value);
         let all = |rules: &Value| rules.as_array().expect("a list").clone();
@@ -141,40 +142,40 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
             "string" => value.is_string(),
             "array" => value.is_array(),
             "object" => value.is_object(),
-            other => panic!("type {other}"),
+            unknown => panic!("type {unknown}"),
         };
         let keyword = |(name, rule): (&String, &Value)| match (name.as_str(), value) {
             ("$schema" | "$defs" | "title" | "description" | "default" | "format", _) => true,
             ("$ref", _) => {
-                let at = rule.as_str().and_then(|own| own.strip_prefix('#')).expect("a place");
+                let at = rule.as_str().and_then(|path| path.strip_prefix('#')).expect("a pointer");
                 each(root.pointer(at).expect(at), value)
             }
             ("type", _) if rule.is_array() => all(rule).iter().any(is_type),
             ("type", _) => is_type(rule),
             ("const", _) => rule == value,
             ("enum", _) => all(rule).contains(value),
-            ("anyOf", _) => all(rule).iter().any(|own| each(own, value)),
-            ("oneOf", _) => all(rule).iter().filter(|own| each(own, value)).count() == 1,
+            ("anyOf", _) => all(rule).iter().any(|option| each(option, value)),
+            ("oneOf", _) => all(rule).iter().filter(|option| each(option, value)).count() == 1,
             ("required", Value::Object(map)) => {
                 all(rule).iter().all(|key| map.contains_key(key.as_str().expect("a key")))
             }
             ("properties", Value::Object(map)) => {
-                map.iter().all(|(key, own)| rule.get(key).is_none_or(|rule| each(rule, own)))
+                map.iter().all(|(key, value)| rule.get(key).is_none_or(|rule| each(rule, value)))
             }
-            ("additionalProperties", Value::Object(map)) => map.iter().all(|(key, own)| {
+            ("additionalProperties", Value::Object(map)) => map.iter().all(|(key, value)| {
                 schema.get("properties").is_some_and(|known| known.get(key).is_some())
-                    || each(rule, own)
+                    || each(rule, value)
             }),
             ("dependentRequired", Value::Object(map)) => {
                 let rule = rule.as_object().expect("keys");
                 let given = rule.iter().filter(|(key, _)| map.contains_key(*key));
                 given
-                    .flat_map(|(_, own)| all(own))
+                    .flat_map(|(_, required)| all(required))
                     .all(|key| map.contains_key(key.as_str().expect("a key")))
             }
             ("minProperties", Value::Object(map)) => rule.as_u64() <= Some(map.len() as u64),
             ("maxProperties", Value::Object(map)) => rule.as_u64() >= Some(map.len() as u64),
-            ("items", Value::Array(values)) => values.iter().all(|own| each(rule, own)),
+            ("items", Value::Array(values)) => values.iter().all(|value| each(rule, value)),
             ("prefixItems", Value::Array(values)) => {
                 all(rule).iter().zip(values).all(|(rule, own)| each(rule, own))
             }
@@ -182,7 +183,7 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
             ("maxItems", Value::Array(values)) => rule.as_u64() >= Some(values.len() as u64),
             ("minimum", Value::Number(number)) => rule.as_f64() <= number.as_f64(),
             ("maximum", Value::Number(number)) => rule.as_f64() >= number.as_f64(),
-            // Rules for values of another type.
+            // Rules that do not apply to values of this type.
             (
                 "required"
                 | "properties"
@@ -198,51 +199,53 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
                 | "maximum",
                 _,
             ) => true,
-            (other, _) => panic!("keyword {other}"),
+            (unknown, _) => panic!("keyword {unknown}"),
         };
         match schema {
             Value::Bool(all) => *all,
             Value::Object(rules) => rules.iter().all(keyword),
-            other => panic!("{other} is no schema"),
+            invalid => panic!("{invalid} is not a schema"),
         }
     }
 
-    /// The places of a value and of all that is in it.
-    fn places(value: &Value, at: &str) -> Vec<String> {
+    /// Returns the JSON pointers of a value and of everything in it.
+    fn pointers(value: &Value, at: &str) -> Vec<String> {
         let inner: Vec<(String, &Value)> = match value {
-            Value::Object(map) => map.iter().map(|(key, own)| (key.clone(), own)).collect(),
+            Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect(),
             Value::Array(values) => {
-                values.iter().enumerate().map(|(index, own)| (index.to_string(), own)).collect()
+                values.iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect()
             }
             _ => Vec::new(),
         };
-        let inner = inner.into_iter().flat_map(|(key, own)| places(own, &format!("{at}/{key}")));
+        let inner =
+            inner.into_iter().flat_map(|(key, value)| pointers(value, &format!("{at}/{key}")));
         [at.to_owned()].into_iter().chain(inner).collect()
     }
 
-    /// A file with a key more or less anywhere, or with another kind of value.
+    /// Returns variations of a file: with an additional or missing key, or with another kind of value.
     fn mutants(file: &Value) -> Vec<(String, Value)> {
         let mut all = Vec::new();
-        let mut add = |place: &str, what: &str, change: &dyn Fn(&mut Value)| {
+        let mut add = |pointer: &str, what: &str, change: &dyn Fn(&mut Value)| {
             let mut mutant = file.clone();
-            change(mutant.pointer_mut(place).expect(place));
-            all.push((format!("{place}: {what}"), mutant));
+            change(mutant.pointer_mut(pointer).expect(pointer));
+            all.push((format!("{pointer}: {what}"), mutant));
         };
-        for place in places(file, "") {
-            let value = file.pointer(&place).expect("a place");
+        for pointer in pointers(file, "") {
+            let value = file.pointer(&pointer).expect("a value");
             if let Value::Object(map) = value {
-                add(&place, "a key more", &|own| own["no_such_key"] = json!(1));
+                add(&pointer, "an additional key", &|value| value["no_such_key"] = json!(1));
                 for key in map.keys() {
-                    let remove = |own: &mut Value| own.as_object_mut().map(|own| own.remove(key));
-                    add(&place, &format!("without {key}"), &|own| drop(remove(own)));
+                    let remove =
+                        |value: &mut Value| value.as_object_mut().map(|map| map.remove(key));
+                    add(&pointer, &format!("without {key}"), &|value| drop(remove(value)));
                 }
             }
             let is_scalar = !value.is_object() && !value.is_array();
             let scalars = [json!(null), json!(true), json!(1), json!(0.5), json!("some text")];
-            for other in [json!([]), json!({}), json!([{}])].into_iter().chain(scalars) {
-                // The parser takes numbers and the like for text, too.
-                if !is_scalar || other.is_array() || other.is_object() {
-                    add(&place, &other.to_string(), &|own| *own = other.clone());
+            for replacement in [json!([]), json!({}), json!([{}])].into_iter().chain(scalars) {
+                // The parser also accepts other scalars as text.
+                if !is_scalar || replacement.is_array() || replacement.is_object() {
+                    add(&pointer, &replacement.to_string(), &|value| *value = replacement.clone());
                 }
             }
         }
@@ -250,62 +253,67 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
     }
 
     #[test]
-    fn files_that_can_be_read_are_valid() {
+    fn schema_accepts_valid_files() {
         let schema = json_schema();
         for (path, value) in files() {
             assert!(accepts(&schema, &schema, &value), "{}: {value}", path.display());
         }
     }
 
-    /// Whatever the parser does not take the schema does not take either, and what the schema does
-    /// not take is no campaign.
+    /// The schema rejects everything that the parser rejects, and everything that the schema rejects is not a valid
+    /// campaign.
     #[test]
-    fn the_schema_and_the_parser_agree_on_what_is_wrong() {
+    fn schema_and_parser_agree_on_invalid_files() {
         let schema = json_schema();
-        let (mut wrong, mut refused) = (Vec::new(), 0);
+        let (mut disagreements, mut rejected) = (Vec::new(), 0);
         for (path, file) in files() {
             for (what, mutant) in mutants(&file) {
                 // JSON is YAML.
                 let text = mutant.to_string();
                 let is_valid = accepts(&schema, &schema, &mutant);
                 let is_file = yaml::parse::<File>(&text).is_ok();
-                refused += u32::from(!is_valid);
+                rejected += u32::from(!is_valid);
                 if is_valid && !is_file || !is_valid && CampaignFile::parse(&text, &path).is_ok() {
-                    wrong.push(format!("{}{what}: valid is {is_valid}", path.display()));
+                    disagreements.push(format!("{}{what}: valid is {is_valid}", path.display()));
                 }
             }
         }
-        assert!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
-        assert!(refused > 1000, "{refused} wrong files");
+        let count = disagreements.len();
+        assert!(disagreements.is_empty(), "{count} files:\n{}", disagreements.join("\n"));
+        assert!(rejected > 1000, "{rejected} rejected files");
     }
 
-    /// The keys of each kind of value that has some, and what the schema says of them.
+    /// Returns the keys of each definition, and their schemas.
     fn keys(schema: &Value) -> Vec<(String, String, Value)> {
         let definitions = schema["$defs"].as_object().expect("definitions");
-        let all =
-            definitions.iter().map(|(name, own)| (name.as_str(), own)).chain([("a file", schema)]);
+        let all = definitions
+            .iter()
+            .map(|(name, kind)| (name.as_str(), kind))
+            .chain([("a file", schema)]);
         let mut keys = Vec::new();
-        for (name, own) in all {
-            let own = own.get("properties").and_then(Value::as_object);
-            let own = own.into_iter().flatten();
-            keys.extend(own.map(|(key, own)| (name.to_owned(), key.clone(), own.clone())));
+        for (name, kind) in all {
+            let properties =
+                kind.get("properties").and_then(Value::as_object).into_iter().flatten();
+            keys.extend(
+                properties.map(|(key, property)| (name.to_owned(), key.clone(), property.clone())),
+            );
         }
         keys
     }
 
     #[test]
-    fn every_key_says_what_it_means() {
-        for (name, key, own) in keys(&json_schema()) {
-            assert!(own.get("description").is_some(), "{name}: {key}");
+    fn every_key_has_a_description() {
+        for (name, key, property) in keys(&json_schema()) {
+            assert!(property.get("description").is_some(), "{name}: {key}");
         }
     }
 
     #[test]
-    fn no_key_is_missing_from_the_files_that_schema_and_parser_are_compared_by() {
+    fn test_files_contain_every_key() {
         let files = files();
-        let all = files.iter().flat_map(|(_, file)| places(file, ""));
+        let all = files.iter().flat_map(|(_, file)| pointers(file, ""));
         let used: BTreeSet<String> =
-            all.filter_map(|place| Some(place.rsplit_once('/')?.1.to_owned())).collect();
+            all.filter_map(|pointer| Some(pointer.rsplit_once('/')?.1.to_owned())).collect();
         let missing: Vec<_> =
             keys(&json_schema()).into_iter().filter(|(_, key, _)| !used.contains(key)).collect();
         assert!(missing.is_empty(), "{missing:?}");

@@ -1,7 +1,7 @@
-//! Reading a campaign file.
+//! Reads campaign files.
 
 use crate::file::campaign::Campaign;
-use crate::file::check::check;
+use crate::file::check::{Digests, check};
 use crate::file::location::{FileError, Wrong};
 use crate::file::schema;
 use crate::file::yaml;
@@ -11,27 +11,27 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 
 impl Campaign {
-    /// Reads a campaign file that has no variants. Paths in it are relative to the file.
+    /// Reads a campaign file without variants. Paths in it are relative to the file.
     ///
     /// # Errors
-    /// [`FileError`] with the position of the field that is wrong.
+    /// [`FileError`] with the position of the invalid field.
     pub fn read(path: &Path) -> Result<Campaign, FileError> {
         CampaignFile::read(path)?.campaign(None)
     }
 
-    /// Reads a campaign that has no variants from the text of the file `path`.
+    /// Reads a campaign without variants from the text of the file `path`.
     ///
     /// # Errors
-    /// [`FileError`] with the position of the field that is wrong.
+    /// [`FileError`] with the position of the invalid field.
     pub fn parse(text: &str, path: &Path) -> Result<Campaign, FileError> {
         CampaignFile::parse(text, path)?.campaign(None)
     }
 }
 
-/// The text of a YAML file.
+/// Reads the text of a YAML file.
 ///
 /// # Errors
-/// [`FileError`] of one that cannot be read, or is too long.
+/// [`FileError`] if the file cannot be read, or is too long.
 pub(crate) fn text(path: &Path) -> Result<String, FileError> {
     let failed = |reason: String| FileError {
         path: path.to_owned(),
@@ -42,46 +42,47 @@ pub(crate) fn text(path: &Path) -> Result<String, FileError> {
         .map_err(|error| failed(error.to_string()))
 }
 
-/// SHA-256 of a file's text.
+/// Returns the SHA-256 of a file's text.
 pub(crate) fn digest(text: &str) -> String {
     crate::digest::hexadecimal(&Sha256::digest(text.as_bytes()))
 }
 
-/// The campaign that `file` describes, which is what `text` says; `digest` is that of the file `path`.
+/// Validates the campaign `file`, which was parsed from `text`. `digest` is the digest of the file at `path`.
 ///
 /// # Errors
-/// The first field whose value cannot be.
+/// Returns the first invalid field.
 pub(crate) fn campaign(
     file: schema::File,
     text: &str,
     path: &Path,
     digest: String,
 ) -> Result<Campaign, Wrong> {
-    check(file, path, (digest, content(text)))
+    check(file, path, Digests { text: digest, content: content(text) })
 }
 
-/// Digest of what a campaign file says, but for what may change while its rows stay: comments, the
-/// name, the form of tables, how many faults there are and how sure their rates. The seed is known besides.
+/// Returns the digest of the parts of a campaign file that determine its rows. It does not cover comments, the
+/// name, the file format of rows, the number of faults, and the precision of rates. The seed is compared
+/// separately.
 fn content(text: &str) -> String {
-    let said = yaml::parse::<Value>(text).map(|mut said| {
-        if let Some(said) = said.as_object_mut() {
-            said.retain(|key, _| !["name", "seed", "format"].contains(&key.as_str()));
+    let content = yaml::parse::<Value>(text).map(|mut content| {
+        if let Some(keys) = content.as_object_mut() {
+            keys.retain(|key, _| !["name", "seed", "format"].contains(&key.as_str()));
         }
-        if let Some(faults) = said.get_mut("faults").and_then(Value::as_object_mut) {
+        if let Some(faults) = content.get_mut("faults").and_then(Value::as_object_mut) {
             faults.retain(|key, _| {
                 !["count", "margin", "confidence", "until", "intervals"].contains(&key.as_str())
             });
         }
-        // Where a server listens, and how long it is waited for, says nothing of what it says.
-        if let Some(severity) = said.get_mut("severity").and_then(Value::as_object_mut) {
+        // The address and the time limit of a judge do not affect its judgements.
+        if let Some(severity) = content.get_mut("severity").and_then(Value::as_object_mut) {
             severity.remove("timeout");
             severity.entry("socket").and_modify(|socket| *socket = Value::Null);
         }
-        // Keys are in the order of their names.
-        said.to_string()
+        // Keys are sorted.
+        content.to_string()
     });
-    let said = said.unwrap_or_else(|_| text.to_owned());
-    digest(&said)
+    let content = content.unwrap_or_else(|_| text.to_owned());
+    digest(&content)
 }
 
 #[cfg(test)]
@@ -120,8 +121,8 @@ compare: {sum: {relative: 1.0e-5}}
         Campaign::parse(text, Path::new("campaigns/add.yaml"))
     }
 
-    /// Checks the error about the good campaign with `from` replaced by `to`: that it points to
-    /// `at` in the new text, and has `parts` in it.
+    /// Replaces `from` by `to` in the valid campaign, and checks that the error points to `at` in the new text and
+    /// contains all `parts`.
     fn assert_error(from: &str, to: &str, at: &str, parts: &[&str]) {
         assert!(GOOD.contains(from), "{from}");
         let text = GOOD.replacen(from, to, 1);
@@ -138,7 +139,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn a_campaign_is_read() {
+    fn campaign_is_read() {
         let campaign = parse(GOOD).expect("good");
         assert_eq!((campaign.name.as_str(), campaign.seed), ("add", 7));
         assert_eq!(campaign.target.to_string(), "gfx90a");
@@ -186,7 +187,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn unknown_keys_are_refused_everywhere() {
+    fn unknown_keys_are_rejected_everywhere() {
         assert_error("seed: 7", "sede: 7", "sede", &["sede", "seed"]);
         assert_error("grid: 256", "gird: 256", "gird", &["workload.kernel", "gird", "grid"]);
         assert_error("output: true", "outptu: true", "outptu", &["args[1]", "outptu", "output"]);
@@ -196,7 +197,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn values_of_the_wrong_kind_are_refused() {
+    fn values_of_wrong_type_are_rejected() {
         assert_error("seed: 7", "seed: seven", "seven", &["seed", "seven"]);
         assert_error("type: f32", "type: float", "float", &["float", "f32"]);
         assert_error("grid: 256", "grid: wide", "wide", &["grid", "work-items"]);
@@ -204,11 +205,11 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error("name: add\nseed", "seed", "seed", &["name"]);
         assert_error("seed: 7", "seed: 7\nseed: 8", "name", &["duplicate", "seed"]);
         let twice = "{exact: true}, sum: {exact: true}";
-        assert_error("{relative: 1.0e-5}", twice, "{sum", &["compare", "twice"]);
+        assert_error("{relative: 1.0e-5}", twice, "{sum", &["compare", "duplicate"]);
     }
 
     #[test]
-    fn names_that_cannot_be_are_refused_where_they_stand() {
+    fn invalid_names_are_rejected_with_their_position() {
         assert_error("name: add\n", "name: ../add\n", "../add", &["name", "folder"]);
         assert_error("seed: 7", "target: gfx9", "gfx9", &["gfx9", "gfx90a"]);
         assert_error("flip_one_bit", "flip_bit", "flip_bit", &["flip_bit", "flip_one_bit"]);
@@ -220,33 +221,38 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn shapes_that_cannot_be_are_refused_where_they_stand() {
+    fn invalid_shapes_are_rejected_with_their_position() {
         assert_error("grid: 256", "grid: 0", "0", &["workload.kernel.grid", "at least 1"]);
         assert_error("grid: 256", "grid: [1, 1, 1, 1]", "[1, 1", &["4 dimensions"]);
         assert_error("workgroup: 64", "workgroup: 2048", "2048", &["1024"]);
         assert_error("workgroup: 64", "workgroup: [64, 1]", "[64, 1]", &["dimensions"]);
         assert_error("256, output", "0, output", "0, output", &["args[1].count", "expected 1"]);
         let shape = |shape: &str| format!("output: true, shape: {shape}");
-        for (own, said) in [
+        for (invalid, message) in [
             ("[16, 15]", "16 x 15 is 240 elements, and there are 256"),
             ("[4, 4, 4, 4]", "4 dimensions; expected 1 to 3"),
             ("[]", "0 dimensions"),
             ("[256, 0]", "is 0 in a dimension"),
         ] {
-            assert_error("output: true", &shape(own), own, &["args[1].shape", said]);
+            assert_error("output: true", &shape(invalid), invalid, &["args[1].shape", message]);
         }
         let data = "count: 256, shape: [256], init";
         assert_error("count: 256, init", data, "[256]", &["args[0].shape", "output: true"]);
-        assert_error("type: i32", "type: i32, shape: [1]", "[1]", &["a scalar takes no `shape`"]);
+        assert_error(
+            "type: i32",
+            "type: i32, shape: [1]",
+            "[1]",
+            &["a scalar does not support `shape`"],
+        );
         assert_error("local_memory: 64", "local_memory: 0", "0}", &["expected 1"]);
     }
 
     #[test]
-    fn a_launch_of_triton_s_takes_from_its_metadata_what_the_file_leaves_out() {
+    fn triton_launch_takes_missing_keys_from_metadata() {
         let metadata = tempfile::NamedTempFile::new().expect("a file");
-        let said = r#"{"name": "softmax", "num_warps": 4, "warp_size": 64, "shared": 2048,
+        let content = r#"{"name": "softmax", "num_warps": 4, "warp_size": 64, "shared": 2048,
             "global_scratch_size": 16, "profile_scratch_size": 0}"#;
-        std::fs::write(metadata.path(), said).expect("written");
+        std::fs::write(metadata.path(), content).expect("written");
         let launch = |keys: &str| {
             let text = format!(
                 "name: a\nworkload:\n  kernel: {{code_object: a.co, metadata: {}, {keys}\n    args: \
@@ -256,19 +262,19 @@ compare: {sum: {relative: 1.0e-5}}
             parse(&text).map(|campaign| campaign.kernels().expect("kernels").clone())
         };
         let kernels = launch("grid: {workgroups: [3, 2]},").expect("good");
-        let own = &kernels.launches[0];
-        assert_eq!((own.kernel.as_str(), own.local_memory), ("softmax", 2048));
-        assert_eq!((own.grid, own.workgroup), ([768, 2, 1], [256, 1, 1]));
-        assert_eq!(own.arguments, [Argument::Buffer(0), Argument::Buffer(1), Argument::Null]);
+        let found = &kernels.launches[0];
+        assert_eq!((found.kernel.as_str(), found.local_memory), ("softmax", 2048));
+        assert_eq!((found.grid, found.workgroup), ([768, 2, 1], [256, 1, 1]));
+        assert_eq!(found.arguments, [Argument::Buffer(0), Argument::Buffer(1), Argument::Null]);
         assert_eq!((kernels.buffers[1].count, kernels.buffers[1].role), (96, BufferRole::Data));
         let kernels = launch("name: b, local_memory: 64, grid: 64, workgroup: 64,").expect("good");
-        let own = &kernels.launches[0];
-        assert_eq!((own.kernel.as_str(), own.local_memory, own.grid), ("b", 64, [64, 1, 1]));
+        let found = &kernels.launches[0];
+        assert_eq!((found.kernel.as_str(), found.local_memory, found.grid), ("b", 64, [64, 1, 1]));
         let error = launch("grid: {workgroups: 33554432},").expect_err("too many").to_string();
         assert!(error.contains("grid.workgroups") && error.contains("256 work-items"), "{error}");
         let source = "source: kernels/add.cl";
-        let beside = "source: kernels/add.cl\n    metadata: add.json";
-        assert_error(source, beside, "add.json", &["metadata", "code_object"]);
+        let with_metadata = "source: kernels/add.cl\n    metadata: add.json";
+        assert_error(source, with_metadata, "add.json", &["metadata", "code_object"]);
         let missing = "code_object: a.co\n    metadata: /nowhere.json";
         assert_error(source, missing, "/nowhere.json", &["metadata", "cannot read"]);
         assert_error("    name: add\n", "", "source", &["workload.kernel", "`name`"]);
@@ -276,7 +282,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn labels_and_files_of_what_is_expected_are_read() {
+    fn labels_and_expected_files_are_read() {
         let text = GOOD.replacen("grid: 256", "grid: 256\n    label: layer0.add", 1).replacen(
             "output: true",
             "output: true, expected: sum.bin",
@@ -292,7 +298,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn packed_elements_are_whole_bytes() {
+    fn packed_elements_must_fill_whole_bytes() {
         let four = |count| format!("a, type: i4, count: {count}");
         assert!(
             parse(&GOOD.replacen(
@@ -312,21 +318,21 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn who_judges_is_checked_before_anything_runs() {
-        let with = |own: &str| format!("severity: {own}\nfaults: ");
-        let judge = |own: &str| parse(&GOOD.replacen("faults: ", &with(own), 1));
+    fn severity_is_checked_before_anything_runs() {
+        let with = |severity: &str| format!("severity: {severity}\nfaults: ");
+        let judge = |severity: &str| parse(&GOOD.replacen("faults: ", &with(severity), 1));
         let socket = judge("{socket: judge.socket}").expect("good");
         let settings = socket.severity.clone().expect("a judge");
         assert_eq!(settings.source, JudgeSource::Socket("campaigns/judge.socket".into()));
         assert_eq!(settings.timeout, Duration::from_secs(600));
         let limited = judge("{socket: judge.socket, timeout: 90 s}").expect("good");
-        assert_eq!(limited.severity.map(|own| own.timeout), Some(Duration::from_secs(90)));
+        assert_eq!(limited.severity.map(|judge| judge.timeout), Some(Duration::from_secs(90)));
         assert_eq!(limited.content, socket.content);
-        // Where it listens says nothing of what it says.
-        let other = judge("{socket: other.socket}").expect("good");
-        assert_eq!(socket.content, other.content);
+        // The address of a server is not part of the content digest.
+        let moved = judge("{socket: other.socket}").expect("good");
+        assert_eq!(socket.content, moved.content);
         assert_ne!(socket.content, judge("{command: [sh]}").expect("good").content);
-        for (own, at, word) in [
+        for (severity, at, word) in [
             ("{}", "{}", "exactly one"),
             ("{command: []}", "[]", "names no program"),
             ("{command: [no-such-program]}", "[no", "PATH"),
@@ -335,7 +341,7 @@ compare: {sum: {relative: 1.0e-5}}
             ("{timeout: 60 s}", "{timeout", "exactly one"),
             ("{python: 'model.py:verdict'}", "'model.py", "cannot find"),
         ] {
-            assert_error("faults: ", &with(own), at, &["severity", word]);
+            assert_error("faults: ", &with(severity), at, &["severity", word]);
         }
         let application =
             "name: a\nworkload: {app: {command: [sh], directory: /}}\nseverity: {command: [sh]}\n";
@@ -343,13 +349,13 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn arguments_that_cannot_be_are_refused_where_they_stand() {
+    fn invalid_arguments_are_rejected_with_their_position() {
         assert_error("scalar: 256, type: i32", "scalar: 256, type: u8", "256, type: u8", &["u8"]);
         assert_error("scalar: 256, type: i32", "scalar: 256", "{scalar", &["type"]);
         assert_error("[-1.0, 1.0]", "[1.0, -1.0]", "{uniform", &["init", "smaller first"]);
         assert_error("{local_memory: 64}", "{}", "{}", &["exactly one"]);
         let counted = "local_memory: 64, count: 1";
-        assert_error("local_memory: 64", counted, "1}", &["takes no `count`"]);
+        assert_error("local_memory: 64", counted, "1}", &["does not support `count`"]);
         let untyped = "buffer: sum, output";
         assert_error(
             "buffer: sum, type: f32, count: 256, output",
@@ -360,12 +366,12 @@ compare: {sum: {relative: 1.0e-5}}
         let source = "source: kernels/add.cl";
         assert_error(source, "options: []", "options", &["source", "code_object"]);
         assert_error(source, "source: a\n    code_object: b", "source", &["either"]);
-        assert_error(source, "code_object: b\n    options: []", "[]", &["compiled already"]);
+        assert_error(source, "code_object: b\n    options: []", "[]", &["already compiled"]);
     }
 
-    /// Every key of `faults` at once, and what it means.
+    /// All keys of `faults` together.
     #[test]
-    fn faults_and_what_they_strike_are_read() {
+    fn faults_and_filters_are_read() {
         let old = "faults: {model: flip_one_bit, target: destination_register, groups: [valu, vmem], count: 100}";
         let new = "faults: {model: {flip_random_bits: 3}, target: source_operand, scope: active_lanes, \
                    duration: {intermittent: {window: 10, rate: 0.5}}, kernels: [add], \
@@ -393,7 +399,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn faults_that_cannot_be_are_refused_where_they_stand() {
+    fn invalid_faults_are_rejected_with_their_position() {
         let model = "flip_one_bit";
         assert_error(model, "{flip_adjacent_bits: 33}", "33", &["2 to 32"]);
         assert_error(model, "{flip_mask: 0}", "0}", &["at least one bit"]);
@@ -421,7 +427,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn ways_to_draw_faults_that_cannot_be_are_refused_where_they_stand() {
+    fn invalid_sampling_is_rejected_with_its_position() {
         let all = "count: 100";
         assert_error(all, "until: {margin: 7}", "7}}", &["faults.until.margin", "0.05"]);
         assert_error(all, "until: {margin: 0.1, confidence: 1}", "1}}", &["until.confidence"]);
@@ -454,7 +460,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn ways_to_draw_faults_are_read() {
+    fn sampling_is_read() {
         let new = "count: 5000, until: {margin: 0.01, confidence: 0.99, of: [due], \
                    per: [all, opcode]}, stratify: opcode, replacement: false, \
                    known_masked: counted, intervals: clopper_pearson, \
@@ -478,12 +484,12 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn comments_name_seed_and_count_are_no_part_of_what_a_campaign_is() {
+    fn content_digest_ignores_comments_name_seed_and_count() {
         let content = |from: &str, to: &str| {
             assert!(GOOD.contains(from), "{from}");
             parse(&GOOD.replacen(from, to, 1)).expect(to).content
         };
-        let own = content("seed: 7", "seed: 7");
+        let unchanged = content("seed: 7", "seed: 7");
         for (from, to) in [
             ("seed: 7", "seed: 8"),
             ("name: add", "# of two vectors\nname: sum"),
@@ -491,7 +497,7 @@ compare: {sum: {relative: 1.0e-5}}
             ("name: add", "name: add\nformat: parquet"),
             ("1.0e-5", "0.00001"),
         ] {
-            assert_eq!(content(from, to), own, "{to}");
+            assert_eq!(content(from, to), unchanged, "{to}");
         }
         for (from, to) in [
             ("uniform: [-1.0, 1.0]", "uniform: [-1.0, 2.0]"),
@@ -500,12 +506,12 @@ compare: {sum: {relative: 1.0e-5}}
             ("relative: 1.0e-5", "relative: 1.0e-6"),
             ("seed: 7", "seed: 7\ntarget: gfx942"),
         ] {
-            assert_ne!(content(from, to), own, "{to}");
+            assert_ne!(content(from, to), unchanged, "{to}");
         }
     }
 
     #[test]
-    fn a_buffer_is_data_a_result_or_a_detector() {
+    fn buffer_is_data_output_or_detector() {
         let text = GOOD.replacen(
             "a, type: f32, count: 256",
             "a, type: f32, count: 256, detector: true",
@@ -519,7 +525,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn sizes_that_cannot_be_are_refused_where_they_stand() {
+    fn invalid_sizes_are_rejected_with_their_position() {
         assert_error("count: 100", "count: 0", "0}", &["faults.count"]);
         assert_error(", count: 100", "", "{model", &["margin", "confidence"]);
         assert_error("count: 100", "margin: 0.05", "{model", &["margin", "confidence"]);
@@ -534,7 +540,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn any_size_may_have_a_confidence_of_its_own() {
+    fn every_sample_size_accepts_a_confidence() {
         for (size, confidence) in [
             ("count: 18446744073709551615", 0.95),
             ("count: 100, confidence: 0.99", 0.99),
@@ -548,7 +554,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn masks_wider_than_a_word_are_refused_with_the_width_of_one() {
+    fn masks_wider_than_32_bits_are_rejected() {
         for mask in ["0x1ffffffff", "18446744073709551615"] {
             let model = format!("{{flip_mask: {mask}}}");
             assert_error("flip_one_bit", &model, mask, &["32 bits", "0xffffffff"]);
@@ -556,7 +562,7 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn the_example_of_the_documentation_is_a_campaign() {
+    fn documentation_example_is_valid() {
         let (_, after) =
             include_str!("../../../docs/campaigns.md").split_once("```yaml\n").expect("an example");
         let (example, _) = after.split_once("```").expect("an end");
@@ -564,13 +570,13 @@ compare: {sum: {relative: 1.0e-5}}
     }
 
     #[test]
-    fn a_missing_file_is_named() {
+    fn error_names_missing_file() {
         let error = Campaign::read(Path::new("/nowhere/x.yaml")).expect_err("missing").to_string();
         assert!(error.starts_with("/nowhere/x.yaml: cannot read"), "{error}");
     }
 
     #[test]
-    fn text_that_is_no_yaml_is_an_error_with_its_position() {
+    fn invalid_yaml_is_an_error_with_a_position() {
         let error = parse("name: add\nseed: }").expect_err("no YAML").to_string();
         assert!(error.starts_with("campaigns/add.yaml:2:7: "), "{error}");
         for text in ["", "[]", "3", "\u{0}"] {

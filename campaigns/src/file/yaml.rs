@@ -1,5 +1,5 @@
-//! Campaign files as YAML: what the parser is given, how it reads what it would read otherwise by
-//! itself, and what it says in the words of whoever writes such files.
+//! YAML parsing of campaign files: limits on the input, helpers for deserialization, and error messages in
+//! terms of campaign files.
 
 use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
@@ -7,29 +7,28 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Brackets that may be open at once. The parser refuses more than 128 levels of all kinds, but only
-/// after work that grows with the square of the brackets; more in a text that is not nested is not
-/// to be expected.
-const MOST_OPEN: usize = 256;
+/// Maximum number of open brackets. The parser rejects more than 128 levels of nesting, but its running time
+/// grows with the square of the number of brackets.
+const MAX_OPEN: usize = 256;
 
-/// A text that is no campaign.
+/// Error returned when a text is not a valid campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct YamlError {
     /// Line and column, both from 1.
     pub position: Option<(usize, usize)>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
-/// A text without the mark that some editors put in front of UTF-8.
+/// Removes the byte order mark that some editors put in front of UTF-8.
 pub(crate) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Reads a text without a mark.
+/// Parses a text without a byte order mark.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// Returns the first error.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     check_nesting(text)?;
     serde_yaml::from_str(text).map_err(|error| {
@@ -52,7 +51,7 @@ fn check_nesting(text: &str) -> Result<(), YamlError> {
                 ']' | '}' => open = open.saturating_sub(1),
                 _ => {}
             }
-            if open > MOST_OPEN {
+            if open > MAX_OPEN {
                 let message = TOO_DEEP.to_owned();
                 return Err(YamlError { position: Some((line, column)), message });
             }
@@ -63,10 +62,10 @@ fn check_nesting(text: &str) -> Result<(), YamlError> {
 
 const TOO_DEEP: &str = "nested too deep; expected at most 128 levels";
 
-/// A message of the parser without the words of the programming language.
+/// Translates a message of the parser to the terms of campaign files.
 fn plain(message: &str) -> String {
     for kind in ["invalid type: ", "invalid value: ", "invalid length "] {
-        // What was found may hold anything; what is expected does not.
+        // The found value can contain any text, unlike the expected one.
         if let Some((path, rest)) = message.split_once(kind)
             && let Some((found, expected)) = rest.rsplit_once(", expected ")
         {
@@ -85,18 +84,21 @@ fn plain(message: &str) -> String {
         ("recursion limit exceeded", TOO_DEEP),
         (
             "repetition limit exceeded",
-            "aliases (`*name`) are repeated too often; write out what they stand for",
+            "too many repeated aliases (`*name`); write out their values",
         ),
         (
             "deserializing from YAML containing more than one document is not supported",
-            "several documents, with `---` between them; expected one",
+            "several documents, separated by `---`; expected one",
         ),
     ];
-    let known = words.into_iter().find(|(theirs, _)| message.contains(theirs));
-    known.map_or_else(|| message.to_owned(), |(theirs, ours)| message.replacen(theirs, ours, 1))
+    let known = words.into_iter().find(|(original, _)| message.contains(original));
+    known.map_or_else(
+        || message.to_owned(),
+        |(original, translated)| message.replacen(original, translated, 1),
+    )
 }
 
-/// What stands in the file.
+/// Translates the description of a found value.
 fn plain_found(found: &str) -> String {
     let words = [
         ("integer ", "the number "),
@@ -113,17 +115,17 @@ fn plain_found(found: &str) -> String {
         "enum" => "a value with a tag (`!name`)".to_owned(),
         _ => match words
             .into_iter()
-            .find_map(|(theirs, ours)| Some((ours, found.strip_prefix(theirs)?)))
+            .find_map(|(original, translated)| Some((translated, found.strip_prefix(original)?)))
         {
-            Some((ours, rest)) => format!("{ours}{rest}"),
+            Some((translated, rest)) => format!("{translated}{rest}"),
             None => found.to_owned(),
         },
     }
 }
 
-/// What could stand there.
+/// Translates the description of an expected value.
 fn plain_expected(expected: &str) -> String {
-    let whole = |least: i128, most: i128| format!("a whole number from {least} to {most}");
+    let whole = |min: i128, max: i128| format!("a whole number from {min} to {max}");
     match expected {
         "u8" => whole(0, u8::MAX.into()),
         "u16" => whole(0, u16::MAX.into()),
@@ -138,7 +140,7 @@ fn plain_expected(expected: &str) -> String {
         "map with a single key" => "a mapping with one key".to_owned(),
         "unit" | "unit variant" => "the name alone".to_owned(),
         "newtype variant" | "tuple variant" => "a mapping from the name to its value".to_owned(),
-        // Said here, because an `expecting` of its own would be said of its lists as well.
+        // Not in an `expecting` attribute, which would also apply to the lists inside.
         "enum Init" => {
             "`zeros`, or a mapping with one of `value`, `range`, `uniform` and `file`".to_owned()
         }
@@ -147,7 +149,7 @@ fn plain_expected(expected: &str) -> String {
             let count = words.find_map(|word| word.parse::<usize>().ok());
             let is_list = ["sequence of ", "an array of ", "tuple "];
             match count {
-                Some(count) if is_list.iter().any(|own| expected.starts_with(own)) => {
+                Some(count) if is_list.iter().any(|list| expected.starts_with(list)) => {
                     format!("a list of {count}")
                 }
                 _ => expected.to_owned(),
@@ -156,7 +158,7 @@ fn plain_expected(expected: &str) -> String {
     }
 }
 
-/// A choice written as its name, or as a mapping from its name to what belongs to it.
+/// Deserializes an enum written as a name, or as a mapping from the name to its value.
 pub(crate) fn singleton<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -169,7 +171,7 @@ pub(crate) fn some_singleton<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     singleton(deserializer).map(Some)
 }
 
-/// A mapping in which no key may stand twice; by itself the parser would keep the last.
+/// Deserializes a mapping and rejects duplicate keys, of which the parser would keep the last.
 pub(crate) fn unique_keys<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -198,7 +200,7 @@ pub(crate) fn unique_entries<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
     let mut entries = BTreeMap::new();
     while let Some((key, value)) = map.next_entry::<String, T>()? {
         if entries.contains_key(&key) {
-            return Err(de::Error::custom(format!("`{key}` is there twice")));
+            return Err(de::Error::custom(format!("duplicate key `{key}`")));
         }
         entries.insert(key, value);
     }
@@ -214,9 +216,9 @@ mod tests {
         parse::<File>(text).expect_err("no campaign")
     }
 
-    /// Every kind of wrong value of a campaign file, and no word of a programming language.
+    /// Error messages about all kinds of invalid values contain no terms of the programming language.
     #[test]
-    fn messages_are_in_the_words_of_campaign_files() {
+    fn messages_use_terms_of_campaign_files() {
         let launch = |keys: &str| format!("name: x\nworkload: {{kernel: {{{keys}}}}}");
         let argument = |keys: &str| {
             launch(&format!("name: k, grid: 1, workgroup: 1, args: [{{buffer: b, {keys}}}]"))
@@ -272,13 +274,13 @@ mod tests {
             ),
             (&faults("model: zero_value, groups: valu"), "groups: expected a list, found the text"),
         ];
-        let theirs = "struct enum variant tuple field u64 u32 f64 sequence map integer string \
+        let foreign = "struct enum variant tuple field u64 u32 f64 sequence map integer string \
                       boolean unit deserializ invalid";
         let mut failed = Vec::new();
         for (text, words) in wrong {
             let YamlError { message, .. } = error(text);
             let plain = message.replace("mapping", "").replace("instructions", "");
-            let is_plain = !theirs.split_whitespace().any(|word| plain.contains(word));
+            let is_plain = !foreign.split_whitespace().any(|word| plain.contains(word));
             if !message.contains(words) || !is_plain {
                 failed.push(format!("{text:?}: {message}; expected {words:?}"));
             }
@@ -287,15 +289,15 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused_at_its_place_before_it_costs() {
-        // The parser alone would take hours.
+    fn deep_nesting_is_rejected_early_with_its_position() {
+        // The parser would take hours.
         let deep = format!("name: x\nworkload: {}", "[".repeat(4_000_000));
         let refused = error(&deep);
-        assert_eq!(refused.position, Some((2, 11 + MOST_OPEN)));
+        assert_eq!(refused.position, Some((2, 11 + MAX_OPEN)));
         assert_eq!(refused.message, TOO_DEEP);
         let mixed = "{a: [".repeat(1_000_000);
         assert_eq!(error(&mixed).message, TOO_DEEP);
-        // What the parser refuses itself, and what it takes.
+        // Texts that the parser rejects and accepts itself.
         let closed = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert_eq!(
             parse::<serde_yaml::Value>(&closed(200)).map(|_| ()).expect_err("deep").message,
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_part_of_the_text() {
+    fn byte_order_mark_is_removed() {
         assert_eq!(without_mark("\u{feff}name: x"), "name: x");
         assert_eq!(without_mark("name: \u{feff}x"), "name: \u{feff}x");
     }

@@ -139,7 +139,7 @@ fn kernels_and_applications_do_not_mix() {
         "faults:",
         "software: {}\nfaults:",
         "{}",
-        &["software", "not for a workload of `app`"],
+        &["software", "requires a workload of kernels"],
     );
     let start = GOOD.find("compare:").expect("compare");
     let end = GOOD.find("faults:").expect("faults");
