@@ -137,7 +137,7 @@ fn copies_that_are_not_compared_are_noticed() {
 fn what_cannot_be_hardened_is_refused_with_what_to_do() {
     let file = examples_folder().join("vector_add.yaml").display().to_string();
     for (arguments, expected) in [
-        (vec!["--budget", "1.3,0.9"], "0.9 is no budget"),
+        (vec!["--budget", "1.3,0.9"], "invalid budget 0.9"),
         (vec!["--budget", "1.3,1.3"], "1.3 is given twice"),
         (vec!["--budget", "1.0001"], "a budget of 1.0001 is too small"),
         (vec!["--budget", "much"], "invalid value 'much'"),

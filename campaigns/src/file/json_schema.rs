@@ -177,7 +177,7 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
             ("maxProperties", Value::Object(map)) => rule.as_u64() >= Some(map.len() as u64),
             ("items", Value::Array(values)) => values.iter().all(|value| each(rule, value)),
             ("prefixItems", Value::Array(values)) => {
-                all(rule).iter().zip(values).all(|(rule, own)| each(rule, own))
+                all(rule).iter().zip(values).all(|(rule, value)| each(rule, value))
             }
             ("minItems", Value::Array(values)) => rule.as_u64() <= Some(values.len() as u64),
             ("maxItems", Value::Array(values)) => rule.as_u64() >= Some(values.len() as u64),

@@ -104,7 +104,7 @@ pub(crate) fn surveyed(
     Ok(profiled)
 }
 
-/// A golden run to compare changed golden runs with. It contains digests in place of outputs.
+/// A golden run to compare other golden runs with. It contains digests in place of outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
     /// Execution statistics of each dispatch.
