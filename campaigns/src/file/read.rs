@@ -473,7 +473,7 @@ compare: {sum: {relative: 1.0e-5}}
                 margin: 0.01,
                 outcomes: vec![Outcome::Due],
                 per: vec![Per::All, Per::Opcode],
-                most: Some(5000),
+                max_count: Some(5000),
             }
         );
         assert_eq!(sample.confidence.probability(), 0.99);

@@ -224,7 +224,7 @@ mod tests {
             launch(&format!("name: k, grid: 1, workgroup: 1, args: [{{buffer: b, {keys}}}]"))
         };
         let faults = |keys: &str| format!("name: x\nworkload: {{}}\nfaults: {{{keys}}}");
-        let wrong = [
+        let cases = [
             ("", "missing: `name`"),
             (
                 "[1, 2]",
@@ -277,7 +277,7 @@ mod tests {
         let foreign = "struct enum variant tuple field u64 u32 f64 sequence map integer string \
                       boolean unit deserializ invalid";
         let mut failed = Vec::new();
-        for (text, words) in wrong {
+        for (text, words) in cases {
             let YamlError { message, .. } = error(text);
             let plain = message.replace("mapping", "").replace("instructions", "");
             let is_plain = !foreign.split_whitespace().any(|word| plain.contains(word));
@@ -292,9 +292,9 @@ mod tests {
     fn deep_nesting_is_rejected_early_with_its_position() {
         // The parser would take hours.
         let deep = format!("name: x\nworkload: {}", "[".repeat(4_000_000));
-        let refused = error(&deep);
-        assert_eq!(refused.position, Some((2, 11 + MAX_OPEN)));
-        assert_eq!(refused.message, TOO_DEEP);
+        let rejected = error(&deep);
+        assert_eq!(rejected.position, Some((2, 11 + MAX_OPEN)));
+        assert_eq!(rejected.message, TOO_DEEP);
         let mixed = "{a: [".repeat(1_000_000);
         assert_eq!(error(&mixed).message, TOO_DEEP);
         // Texts that the parser rejects and accepts itself.

@@ -11,15 +11,15 @@ use std::path::{Path, PathBuf};
 const PROGRAM: &str = "program";
 
 const EXPLANATION: &str = "\
-# Digests of the campaigns that come with Flipwave, pinned by format_tests/shipped_campaigns.rs:
+# Digests of the example campaigns, checked by format_tests/shipped_campaigns.rs:
 #
-#   content  what the file says (campaigns/src/file/read.rs)
-#   draws    how sites are drawn (campaigns/src/sample/draws.rs)
+#   content  content of the file (campaigns/src/file/read.rs)
+#   draws    sampling settings (campaigns/src/sample/draws.rs)
 #   sites    the shard space, with a stand-in for the program (campaigns/src/shards/space.rs)
 #
 # A digest may change because its campaign file changed. If it changes while the file stays the same, users
 # can no longer resume their campaigns (content) or add to their shards (draws, sites): undo the change, or
-# raise ShardPlan::FORMAT. Renew this file with
+# raise ShardPlan::FORMAT. Update this file with
 #
 #   FLIPWAVE_BLESS=1 cargo test --workspace --lib shipped_campaigns
 ";

@@ -45,13 +45,13 @@ pub enum HardeningError {
     /// A budget is too small to duplicate any instruction.
     #[error(
         "a budget of {budget} is too small to duplicate any instruction; the smallest budget that does is \
-        {least:.3}"
+        {minimum:.3}"
     )]
     TooSmall {
         /// The budget.
         budget: f64,
         /// The cost of the cheapest version that was tried.
-        least: f64,
+        minimum: f64,
     },
     /// The code cannot be hardened.
     #[error(transparent)]

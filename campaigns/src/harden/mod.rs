@@ -84,8 +84,8 @@ pub fn harden(
         progress.variant(&name, number, count);
         let version = match ranking.select(campaign, &plain, *budget, *comparing)? {
             Selected::Version(version) => version,
-            Selected::Nothing { least } => {
-                hardenings.too_small.push((*budget, least));
+            Selected::Nothing { minimum } => {
+                hardenings.too_small.push((*budget, minimum));
                 continue;
             }
         };
@@ -124,10 +124,10 @@ pub fn harden(
         let escape = |(index, site)| Escape { budget: *budget, index, site };
         hardenings.escapes.extend(reruns.escapes.into_iter().map(escape));
     }
-    if let (true, Some((budget, least))) =
-        (hardenings.points.is_empty(), hardenings.too_small.last().copied())
+    if hardenings.points.is_empty()
+        && let Some((budget, minimum)) = hardenings.too_small.last().copied()
     {
-        return Err(HardeningError::TooSmall { budget, least }.into());
+        return Err(HardeningError::TooSmall { budget, minimum }.into());
     }
     hardenings.ranking = ranking.instructions();
     hardenings.files.extend(tables::write(&lock, campaign, &hardenings)?);

@@ -51,7 +51,7 @@ pub(super) enum Selected {
     /// The budget is too small.
     Nothing {
         /// Cost of the cheapest version that was tried, relative to the plain program.
-        least: f64,
+        minimum: f64,
     },
 }
 
@@ -129,25 +129,25 @@ impl Ranking {
         comparing: Comparing,
     ) -> Result<Selected, CampaignError> {
         let all = plain.instructions();
-        let most = (all as f64 * (budget - 1.0)) as u64;
-        let (mut limit, mut least) = (most, f64::INFINITY);
+        let max_added = (all as f64 * (budget - 1.0)) as u64;
+        let (mut limit, mut minimum) = (max_added, f64::INFINITY);
         loop {
             let chosen = self.affordable(limit);
             if chosen.is_empty() {
                 let costs = self.order.iter().map(|at| cost(&self.copies, &[*at]));
                 let cheapest = relative_cost(all, costs.min().unwrap_or(0));
-                return Ok(Selected::Nothing { least: least.min(cheapest) });
+                return Ok(Selected::Nothing { minimum: minimum.min(cheapest) });
             }
             let version = plain.hardened(campaign, &by_module(&chosen), comparing)?;
-            let more = version.instructions.saturating_sub(all);
-            if more <= most {
+            let added = version.instructions.saturating_sub(all);
+            if added <= max_added {
                 self.note(&chosen, budget);
                 return Ok(Selected::Version(Box::new(version)));
             }
-            least = least.min(relative_cost(all, more));
+            minimum = minimum.min(relative_cost(all, added));
             // Reduce the limit by the excess, and by at least one instruction.
             let spent = cost(&self.copies, &chosen);
-            limit = spent.saturating_sub((more - most).max(1)).min(limit.saturating_sub(1));
+            limit = spent.saturating_sub((added - max_added).max(1)).min(limit.saturating_sub(1));
         }
     }
 
@@ -177,9 +177,9 @@ impl Ranking {
     }
 }
 
-/// Returns the cost of a program that executes `more` instructions in addition to `all`, relative to `all`.
-fn relative_cost(all: u64, more: u64) -> f64 {
-    1.0 + more as f64 / all.max(1) as f64
+/// Returns the cost of a program that executes `added` instructions in addition to `all`, relative to `all`.
+fn relative_cost(all: u64, added: u64) -> f64 {
+    1.0 + added as f64 / all.max(1) as f64
 }
 
 /// Cost and benefit of duplicating an instruction. Costs are executed instructions.
@@ -208,8 +208,9 @@ fn cost(copies: &BTreeMap<ModulePc, CopyCost>, chosen: &[ModulePc]) -> u64 {
 }
 
 /// Returns the order in which instructions are selected. It is the reverse of a greedy elimination that
-/// repeatedly drops the instruction with the smallest benefit per saved cost. Dropping an instruction whose
-/// duplicate makes comparisons of others unnecessary saves less, or nothing; it is dropped after those.
+/// repeatedly drops the instruction with the smallest benefit per saved cost. If the duplicate of an instruction
+/// makes comparisons of other instructions unnecessary, dropping it saves less, or nothing; it is dropped later
+/// than those instructions.
 fn order(copies: &BTreeMap<ModulePc, CopyCost>) -> Vec<ModulePc> {
     let mut left: BTreeSet<ModulePc> = copies.keys().copied().collect();
     let mut feeds: BTreeMap<ModulePc, Vec<ModulePc>> = BTreeMap::new();

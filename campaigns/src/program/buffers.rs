@@ -58,8 +58,8 @@ impl Init {
             Some(schema::Init::Uniform(low, high)) => {
                 fits(low)?;
                 fits(high)?;
-                let (least, greatest) = (low.as_f64(), high.as_f64());
-                if !(least.is_finite() && greatest.is_finite() && least <= greatest) {
+                let (min, max) = (low.as_f64(), high.as_f64());
+                if !(min.is_finite() && max.is_finite() && min <= max) {
                     return Err(format!(
                         "uniform [{low}, {high}]: expected two finite numbers, the smaller first"
                     ));

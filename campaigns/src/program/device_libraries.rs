@@ -63,8 +63,9 @@ fn usual_folders(version: &str) -> Vec<PathBuf> {
         .filter(|folder| folder.is_dir())
         .collect();
     of_hosts.sort();
-    let others = ["/usr/lib/amdgcn/bitcode".into(), "/opt/rocm/amdgcn/bitcode".into()];
-    of_compilers.into_iter().map(|(_, folder)| folder).chain(of_hosts).chain(others).collect()
+    let fallbacks = ["/usr/lib/amdgcn/bitcode".into(), "/opt/rocm/amdgcn/bitcode".into()];
+    let of_compilers = of_compilers.into_iter().map(|(_, folder)| folder);
+    of_compilers.chain(of_hosts).chain(fallbacks).collect()
 }
 
 fn folders_in(folder: &str) -> impl Iterator<Item = PathBuf> {
@@ -136,7 +137,9 @@ pub(crate) fn adapted(
         keep(ABI, &|| tools.abi_library())?;
     }
     if are_older {
-        keep(OPENCL, &|| tools.rewritten(&libraries.join(OPENCL), GENERIC_POINTER))?;
+        keep(OPENCL, &|| {
+            tools.rewritten(&libraries.join(OPENCL), OLD_GENERIC_POINTER, GENERIC_POINTER)
+        })?;
     }
     for entry in std::fs::read_dir(libraries).map_err(failed)? {
         let library = entry.map_err(failed)?;
@@ -178,8 +181,11 @@ const ABI: &str = "oclc_abi_version_600.bc";
 /// The library with the functions of OpenCL C.
 const OPENCL: &str = "opencl.bc";
 
-/// Mangled names of generic pointers before and since clang 20.
-const GENERIC_POINTER: (&str, &str) = ("PU3AS0", "P");
+/// A generic pointer in mangled names before clang 20.
+const OLD_GENERIC_POINTER: &str = "PU3AS0";
+
+/// A generic pointer in mangled names since clang 20.
+const GENERIC_POINTER: &str = "P";
 
 /// The compiler, the LLVM programs next to it, and a folder for their output.
 struct Tools<'a> {
@@ -203,7 +209,7 @@ impl Tools<'_> {
         let made = self.compiled("version", &text)?;
         let Some(libraries) = old_libraries else { return Ok(made) };
         // `linkonce_odr` functions would be discarded, because nothing here calls them.
-        let hip = self.rewritten(&libraries.join("hip.bc"), ("linkonce_odr ", "weak_odr "))?;
+        let hip = self.rewritten(&libraries.join("hip.bc"), "linkonce_odr ", "weak_odr ")?;
         let linked = self.work.join("linked.bc");
         let mut command = self.program("llvm-link")?;
         command.arg("-o").arg(&linked).arg(&made).arg(&hip);
@@ -229,7 +235,7 @@ impl Tools<'_> {
     }
 
     /// Returns a copy of a library with the text `old` in its IR replaced by `new`.
-    fn rewritten(&self, library: &Path, (old, new): (&str, &str)) -> Result<PathBuf, CompileError> {
+    fn rewritten(&self, library: &Path, old: &str, new: &str) -> Result<PathBuf, CompileError> {
         let mut command = self.program("llvm-dis")?;
         command.args(["-o", "-"]).arg(library);
         let text = self.run(command, library)?;

@@ -115,7 +115,7 @@ fn link(object: &[u8]) -> Result<Vec<u8>, OpenError> {
             let clang = clang.display();
             OpenError::Link(format!(
                 "cannot run `{clang}`: {reason}; install Debian's packages clang-22 and lld-22, or \
-                 others from clang-18 on, or set FLIPWAVE_CLANG to clang's path"
+                 other versions since clang-18, or set FLIPWAVE_CLANG to clang's path"
             ))
         }
         ChildError::Interrupted => OpenError::Link("interrupted".to_owned()),

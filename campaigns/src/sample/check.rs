@@ -172,7 +172,7 @@ fn check_until(
         margin: check_margin(until.margin, &field)?,
         outcomes: outcomes.unwrap_or_else(|| vec![Outcome::Sdc, Outcome::Due]),
         per,
-        most: faults.count,
+        max_count: faults.count,
     };
     Ok((size, check_confidence(until.confidence, &field)?))
 }
@@ -214,16 +214,17 @@ fn check_allocation(
         written::Allocation::Proportional => Allocation::Proportional,
         written::Allocation::Optimal(optimal) => {
             let field = field.key("optimal");
-            let most = match size {
+            let max_count = match size {
                 SampleSize::Count(count) => Some(*count),
-                SampleSize::Until { most, .. } => *most,
+                SampleSize::Until { max_count, .. } => *max_count,
                 SampleSize::Precision { .. } | SampleSize::Exhaustive => None,
             };
-            if optimal.pilot == 0 || most.is_some_and(|most| optimal.pilot >= most) {
-                let most = most.map_or(String::new(), |most| format!(", fewer than all {most}"));
+            if optimal.pilot == 0 || max_count.is_some_and(|count| optimal.pilot >= count) {
+                let limit =
+                    max_count.map_or(String::new(), |count| format!(", fewer than all {count}"));
                 return wrong(
                     &field.key("pilot"),
-                    format!("{} injections; expected 1 or more{most}", optimal.pilot),
+                    format!("{} injections; expected 1 or more{limit}", optimal.pilot),
                 );
             }
             let outcomes = check_outcomes(&optimal.outcomes, &field)?;

@@ -176,7 +176,7 @@ fn intervals_have_nominal_coverage_and_advanced_sampling_saves_injections() {
     let optimal = "count: 400, stratify: opcode, allocation: {optimal: {pilot: 100}}";
     // Factor by which fewer injections would suffice for the rate of SDC: by the actual error, and by
     // the width of the intervals.
-    for (faults, most, saved) in [
+    for (faults, max_coverage, saved) in [
         ("count: 400, intervals: clopper_pearson", 0.975, 0.7..1.4),
         ("count: 400, stratify: opcode", 0.97, 1.1..1.9),
         (optimal, 0.98, 1.2..2.1),
@@ -191,7 +191,7 @@ fn intervals_have_nominal_coverage_and_advanced_sampling_saves_injections() {
         let by_error = by(found.squares, simple.squares);
         let by_width = by(square(found.widths), square(simple.widths));
         println!("{faults}: held {:?}, saved {by_error:.2}, {by_width:.2}", found.held);
-        let expected = *likely(0.945).start()..=*likely(most).end();
+        let expected = *likely(0.945).start()..=*likely(max_coverage).end();
         assert!(found.held.iter().all(|held| expected.contains(held)), "{faults}: {found:?}");
         assert!(saved.contains(&by_error) && saved.contains(&by_width), "{faults}: {found:?}");
     }
@@ -291,10 +291,12 @@ fn intervals_have_nominal_coverage_with_early_stopping() {
     ] {
         let sampled = truth.sampled(faults);
         let (at_all, at_last, mean) = at_all_looks(&sampled);
-        let most = sampled.scheme.count();
-        println!("{faults}: held {at_all} at all looks, {at_last} at the last; {mean} of {most}");
+        let max_count = sampled.scheme.count();
+        println!(
+            "{faults}: held {at_all} at all looks, {at_last} at the last; {mean} of {max_count}"
+        );
         assert!(at_all >= *likely(0.94).start() && at_last >= at_all, "{faults}: {at_all}");
-        assert!(mean as f64 <= part * most as f64, "{faults}: {mean} of {most}");
+        assert!(mean as f64 <= part * max_count as f64, "{faults}: {mean} of {max_count}");
     }
     // Negative control: intervals for a single look have too little coverage at all looks together.
     let mut sampled = truth.sampled("until: {margin: 0.05, of: [sdc]}");

@@ -50,8 +50,8 @@ impl Sample {
             (SampleSize::Precision { margin }, true) => {
                 format!("margin={} {}", float_text(*margin), self.confidence_text())
             }
-            (SampleSize::Until { margin, outcomes, per, most }, true) => {
-                let most = most.map_or("unlimited".to_owned(), |most| most.to_string());
+            (SampleSize::Until { margin, outcomes, per, max_count }, true) => {
+                let most = max_count.map_or("unlimited".to_owned(), |count| count.to_string());
                 format!(
                     "until={} {} outcomes={} per={} most={most}",
                     float_text(*margin),
@@ -119,12 +119,12 @@ mod tests {
     const STRATA: [Stratification; 3] =
         [Stratification::Kernel, Stratification::Group, Stratification::Opcode];
 
-    fn until(most: Option<u64>) -> SampleSize {
+    fn until(max_count: Option<u64>) -> SampleSize {
         SampleSize::Until {
             margin: 0.01,
             outcomes: vec![Outcome::Masked, Outcome::Sdc, Outcome::Due, Outcome::Detected],
             per: vec![Per::All, Per::Kernel, Per::Group, Per::Opcode],
-            most,
+            max_count,
         }
     }
 

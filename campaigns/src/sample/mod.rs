@@ -54,7 +54,7 @@ pub enum SampleSize {
         /// Parts of the program for which rates are estimated.
         per: Vec<Per>,
         /// Maximum number of faults. If `None`, as many as could be needed.
-        most: Option<u64>,
+        max_count: Option<u64>,
     },
     /// Every fault site once.
     Exhaustive,
@@ -103,7 +103,7 @@ impl Sample {
                 margin: *margin,
                 outcomes: outcomes.clone(),
                 per: per.clone(),
-                most: Some(count),
+                max_count: Some(count),
             },
             SampleSize::Precision { .. } => return Err("has `margin`".to_owned()),
             SampleSize::Exhaustive => return Err("is `exhaustive`".to_owned()),

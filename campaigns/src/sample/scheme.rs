@@ -57,7 +57,7 @@ impl Scheme {
                 let each = sample_size(largest, *margin, sample.confidence, 0.5)?;
                 each.saturating_mul(sizes.len() as u64).min(max_count)
             }
-            SampleSize::Until { margin, outcomes, per, most } => {
+            SampleSize::Until { margin, outcomes, per, max_count: file_limit } => {
                 let parts = parts(per, profile);
                 let smallest = match (&sample.allocation, is_stratified_by(per, faults)) {
                     (Allocation::Equal, true) => {
@@ -65,9 +65,9 @@ impl Scheme {
                     }
                     _ => parts.iter().map(|(_, share)| *share).fold(1.0, f64::min),
                 };
-                let looks = match most {
-                    Some(most) => {
-                        LookSchedule::new(*margin, sample.confidence, (*most).min(max_count))?
+                let looks = match file_limit {
+                    Some(limit) => {
+                        LookSchedule::new(*margin, sample.confidence, (*limit).min(max_count))?
                     }
                     None => {
                         let looks =

@@ -125,15 +125,13 @@ impl Connection {
     /// Checks that the judge has sent nothing unrequested, which would be mistaken for the next answer.
     fn expect_silence(&mut self) -> Result<(), String> {
         self.set_nonblocking(true)?;
-        let said = self.stream.fill_buf().map(|bytes| !bytes.is_empty());
+        let has_unread = self.stream.fill_buf().map(|bytes| !bytes.is_empty());
         self.set_nonblocking(false)?;
-        match said {
-            Ok(true) => {
-                Err("sent an unexpected line; expected one line for each question".to_owned())
-            }
-            // A closed connection is detected when the question is sent.
-            _ => Ok(()),
+        // A closed connection is detected when the question is sent.
+        if has_unread.unwrap_or(false) {
+            return Err("sent an unexpected line; expected one line for each question".to_owned());
         }
+        Ok(())
     }
 
     fn set_nonblocking(&self, is_nonblocking: bool) -> Result<(), String> {
