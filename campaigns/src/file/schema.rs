@@ -260,8 +260,7 @@ pub(crate) struct Argument {
     pub element: Option<ElementName>,
     /// Number of elements.
     pub count: Option<u64>,
-    /// Dimensions of an output, one to three. Elements that differ in the last index are adjacent in memory. The
-    /// results then contain the pattern of wrong elements.
+    /// Dimensions of an output in row-major order, one to three. They enable error patterns in the results.
     #[schemars(extend("minItems" = 1, "maxItems" = 3))]
     pub shape: Option<Vec<u64>>,
     /// Content of the buffer before the first launch.
