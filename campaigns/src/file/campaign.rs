@@ -78,8 +78,8 @@ pub struct CaptureSource {
     /// The file.
     pub file: PathBuf,
     /// Numbers of the dispatches that faults are injected into. The memory that these dispatches write is
-    /// compared when the last of them has ended. If `None`, faults are injected into all dispatches, and the
-    /// memory that the host reads is compared.
+    /// compared when the last of them has ended. If `None`, faults are injected into all dispatches, and
+    /// the memory that the host reads is compared.
     pub dispatches: Option<RangeInclusive<u32>>,
 }
 
@@ -109,8 +109,8 @@ pub enum BufferRole {
     Data,
     /// Results, which are compared with those of the golden run.
     Output(Tolerance),
-    /// Result of an error check in the program. A difference from the golden run means that the program detected
-    /// the fault.
+    /// Result of an error check in the program. A difference from the golden run means that the program
+    /// detected the fault.
     Detector,
 }
 

@@ -208,8 +208,8 @@ fn check_severity(
     Ok(JudgeSettings { source: source?, timeout })
 }
 
-/// Returns the Python interpreter that calls judges: `FLIPWAVE_PYTHON`, or `python3`. Paths are relative to the
-/// working directory.
+/// Returns the Python interpreter that calls judges: `FLIPWAVE_PYTHON`, or `python3`. Paths are relative
+/// to the working directory.
 fn python() -> Result<String, Wrong> {
     let field = Field::root().key("severity").key("python");
     match std::env::var("FLIPWAVE_PYTHON") {

@@ -389,8 +389,8 @@ fn check_code(launch: &schema::Launch, context: Context<'_>, field: &Field) -> R
     }
 }
 
-/// Validates the sizes of a grid and its workgroups, and returns them in work-items. `default_workgroup` is the
-/// workgroup size of a Triton kernel.
+/// Validates the sizes of a grid and its workgroups, and returns them in work-items. `default_workgroup`
+/// is the workgroup size of a Triton kernel.
 fn check_grid(
     grid: Grid,
     workgroup: Option<schema::Extent>,

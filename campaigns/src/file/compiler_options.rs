@@ -189,7 +189,8 @@ mod tests {
         }
     }
 
-    /// Runs the installed compiler with each accepted option in an empty folder, and checks which files it writes.
+    /// Runs the installed compiler with each accepted option in an empty folder, and checks which files
+    /// it writes.
     #[test]
     fn accepted_options_of_the_installed_compiler_write_no_file() {
         let clang = flipwave_hooks::hook::clang_path();

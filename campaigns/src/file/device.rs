@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Device that executes the program during injections. Fault sites are always determined on the embedded GPU.
+/// Device that executes the program during injections. Fault sites are always determined on the embedded
+/// GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`embedded` or `rocr`")]

@@ -260,8 +260,8 @@ impl ElementType {
         })
     }
 
-    /// Returns the memory content of elements given by their bits: little-endian. If two share a byte, the first is
-    /// in the low half.
+    /// Returns the memory content of elements given by their bits: little-endian. If two share a byte,
+    /// the first is in the low half.
     pub(crate) fn pack(self, elements: impl IntoIterator<Item = u64>) -> Vec<u8> {
         let elements = elements.into_iter();
         let max = elements.size_hint().1.unwrap_or_default();
@@ -321,8 +321,8 @@ impl ElementType {
     }
 }
 
-/// Returns `true` if `bits` is the rounded `value`, and not the replacement of a number outside the format's
-/// range: NaN, an infinity, or the largest number if the format has neither.
+/// Returns `true` if `bits` is the rounded `value`, and not the replacement of a number outside the
+/// format's range: NaN, an infinity, or the largest number if the format has neither.
 fn is_near(format: SmallFloat, value: f64, bits: u32) -> bool {
     let found = f64::from(format.decode(bits));
     let greatest = format.greatest();

@@ -61,11 +61,12 @@ fn new_york() -> f64 {
     NEW_YORK_FLUX
 }
 
-/// Reads the raw rates of a device's structures from the YAML file `path`, and takes the outcomes of faults in
-/// each structure from the rows of a campaign.
+/// Reads the raw rates of a device's structures from the YAML file `path`, and takes the outcomes of
+/// faults in each structure from the rows of a campaign.
 ///
 /// # Errors
-/// [`FileError`] with the position of a field that is invalid, or that selects rows missing in the campaign.
+/// [`FileError`] with the position of a field that is invalid, or that selects rows missing in the
+/// campaign.
 pub fn failures(path: &Path, campaign: &Aggregates) -> Result<DeviceFailures, FileError> {
     parse(&read::text(path)?, path, campaign)
 }

@@ -25,8 +25,8 @@ pub(crate) fn read_masks(path: &Path) -> Result<MaskDistribution, String> {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Reads a table of correct and wrong results: the columns `golden` and `faulty`, and optionally `opcode` and
-/// `count`, in any order.
+/// Reads a table of correct and wrong results: the columns `golden` and `faulty`, and optionally `opcode`
+/// and `count`, in any order.
 pub(crate) fn read_values(path: &Path) -> Result<MeasuredValues, String> {
     let (header, rows) = read(path)?;
     let column = |wanted: &str| header.iter().position(|name| name == wanted);

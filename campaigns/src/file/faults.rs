@@ -113,8 +113,8 @@ pub(crate) mod written {
         /// Allow several faults with the same fault site.
         #[schemars(extend("default" = true))]
         pub replacement: Option<bool>,
-        /// Treatment of fault sites whose value is overwritten or discarded before it is read. The golden run
-        /// shows that these faults are masked.
+        /// Treatment of fault sites whose value is overwritten or discarded before it is read. The golden
+        /// run shows that these faults are masked.
         #[serde(default)]
         #[schemars(extend("default" = "sampled"))]
         pub known_masked: KnownMasked,
@@ -122,8 +122,8 @@ pub(crate) mod written {
         #[serde(default)]
         #[schemars(extend("default" = "wilson"))]
         pub intervals: IntervalMethod,
-        /// Fraction of the golden run's wave instructions by which a run with correct outputs may differ before its
-        /// timing counts as changed.
+        /// Fraction of the golden run's wave instructions by which a run with correct outputs may differ
+        /// before its timing counts as changed.
         #[schemars(extend("default" = TIMING_THRESHOLD))]
         pub timing_threshold: Option<f64>,
     }
@@ -180,7 +180,8 @@ pub(crate) mod written {
     pub(crate) enum Duration {
         /// The fault occurs once.
         Transient,
-        /// The fault affects one execution of an instruction, and a fraction of the wave's next executions of it.
+        /// The fault affects one execution of an instruction, and a fraction of the wave's next
+        /// executions of it.
         Intermittent(Intermittent),
         /// The fault affects every execution of an opcode on one lane slot of a compute unit.
         Permanent(Permanent),
@@ -232,8 +233,8 @@ pub struct Faults {
     pub stratification: Stratification,
     /// Number of faults, and how they are drawn.
     pub sample: Sample,
-    /// Fraction of the golden run's wave instructions by which a run with correct outputs may differ before its
-    /// timing counts as changed.
+    /// Fraction of the golden run's wave instructions by which a run with correct outputs may differ
+    /// before its timing counts as changed.
     pub timing_threshold: f64,
 }
 

@@ -4,9 +4,9 @@ use crate::file::schema::File;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// Returns the JSON schema (draft 2020-12) of campaign files, for editors and for programs that write campaign
-/// files. It contains the meaning, values and default of each key. [`Campaign::read`] rejects everything that
-/// the schema rejects, and also checks combinations of keys.
+/// Returns the JSON schema (draft 2020-12) of campaign files, for editors and for programs that write
+/// campaign files. It contains the meaning, values and default of each key. [`Campaign::read`] rejects
+/// everything that the schema rejects, and also checks combinations of keys.
 ///
 /// [`Campaign::read`]: crate::Campaign::read
 pub fn json_schema() -> Value {
@@ -129,8 +129,8 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
         .collect()
     }
 
-    /// Returns `true` if a schema accepts a value. Implements the part of the standard that campaigns need, because a
-    /// complete validator requires dozens of crates. Panics on any other keyword.
+    /// Returns `true` if a schema accepts a value. Implements the part of the standard that campaigns
+    /// need, because a complete validator requires dozens of crates. Panics on any other keyword.
     fn accepts(root: &Value, schema: &Value, value: &Value) -> bool {
         let each = |rule: &Value, value| accepts(root, rule, value);
         let all = |rules: &Value| rules.as_array().expect("a list").clone();
@@ -260,8 +260,8 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
         }
     }
 
-    /// The schema rejects everything that the parser rejects, and everything that the schema rejects is not a valid
-    /// campaign.
+    /// The schema rejects everything that the parser rejects, and everything that the schema rejects is
+    /// not a valid campaign.
     #[test]
     fn schema_and_parser_agree_on_invalid_files() {
         let schema = json_schema();

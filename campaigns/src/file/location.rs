@@ -65,7 +65,8 @@ impl Field {
         &self.0
     }
 
-    /// Replaces the prefix `from` of the path by `to`; returns `None` if the path does not start with `from`.
+    /// Replaces the prefix `from` of the path by `to`; returns `None` if the path does not start with
+    /// `from`.
     pub(crate) fn moved(&self, from: &Field, to: &Field) -> Option<Field> {
         let rest = self.0.strip_prefix(from.0.as_slice())?;
         Some(Field(to.0.iter().chain(rest).cloned().collect()))
@@ -77,8 +78,8 @@ impl Field {
         Field(steps)
     }
 
-    /// Returns line and column, both from 1, of this field in `text`. A missing field has the position of its
-    /// parent.
+    /// Returns line and column, both from 1, of this field in `text`. A missing field has the position of
+    /// its parent.
     pub(crate) fn locate(&self, text: &str) -> Option<(usize, usize)> {
         let error = Walk(&self.0).deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
         let location = error.location()?;

@@ -47,7 +47,8 @@ pub(crate) fn digest(text: &str) -> String {
     crate::digest::hexadecimal(&Sha256::digest(text.as_bytes()))
 }
 
-/// Validates the campaign `file`, which was parsed from `text`. `digest` is the digest of the file at `path`.
+/// Validates the campaign `file`, which was parsed from `text`. `digest` is the digest of the file at
+/// `path`.
 ///
 /// # Errors
 /// Returns the first invalid field.
@@ -60,9 +61,9 @@ pub(crate) fn campaign(
     check(file, path, Digests { text: digest, content: content(text) })
 }
 
-/// Returns the digest of the parts of a campaign file that determine its rows. It does not cover comments, the
-/// name, the file format of rows, the number of faults, and the precision of rates. The seed is compared
-/// separately.
+/// Returns the digest of the parts of a campaign file that determine its rows. It does not cover
+/// comments, the name, the file format of rows, the number of faults, and the precision of rates. The
+/// seed is compared separately.
 fn content(text: &str) -> String {
     let content = yaml::parse::<Value>(text).map(|mut content| {
         if let Some(keys) = content.as_object_mut() {
@@ -121,8 +122,8 @@ compare: {sum: {relative: 1.0e-5}}
         Campaign::parse(text, Path::new("campaigns/add.yaml"))
     }
 
-    /// Replaces `from` by `to` in the valid campaign, and checks that the error points to `at` in the new text and
-    /// contains all `parts`.
+    /// Replaces `from` by `to` in the valid campaign, and checks that the error points to `at` in the new
+    /// text and contains all `parts`.
     fn assert_error(from: &str, to: &str, at: &str, parts: &[&str]) {
         assert!(GOOD.contains(from), "{from}");
         let text = GOOD.replacen(from, to, 1);

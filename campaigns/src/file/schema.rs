@@ -1,5 +1,5 @@
-//! The YAML form of a campaign file. [`crate::file::check`] validates values and their combinations. The doc
-//! comments of fields are part of the JSON schema and of `docs/reference-keys.md`.
+//! The YAML form of a campaign file. [`crate::file::check`] validates values and their combinations. The
+//! doc comments of fields are part of the JSON schema and of `docs/reference-keys.md`.
 
 use crate::application::schema::{Application, Comparison};
 use crate::file::device::CampaignDevice;
@@ -81,8 +81,8 @@ pub(crate) struct Severity {
 /// Default time limit of a judge's answer. It allows for loading a model.
 pub(crate) const JUDGE_TIMEOUT: &str = "10 min";
 
-/// Dimensions of a parameter sweep. Each is a list of values of the field that the dimension is named after,
-/// like `faults.model`, or a mapping from names to mappings from fields to values.
+/// Dimensions of a parameter sweep. Each is a list of values of the field that the dimension is named
+/// after, like `faults.model`, or a mapping from names to mappings from fields to values.
 // crate::vary reads the content from the file as a tree, which preserves the spelling of values.
 #[derive(Debug)]
 pub(crate) struct Vary;
@@ -186,9 +186,9 @@ pub(crate) struct Workload {
 pub(crate) struct Capture {
     /// File written by `flipwave capture`.
     pub file: PathBuf,
-    /// First and last dispatch, counted from 0, that faults are injected into. The memory that these dispatches
-    /// write is compared. By default, faults are injected into all dispatches, and the memory that the host
-    /// reads is compared.
+    /// First and last dispatch, counted from 0, that faults are injected into. The memory that these
+    /// dispatches write is compared. By default, faults are injected into all dispatches, and the memory
+    /// that the host reads is compared.
     pub dispatches: Option<Ends<u32>>,
 }
 
@@ -222,10 +222,11 @@ pub(crate) struct Launch {
     pub grid: Grid,
     /// Work-items per workgroup in each dimension. It has as many dimensions as `grid`.
     pub workgroup: Option<Extent>,
-    /// Bytes of dynamic LDS that no argument points to, such as HIP's `extern __shared__` and Triton's `shared`.
+    /// Bytes of dynamic LDS that no argument points to, such as HIP's `extern __shared__` and Triton's
+    /// `shared`.
     pub local_memory: Option<u32>,
-    /// Maximum number of wave instructions of the launch in the golden run. A launch that exceeds it counts as
-    /// endless, which is an error.
+    /// Maximum number of wave instructions of the launch in the golden run. A launch that exceeds it
+    /// counts as endless, which is an error.
     #[schemars(extend("default" = GOLDEN_INSTRUCTION_LIMIT))]
     pub instruction_limit: Option<u64>,
     /// Explicit kernel arguments, in order; `null` is the null pointer.
@@ -249,7 +250,8 @@ pub(crate) const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
     {"required": ["buffer"]}, {"required": ["scalar"]}, {"required": ["local_memory"]}
 ]))]
 pub(crate) struct Argument {
-    /// Pointer to the buffer with this name. The first use defines the buffer; later uses have no other keys.
+    /// Pointer to the buffer with this name. The first use defines the buffer; later uses have no other
+    /// keys.
     pub buffer: Option<String>,
     /// Value passed to the kernel.
     pub scalar: Option<Number>,
@@ -269,8 +271,8 @@ pub(crate) struct Argument {
     pub init: Option<Init>,
     /// `true` for a buffer with results, which are compared.
     pub output: Option<bool>,
-    /// For an output: file with its expected content after the golden run, which is compared with the tolerance
-    /// in `compare`. It has the buffer's size, and elements are little-endian.
+    /// For an output: file with its expected content after the golden run, which is compared with the
+    /// tolerance in `compare`. It has the buffer's size, and elements are little-endian.
     pub expected: Option<PathBuf>,
     /// `true` for a buffer with the result of an error check in the program.
     pub detector: Option<bool>,

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Maximum number of open brackets. The parser rejects more than 128 levels of nesting, but its running time
-/// grows with the square of the number of brackets.
+/// Maximum number of open brackets. The parser rejects more than 128 levels of nesting, but its running
+/// time grows with the square of the number of brackets.
 const MAX_OPEN: usize = 256;
 
 /// Error returned when a text is not a valid campaign.

@@ -92,8 +92,8 @@ impl Plain {
         modules.filter_map(object).collect()
     }
 
-    /// Returns the program with the instructions `chosen` in each module duplicated. Checks that its golden run
-    /// has the same outputs and detects no difference.
+    /// Returns the program with the instructions `chosen` in each module duplicated. Checks that its
+    /// golden run has the same outputs and detects no difference.
     ///
     /// # Errors
     /// [`CampaignError`].

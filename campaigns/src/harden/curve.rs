@@ -19,8 +19,8 @@ pub(super) struct Reruns {
 }
 
 impl Reruns {
-    /// Reads the tables of the plain and the hardened program. If `holds_out` is set, coverage is computed from
-    /// the faults that are held out.
+    /// Reads the tables of the plain and the hardened program. If `holds_out` is set, coverage is
+    /// computed from the faults that are held out.
     ///
     /// # Errors
     /// [`HardeningError::Rows`], [`HardeningError::OtherFault`].

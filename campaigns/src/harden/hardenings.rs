@@ -18,7 +18,8 @@ pub struct Hardenings {
     pub ranking: Vec<RankedInstruction>,
     /// Lockstep comparison of plain and hardened code, for each budget.
     pub steps: Vec<InStep>,
-    /// Faults that caused SDC although they hit a result that is duplicated and compared. There must be none.
+    /// Faults that caused SDC although they hit a result that is duplicated and compared. There must be
+    /// none.
     pub escapes: Vec<Escape>,
     /// Files written: tables and code objects.
     pub files: Vec<PathBuf>,

@@ -39,8 +39,8 @@ pub struct HardenOptions {
     /// Maximum number of instructions executed by the hardened program, relative to the plain program. Each
     /// budget results in one hardened version.
     pub budgets: Vec<f64>,
-    /// If set, instructions are ranked by every second fault, and coverage is measured with the other faults,
-    /// which do not influence the selection.
+    /// If set, instructions are ranked by every second fault, and coverage is measured with the other
+    /// faults, which do not influence the selection.
     pub holds_out: bool,
     /// When duplicated results are compared.
     pub comparing: Comparing,

@@ -116,8 +116,9 @@ impl Ranking {
         all
     }
 
-    /// Returns the version of the program with as many instructions duplicated as the budget permits. The cost is
-    /// measured; if waits and the counting of differences exceed the budget, fewer instructions are selected.
+    /// Returns the version of the program with as many instructions duplicated as the budget permits. The
+    /// cost is measured; if waits and the counting of differences exceed the budget, fewer instructions
+    /// are selected.
     ///
     /// # Errors
     /// Those of creating the version.
@@ -151,8 +152,8 @@ impl Ranking {
         }
     }
 
-    /// Returns instructions whose duplication adds at most `limit` executed instructions: the longest affordable
-    /// prefix of the order, then each later instruction that still fits.
+    /// Returns instructions whose duplication adds at most `limit` executed instructions: the longest
+    /// affordable prefix of the order, then each later instruction that still fits.
     fn affordable(&self, limit: u64) -> Vec<ModulePc> {
         let fits = |chosen: &[ModulePc]| cost(&self.copies, chosen) <= limit;
         let first = |count: &usize| fits(self.order.get(..*count).unwrap_or_default());
@@ -177,7 +178,8 @@ impl Ranking {
     }
 }
 
-/// Returns the cost of a program that executes `added` instructions in addition to `all`, relative to `all`.
+/// Returns the cost of a program that executes `added` instructions in addition to `all`, relative to
+/// `all`.
 fn relative_cost(all: u64, added: u64) -> f64 {
     1.0 + added as f64 / all.max(1) as f64
 }
@@ -208,9 +210,9 @@ fn cost(copies: &BTreeMap<ModulePc, CopyCost>, chosen: &[ModulePc]) -> u64 {
 }
 
 /// Returns the order in which instructions are selected. It is the reverse of a greedy elimination that
-/// repeatedly drops the instruction with the smallest benefit per saved cost. If the duplicate of an instruction
-/// makes comparisons of other instructions unnecessary, dropping it saves less, or nothing; it is dropped later
-/// than those instructions.
+/// repeatedly drops the instruction with the smallest benefit per saved cost. If the duplicate of an
+/// instruction makes comparisons of other instructions unnecessary, dropping it saves less, or nothing;
+/// it is dropped later than those instructions.
 fn order(copies: &BTreeMap<ModulePc, CopyCost>) -> Vec<ModulePc> {
     let mut left: BTreeSet<ModulePc> = copies.keys().copied().collect();
     let mut feeds: BTreeMap<ModulePc, Vec<ModulePc>> = BTreeMap::new();

@@ -160,8 +160,8 @@ fn stream(seed: u64, name: &str) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(digest.finalize().into())
 }
 
-/// Draws a number from `low` to `high`. Does not use the distributions of a library, so that library updates
-/// cannot change the content for a seed.
+/// Draws a number from `low` to `high`. Does not use the distributions of a library, so that library
+/// updates cannot change the content for a seed.
 fn uniform(element: ElementType, low: Number, high: Number, generator: &mut ChaCha8Rng) -> Number {
     let random = generator.next_u64();
     match (element.is_float(), low, high) {

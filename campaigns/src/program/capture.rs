@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-/// Address of the copies of memory that the host reads. No program has memory there, and flipping one bit of
-/// a valid pointer does not lead there.
+/// Address of the copies of memory that the host reads. No program has memory there, and flipping one bit
+/// of a valid pointer does not lead there.
 const OUTPUTS: u64 = 0x6000_0000_0000;
 
 /// Errors returned when a capture cannot be replayed.

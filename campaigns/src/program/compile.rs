@@ -174,9 +174,9 @@ impl Compiler {
         &self.version
     }
 
-    /// Returns the code object of `source`, compiled with `options` for `target` or for the generic target in
-    /// `options`, or taken from the cache. The compiler runs in the source's folder, so include paths are
-    /// relative to it.
+    /// Returns the code object of `source`, compiled with `options` for `target` or for the generic
+    /// target in `options`, or taken from the cache. The compiler runs in the source's folder, so include
+    /// paths are relative to it.
     ///
     /// # Errors
     /// [`CompileError`].
@@ -390,9 +390,9 @@ fn find_rocm() -> PathBuf {
         .unwrap_or_else(|| "/usr".into())
 }
 
-/// Lists names, sizes and modification times of the device libraries, one line each:
-/// `opencl.bc 123456 1700000000000000000`. Times are in nanoseconds since 1970, negative before, and omitted
-/// if the system provides none. The text is part of the cache key of code objects.
+/// Lists names, sizes and modification times of the device libraries, one line each: `opencl.bc 123456
+/// 1700000000000000000`. Times are in nanoseconds since 1970, negative before, and omitted if the system
+/// provides none. The text is part of the cache key of code objects.
 fn library_versions(folder: &Path) -> String {
     let mut lines: Vec<String> = std::fs::read_dir(folder)
         .into_iter()

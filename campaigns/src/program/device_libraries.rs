@@ -45,7 +45,8 @@ fn find(candidates: Vec<PathBuf>) -> Result<PathBuf, CompileError> {
 }
 
 /// Returns the folders where Debian and ROCm install device libraries, for a compiler version. Folders of
-/// compilers come first, from this version downwards, because a compiler cannot read bitcode of a newer one.
+/// compilers come first, from this version downwards, because a compiler cannot read bitcode of a newer
+/// one.
 fn usual_folders(version: &str) -> Vec<PathBuf> {
     let newest = clang_major(version).unwrap_or(u32::MAX);
     let mut of_compilers: Vec<(u32, PathBuf)> = folders_in("/usr/lib")
@@ -195,8 +196,8 @@ struct Tools<'a> {
 }
 
 impl Tools<'_> {
-    /// Creates the library with the version of a target. If the folder `old_libraries` is given, adds the parts
-    /// of its libraries that compilers no longer link.
+    /// Creates the library with the version of a target. If the folder `old_libraries` is given, adds the
+    /// parts of its libraries that compilers no longer link.
     fn version_library(
         &self,
         target: &Target,

@@ -1,5 +1,5 @@
-//! Runs kernels once on this machine's GPU through AMD's runtime, in a separate program that campaigns treat
-//! like an application.
+//! Runs kernels once on this machine's GPU through AMD's runtime, in a separate program that campaigns
+//! treat like an application.
 
 use crate::application::{Application, CommandLine, Comparison, Format, Nondeterminism, Output};
 use crate::attached::error::AttachError;

@@ -43,8 +43,8 @@ pub enum ObjectFileError {
 }
 
 /// Reads the code object in an ELF file, an offload bundle or a HIP program. A relocatable object, as
-/// written by compilers with `-c`, is linked by clang and lld. Without a target, the file must contain only one
-/// code object.
+/// written by compilers with `-c`, is linked by clang and lld. Without a target, the file must contain
+/// only one code object.
 ///
 /// # Errors
 /// [`ObjectFileError`].

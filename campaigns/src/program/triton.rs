@@ -117,7 +117,8 @@ impl TritonMetadata {
         })
     }
 
-    /// Returns name and size of each scratch memory whose address is passed after the kernel's own arguments.
+    /// Returns name and size of each scratch memory whose address is passed after the kernel's own
+    /// arguments.
     pub fn scratch(&self) -> impl Iterator<Item = (&'static str, Scratch)> {
         let profile = self.profile.map(|scratch| ("profile scratch", scratch));
         std::iter::once(("global scratch", self.global)).chain(profile)

@@ -12,8 +12,8 @@ use flipwave_injector::Stratification;
 impl Sample {
     /// Returns the settings that determine the fault site of each injection index, as text.
     ///
-    /// Without strata, a longer plan begins with the shorter one, so the text omits the number of injections.
-    /// With strata, the number for each stratum depends on the total:
+    /// Without strata, a longer plan begins with the shorter one, so the text omits the number of
+    /// injections. With strata, the number for each stratum depends on the total:
     ///
     /// ```text
     /// exhaustive
@@ -31,8 +31,8 @@ impl Sample {
     /// allocation=optimal pilot=20 outcomes=sdc,due
     /// ```
     ///
-    /// Numbers are formatted by [`float_text`]. Changing this text changes the digests of shard spaces: raise
-    /// [`ShardPlan::FORMAT`] at the same time.
+    /// Numbers are formatted by [`float_text`]. Changing this text changes the digests of shard spaces:
+    /// raise [`ShardPlan::FORMAT`] at the same time.
     ///
     /// [`ShardPlan::FORMAT`]: crate::ShardPlan::FORMAT
     pub(crate) fn draws(&self, stratification: Stratification) -> String {

@@ -80,8 +80,8 @@ pub enum Allocation {
     Proportional,
     /// The same number for each stratum.
     Equal,
-    /// Proportional to the number of fault sites and to the standard deviation of the outcomes, as estimated
-    /// from the first faults (Neyman allocation).
+    /// Proportional to the number of fault sites and to the standard deviation of the outcomes, as
+    /// estimated from the first faults (Neyman allocation).
     Optimal {
         /// Number of faults in the pilot.
         pilot: u64,

@@ -30,8 +30,8 @@ pub(crate) struct Scheme {
 }
 
 impl Scheme {
-    /// Creates the scheme of `faults` in the fault space of `profile`. `is_judged` is set if a judge rates the
-    /// severity of SDC.
+    /// Creates the scheme of `faults` in the fault space of `profile`. `is_judged` is set if a judge
+    /// rates the severity of SDC.
     ///
     /// # Errors
     /// [`CampaignError::Statistics`].
@@ -124,8 +124,8 @@ impl Scheme {
         CampaignMonitor::new(self.design.clone(), self.until.clone(), self.pilot.clone())
     }
 
-    /// Returns the sampling of all stages whose allocation is known, given the rows in `monitor`. Before the end
-    /// of the pilot, this is only the pilot.
+    /// Returns the sampling of all stages whose allocation is known, given the rows in `monitor`. Before
+    /// the end of the pilot, this is only the pilot.
     pub fn sampling(&self, monitor: &CampaignMonitor) -> Sampling {
         let Sample { size, allocation, replacement, .. } = &self.sample;
         if *size == SampleSize::Exhaustive {
@@ -207,7 +207,8 @@ fn scope(per: Per, instruction: &InstructionFaultSpace) -> Scope {
     }
 }
 
-/// Returns the facts that intervals depend on in addition to the rows, for intervals that are computed once.
+/// Returns the facts that intervals depend on in addition to the rows, for intervals that are computed
+/// once.
 fn design(faults: &Faults, profile: &Profile, strata: &[injector::Stratum]) -> SampleDesign {
     let Faults { fault, stratification, sample, .. } = faults;
     let is_finite =

@@ -49,8 +49,8 @@ pub(crate) enum Allocation {
     Proportional,
     /// The same number for each stratum.
     Equal,
-    /// Proportional to the number of fault sites and to the standard deviation of the outcomes in each stratum
-    /// (Neyman allocation).
+    /// Proportional to the number of fault sites and to the standard deviation of the outcomes in each
+    /// stratum (Neyman allocation).
     Optimal(Optimal),
 }
 

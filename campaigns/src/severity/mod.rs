@@ -104,8 +104,8 @@ pub(crate) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Returns the judge of a campaign, which receives `outputs`; `None` if the campaign has no judge. Does not
-    /// connect yet.
+    /// Returns the judge of a campaign, which receives `outputs`; `None` if the campaign has no judge.
+    /// Does not connect yet.
     pub fn of(campaign: &'a Campaign, outputs: Vec<ShownOutput<'a>>) -> Option<Judge<'a>> {
         let settings = campaign.severity.as_ref()?;
         let shown = outputs.iter().map(|output| output.index).collect();

@@ -10,8 +10,8 @@ fn wait_limit() -> WaitLimit {
     WaitLimit { stopped: Arc::default(), timeout: Duration::from_secs(60) }
 }
 
-/// Returns a judge written in shell: it runs `script` after reading the greeting line and the eight bytes of
-/// an output.
+/// Returns a judge written in shell: it runs `script` after reading the greeting line and the eight bytes
+/// of an output.
 fn judge(script: &str) -> JudgeSource {
     let script = format!("read -r greeting; head -c 8 >/dev/null; {script}");
     let words = ["sh", "-c", &script].map(str::to_owned).to_vec();

@@ -1,8 +1,8 @@
 //! Submits a campaign to an engine that runs its shards: Slurm, HyperQueue, or processes on this machine.
 //!
-//! The folder `submit` of the results contains readable scripts: one that runs a shard, one that merges the
-//! shards, and files that the engine needs. Engines start the scripts, and restart them after a failure. The
-//! shards, not the engine, ensure that no row is lost or duplicated.
+//! The folder `submit` of the results contains readable scripts: one that runs a shard, one that merges
+//! the shards, and files that the engine needs. Engines start the scripts, and restart them after a
+//! failure. The shards, not the engine, ensure that no row is lost or duplicated.
 
 mod command;
 pub(crate) mod error;

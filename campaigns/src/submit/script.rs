@@ -86,8 +86,8 @@ impl Scripts {
         Ok(())
     }
 
-    /// Returns the command that starts the program. A container can access the folder `out` and the folder of
-    /// `file`.
+    /// Returns the command that starts the program. A container can access the folder `out` and the
+    /// folder of `file`.
     fn program(&self, options: &SubmitOptions, out: &Path, file: &Path) -> String {
         let Some(image) = &options.container else { return quoted(&options.program) };
         let sources = file.parent().unwrap_or(Path::new("/"));
@@ -157,8 +157,8 @@ impl Scripts {
     }
 }
 
-/// Checks that a path fits in one line. Batch systems parse lines of scripts as options, regardless of shell
-/// quoting.
+/// Checks that a path fits in one line. Batch systems parse lines of scripts as options, regardless of
+/// shell quoting.
 fn check_lines(path: &Path) -> Result<(), SubmitError> {
     match path.to_str() {
         Some(text) if !text.contains(char::is_control) => Ok(()),

@@ -198,8 +198,8 @@ fn overlap(a: &Field, b: &Field) -> bool {
     a.moved(b, &root).is_some() || b.moved(a, &root).is_some()
 }
 
-/// Checks that `choices` set no field that an earlier dimension sets, because the result would depend on the
-/// order.
+/// Checks that `choices` set no field that an earlier dimension sets, because the result would depend on
+/// the order.
 fn check_overlap(before: &[Dimension], choices: &[Choice]) -> Result<(), Wrong> {
     // All choices of a dimension usually set the same fields.
     let mut seen: Vec<&Field> = Vec::new();

@@ -1,7 +1,7 @@
 //! Parameter sweeps: the key `vary` describes one campaign for each combination of values.
 //!
-//! A variant is the campaign that results from writing its settings into the file and removing `vary`. It can
-//! be used like any other campaign, and has its own results folder ([`folder`]).
+//! A variant is the campaign that results from writing its settings into the file and removing `vary`. It
+//! can be used like any other campaign, and has its own results folder ([`folder`]).
 
 mod dimensions;
 mod folder;

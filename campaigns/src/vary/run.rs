@@ -30,9 +30,9 @@ pub struct FinishedVariant {
     pub report: Report,
 }
 
-/// Runs the selected variants. The results of each are in a folder with its name in the folder of `options`.
-/// Writes the combined tables after all variants of the file. Stops at the first failure, and on
-/// cancellation.
+/// Runs the selected variants. The results of each are in a folder with its name in the folder of
+/// `options`. Writes the combined tables after all variants of the file. Stops at the first failure, and
+/// on cancellation.
 ///
 /// # Errors
 /// [`CampaignError`] if no variant can be started.

@@ -1,5 +1,5 @@
-//! The combined tables of all variants. They contain the rows of each variant in turn, with additional first
-//! columns for the variant and its dimensions.
+//! The combined tables of all variants. They contain the rows of each variant in turn, with additional
+//! first columns for the variant and its dimensions.
 
 use super::folder::VariantList;
 use crate::results::folder::{FolderError, RESULTS, SUMMARY};

@@ -86,7 +86,8 @@ impl Node {
         }
     }
 
-    /// Returns the value as a text of one line, and the columns of all values in it, from 1 in ascending order.
+    /// Returns the value as a text of one line, and the columns of all values in it, from 1 in ascending
+    /// order.
     pub fn line(&self) -> (String, Vec<(usize, Field)>) {
         let (mut text, mut columns) = (String::new(), Vec::new());
         self.write(&Field::root(), &mut text, &mut columns);
