@@ -58,13 +58,13 @@ pub enum CampaignError {
     /// The operation requires the embedded GPU.
     #[error(
         "{0} requires the embedded GPU, but the campaign has `device: rocr`, where faults are injected \
-        with hooks"
+         with hooks"
     )]
     OnlyEmbedded(&'static str),
     /// The fault target cannot be reached with hooks.
     #[error(
         "target {0} is inside an instruction and cannot be reached with hooks; use `device: embedded` \
-        without `--by hook`"
+         without `--by hook`"
     )]
     NotByHook(FaultTarget),
     /// Kernels cannot be launched through AMD's runtime.
@@ -94,7 +94,7 @@ pub enum CampaignError {
     /// Two golden runs differ.
     #[error(
         "two golden runs of the workload differ in {difference}, which makes outcomes meaningless \
-        (this is a bug of the embedded GPU: please report it)"
+         (this is a bug of the embedded GPU: please report it)"
     )]
     NotDeterministic {
         /// The first difference.
@@ -106,7 +106,7 @@ pub enum CampaignError {
     /// The self-test failed: a fault with a known outcome has another outcome.
     #[error(
         "self-test failed: a fault that must be {expected} is {found}; nothing was injected \
-        (this is a bug of Flipwave: please report it); the site is: {site}"
+         (this is a bug of Flipwave: please report it); the site is: {site}"
     )]
     SelfTest {
         /// The fault site.
@@ -139,7 +139,7 @@ pub enum CampaignError {
     /// Flipwave panicked during an injection.
     #[error(
         "injection {index} failed: internal error: {message}; the site is: {site} (this is a \
-        bug of Flipwave: please report it with the campaign)"
+         bug of Flipwave: please report it with the campaign)"
     )]
     Panic {
         /// Index of the injection in the plan.

@@ -33,7 +33,7 @@ pub(crate) fn check(file: schema::File, path: &Path, digests: Digests) -> Result
             &root.key("name"),
             format!(
                 "`{}` cannot be the name of a results folder; use letters, digits, `-`, `_` and `.`, \
-                and begin with a letter or digit",
+                 and begin with a letter or digit",
                 file.name
             ),
         );
@@ -119,7 +119,7 @@ fn check_application(
         Some(Compare::Application(comparisons)) => comparisons,
         Some(Compare::Buffers(_)) => {
             let message = "is a mapping, which is for kernels; for an `app` expected a list, for example \
-                          `[{stdout: exact}]`";
+                           `[{stdout: exact}]`";
             return wrong(&Field::root().key("compare"), message);
         }
     };
@@ -129,7 +129,7 @@ fn check_application(
         application.nondeterminism == Nondeterminism::Allow || application.golden_runs > 1;
     if device.is_hardware() && !is_compared {
         let message = "1 run on hardware does not show that runs are deterministic; expected 2 or more, \
-                      or `nondeterminism: allow`";
+                       or `nondeterminism: allow`";
         return wrong(&field.key("golden_runs"), message);
     }
     Ok(application)
@@ -149,7 +149,7 @@ fn check_launches(
         Some(Compare::Buffers(tolerances)) => tolerances,
         Some(Compare::Application(_)) => {
             let message = "is a list, which is for an `app`; for kernels expected a mapping from \
-                          outputs to tolerances";
+                           outputs to tolerances";
             return wrong(&Field::root().key("compare"), message);
         }
     };

@@ -56,7 +56,7 @@ impl KernelsInProgress {
             _ => wrong(
                 field,
                 "expected exactly one of `kernel` (one launch), `dispatches` (a list of launches), and for \
-                a `workload` also `app` (an application)",
+                 a `workload` also `app` (an application)",
             ),
         }
     }
@@ -168,7 +168,7 @@ impl KernelsInProgress {
             _ => wrong(
                 field,
                 "expected exactly one of `buffer` (a name), `scalar` (a value) and `local_memory` \
-                (bytes); or `null` in place of the mapping, for a null pointer",
+                 (bytes); or `null` in place of the mapping, for a null pointer",
             ),
         }
     }
@@ -184,7 +184,7 @@ impl KernelsInProgress {
         if let Some(index) = self.buffers.iter().position(|buffer| buffer.name == name) {
             let kind = format!(
                 "buffer `{name}`, which is already defined (refer to it without other keys, or choose \
-                another name),"
+                 another name),"
             );
             reject_keys(&argument, &[], &kind, field)?;
             return Ok(Argument::Buffer(index));
@@ -218,7 +218,7 @@ impl KernelsInProgress {
                 return wrong(
                     &field.key("detector"),
                     "a buffer is either an output or a detector; use different buffers for results and \
-                    for the result of the program's error check",
+                     for the result of the program's error check",
                 );
             }
             (Some(true), _) => BufferRole::Output(Tolerance::default()),
@@ -372,7 +372,7 @@ fn check_code(launch: &schema::Launch, context: Context<'_>, field: &Field) -> R
             {
                 let message = format!(
                     "`{option}` may make the compiler write other files or load code; if this is \
-                    intended, use `allow: [compiler_plugins]`"
+                     intended, use `allow: [compiler_plugins]`"
                 );
                 return wrong(&field.key("options").index(index), message);
             }
@@ -418,7 +418,7 @@ fn check_grid(
             let Some(work_items) = size.checked_mul(workgroup_size) else {
                 let message = format!(
                     "{size} workgroups of {workgroup_size} work-items; expected at most {} work-items in a \
-                    dimension",
+                     dimension",
                     u32::MAX
                 );
                 return wrong(&at, message);

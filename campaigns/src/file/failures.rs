@@ -124,7 +124,7 @@ impl WrittenStructure {
         if !(0.0..=MAX_UNCERTAINTY).contains(&uncertainty) {
             let message = format!(
                 "invalid relative standard deviation {uncertainty}; expected 0 to {MAX_UNCERTAINTY}, for \
-                example 0.2 for 20 %"
+                 example 0.2 for 20 %"
             );
             return wrong(&field.key("uncertainty"), message);
         }

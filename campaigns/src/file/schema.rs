@@ -101,8 +101,8 @@ impl JsonSchema for Vary {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "Dimensions of a parameter sweep. Each is a list of values of the field that \
-                           the dimension is named after (`faults.model`), or a mapping from names of \
-                           variants to mappings from fields to values.",
+                            the dimension is named after (`faults.model`), or a mapping from names of \
+                            variants to mappings from fields to values.",
             "type": "object",
             "minProperties": 1,
             "additionalProperties": {"anyOf": [

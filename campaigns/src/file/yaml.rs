@@ -275,7 +275,7 @@ mod tests {
             (&faults("model: zero_value, groups: valu"), "groups: expected a list, found the text"),
         ];
         let foreign = "struct enum variant tuple field u64 u32 f64 sequence map integer string \
-                      boolean unit deserializ invalid";
+                       boolean unit deserializ invalid";
         let mut failed = Vec::new();
         for (text, words) in cases {
             let YamlError { message, .. } = error(text);

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "the golden run is wrong: {wrong} of {elements} elements of the output `{output}` differ from {} by \
-    more than the tolerance in `compare` ({tolerance}); the first is element {first}: {found}, expected \
-    {expected}; the largest errors are absolute {absolute:?} and relative {relative:?}",
+     more than the tolerance in `compare` ({tolerance}); the first is element {first}: {found}, expected \
+     {expected}; the largest errors are absolute {absolute:?} and relative {relative:?}",
     file.display()
 )]
 pub struct Unexpected {

@@ -30,9 +30,9 @@ pub enum SuspicionError {
     /// writes.
     #[error(
         "the golden run accesses LDS outside its allocation in dispatch {dispatch} (kernel `{kernel}`): \
-        {}, at {}{}, {}; hardware reads zero there and drops writes. Give the launch the dynamic LDS \
-        that the host code requests with `local_memory: BYTES`; if the access is intended, use \
-        `allow: [outside_local_memory]`",
+         {}, at {}{}, {}; hardware reads zero there and drops writes. Give the launch the dynamic LDS \
+         that the host code requests with `local_memory: BYTES`; if the access is intended, use \
+         `allow: [outside_local_memory]`",
         violation.finding, violation.place, line(violation), violation.wave
     )]
     OutsideLocalMemory {
@@ -46,8 +46,8 @@ pub enum SuspicionError {
     /// A work-item accesses private memory outside its allocation, which belongs to other work-items.
     #[error(
         "the golden run accesses private memory outside its allocation in dispatch {dispatch} (kernel \
-        `{kernel}`): {}, at {}{}, {}; that memory belongs to other work-items. Correct the index; if the \
-        access is intended, use `allow: [outside_private_memory]`",
+         `{kernel}`): {}, at {}{}, {}; that memory belongs to other work-items. Correct the index; if the \
+         access is intended, use `allow: [outside_private_memory]`",
         violation.finding, violation.place, line(violation), violation.wave
     )]
     OutsidePrivateMemory {
@@ -61,7 +61,7 @@ pub enum SuspicionError {
     /// The golden run writes nothing to an output, so every faulty run would be masked.
     #[error(
         "the golden run writes nothing to the output `{buffer}`, so every faulty run would look correct; \
-        mark the buffer that contains results, or if this is intended, use `allow: [unwritten_output]`"
+         mark the buffer that contains results, or if this is intended, use `allow: [unwritten_output]`"
     )]
     UnwrittenOutput {
         /// Name of the output.
@@ -70,8 +70,8 @@ pub enum SuspicionError {
     /// Everything that is compared is empty after the golden run of an application.
     #[error(
         "everything that is compared is empty after the golden run: {outputs}; every faulty run would look \
-        correct. Compare outputs that contain results, or if this is intended, use \
-        `allow: [unwritten_output]`"
+         correct. Compare outputs that contain results, or if this is intended, use \
+         `allow: [unwritten_output]`"
     )]
     NothingCompared {
         /// The outputs that are compared.
@@ -80,7 +80,7 @@ pub enum SuspicionError {
     /// An output contains only NaN, and all NaNs compare as equal.
     #[error(
         "the output `{buffer}` contains only NaN after the golden run, and all NaNs compare as equal; check \
-        the contents of the buffers, or if this is intended, use `allow: [nan_output]`"
+         the contents of the buffers, or if this is intended, use `allow: [nan_output]`"
     )]
     NanOutput {
         /// Name of the output.
@@ -89,7 +89,7 @@ pub enum SuspicionError {
     /// A tolerance accepts every number.
     #[error(
         "the tolerance of the output `{buffer}` accepts every number; reduce it under `compare`, or if \
-        this is intended, use `allow: [unlimited_tolerance]`"
+         this is intended, use `allow: [unlimited_tolerance]`"
     )]
     UnlimitedTolerance {
         /// Name of the output.

@@ -18,13 +18,13 @@ pub enum HardeningError {
     /// The faults depend on the outcomes of earlier faults.
     #[error(
         "hardening injects the same faults into each version, so faults must not depend on outcomes: use \
-        `count`, `margin` or `exhaustive`, without `until` and `allocation: {{optimal: ...}}`"
+         `count`, `margin` or `exhaustive`, without `until` and `allocation: {{optimal: ...}}`"
     )]
     Drawn,
     /// A budget is invalid.
     #[error(
         "invalid budget {budget}: it limits the instructions executed, relative to the plain program; \
-        expected more than 1, for example 1.3"
+         expected more than 1, for example 1.3"
     )]
     InvalidBudget {
         /// The budget.
@@ -39,13 +39,13 @@ pub enum HardeningError {
     /// No fault in an instruction that can be duplicated caused SDC.
     #[error(
         "none of the campaign's faults in instructions that can be duplicated caused SDC, so there is \
-        nothing to protect"
+         nothing to protect"
     )]
     NothingToProtect,
     /// A budget is too small to duplicate any instruction.
     #[error(
         "a budget of {budget} is too small to duplicate any instruction; the smallest budget that does is \
-        {minimum:.3}"
+         {minimum:.3}"
     )]
     TooSmall {
         /// The budget.
@@ -59,7 +59,7 @@ pub enum HardeningError {
     /// Hardened code has other outputs than the plain code.
     #[error(
         "output `{output}` of the hardened program differs from the plain program without a fault (this is \
-        a bug of Flipwave, or the results of the program depend on the timing of its waves)"
+         a bug of Flipwave, or the results of the program depend on the timing of its waves)"
     )]
     Output {
         /// Name of the output; [`flipwave_harden::DETECTED`] if a comparison found a difference.
@@ -76,7 +76,7 @@ pub enum HardeningError {
     /// An injection has another fault site in the hardened program.
     #[error(
         "injection {index} has another fault site in the hardened program than in the plain program: the \
-        instructions executed depend on the timing of its waves"
+         instructions executed depend on the timing of its waves"
     )]
     OtherFault {
         /// Index of the injection.

@@ -31,7 +31,7 @@ pub enum ReplayError {
     /// A dispatch refers to a code object that the file does not contain.
     #[error(
         "{}: dispatch {dispatch} uses code object {number}, which is missing; the file is damaged, record \
-        it again", file.display()
+         it again", file.display()
     )]
     NoCodeObject {
         /// The file.
@@ -74,7 +74,7 @@ pub enum ReplayError {
     /// The run has no outputs.
     #[error(
         "{}: the host reads none of the GPU's results; set `dispatches` to compare what these dispatches \
-        write", file.display()
+         write", file.display()
     )]
     NoOutput {
         /// The file.
@@ -83,7 +83,7 @@ pub enum ReplayError {
     /// The replay differs from the recorded run.
     #[error(
         "{}: the run cannot be repeated: {difference}; the host may have written to memory while a kernel \
-        used it", file.display()
+         used it", file.display()
     )]
     NotRepeated {
         /// The file.
@@ -144,7 +144,7 @@ pub(crate) fn prepare(source: &CaptureSource, target: &Target) -> Result<Replaye
     if !is_complete {
         warnings.push(format!(
             "{} is incomplete: the application was killed while it was recorded, and its remaining \
-            work is missing",
+             work is missing",
             file.display()
         ));
     }

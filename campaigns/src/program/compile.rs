@@ -60,7 +60,7 @@ pub enum CompileError {
     /// The compiler cannot be run.
     #[error(
         "cannot use the compiler `{}`: {reason}; install Debian's packages clang-22 and lld-22, or \
-        other versions since clang-18, or set FLIPWAVE_CLANG to clang's path",
+         other versions since clang-18, or set FLIPWAVE_CLANG to clang's path",
         clang.display()
     )]
     Clang {
@@ -78,7 +78,7 @@ pub enum CompileError {
     /// A program that adapts device libraries to the compiler is missing.
     #[error(
         "missing program `{}`, which adapts device libraries before ROCm 6.3 to the compiler; install \
-        Debian's package {package}",
+         Debian's package {package}",
         program.display()
     )]
     Tool {
@@ -90,8 +90,8 @@ pub enum CompileError {
     /// The device libraries are missing.
     #[error(
         "no AMDGPU device libraries (ockl.bc and others), which OpenCL C and HIP kernels require, in {}; \
-        install Debian's package rocm-device-libs (rocm-device-libs-17 in Debian 13, -21 in testing), \
-        or set FLIPWAVE_DEVICE_LIBS to the folder that contains them",
+         install Debian's package rocm-device-libs (rocm-device-libs-17 in Debian 13, -21 in testing), \
+         or set FLIPWAVE_DEVICE_LIBS to the folder that contains them",
         searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     DeviceLibraries {

@@ -57,7 +57,7 @@ pub enum PrepareError {
     /// The workload is an application or a capture, but kernels and buffers are required.
     #[error(
         "the workload is an application or a capture; this command requires a workload of kernels, \
-        `kernel` or `dispatches`"
+         `kernel` or `dispatches`"
     )]
     Application,
     /// A source cannot be compiled.

@@ -71,7 +71,7 @@ impl TritonMetadata {
         let written: Written = serde_json::from_slice(bytes).map_err(|error| {
             format!(
                 "{error}; expected the JSON file that Triton writes next to a code object, with `name`, \
-                `num_warps`, `shared` and other keys"
+                 `num_warps`, `shared` and other keys"
             )
         })?;
         if let Some(WrittenTarget { backend, arch, .. }) = &written.target {

@@ -76,7 +76,7 @@ fn check_draw(faults: &Faults, fault: &Fault, field: &Field) -> Result<Draw, Wro
     ];
     if let Some((key, _)) = conflicts.iter().find(|(_, is_present)| *is_present) {
         let message = "requires `draw: bits`; with `draw: instructions`, a fault flips one of many bits of the \
-                      drawn instruction";
+                       drawn instruction";
         return wrong(&field.key(key), message);
     }
     match fault.check_by_instruction() {
@@ -208,7 +208,7 @@ fn check_allocation(
             return wrong(
                 field,
                 "is not possible with `margin`, where each stratum gets as many faults as its own margin \
-                requires; remove `allocation`, or use `count` or `until`",
+                 requires; remove `allocation`, or use `count` or `until`",
             );
         }
         written::Allocation::Proportional => Allocation::Proportional,

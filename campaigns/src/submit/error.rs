@@ -36,7 +36,7 @@ pub enum SubmitError {
     /// A path cannot be part of a script.
     #[error(
         "invalid path {path:?}: scripts of batch systems cannot contain line breaks, other control \
-        characters, or invalid UTF-8; choose another folder"
+         characters, or invalid UTF-8; choose another folder"
     )]
     Lines {
         /// The path.
