@@ -44,7 +44,7 @@ pub fn replay(
     let classifier = Classifier { golden: &golden, timing_threshold: threshold };
     let analysis = analyze_site(workload, site)?;
     let verdict = classifier.verdict(&injected, analysis.and_then(|analysis| analysis.next_use));
-    let judge = Judge::of(campaign, runner.shown_outputs(&golden)?);
+    let judge = Judge::for_campaign(campaign, runner.shown_outputs(&golden)?);
     let verdict = verdict.judged(judge.as_ref(), 0, &injected)?;
     let fault = match injected.end {
         RunEnd::Completed { .. } => None,

@@ -321,7 +321,7 @@ fn check_local_memory(bytes: u32, field: &Field) -> Result<u32, Wrong> {
     }
 }
 
-/// Dimensions of an output, which are those of `count` elements where their number is known.
+/// Validates the dimensions of an output, and that they match `count` if it is known.
 pub(crate) fn check_shape(
     shape: &[u64],
     count: Option<u64>,

@@ -242,7 +242,7 @@ pub struct Faults {
 pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<Faults, Wrong> {
     let field = Field::root().key("faults");
     let fault = Fault {
-        target: named(&field, "target", &faults.target, FaultTarget::DestinationRegister)?,
+        target: parse_optional(&field, "target", &faults.target, FaultTarget::DestinationRegister)?,
         model: check_model(&faults.model, directory, &field.key("model"))?,
         scope: check_scope(faults.scope, &field.key("scope"))?,
         duration: check_duration(faults.duration, &field.key("duration"))?,
@@ -258,7 +258,8 @@ pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<
         );
     }
     let target = fault.target;
-    let stratification = named(&field, "stratify", &faults.stratify, Stratification::None)?;
+    let stratification =
+        parse_optional(&field, "stratify", &faults.stratify, Stratification::None)?;
     let sample = check_sample(&faults, &fault, stratification, &field)?;
     Ok(Faults {
         fault,
@@ -274,7 +275,7 @@ pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<
 }
 
 /// Parses the optional name under a key.
-fn named<T: FromStr<Err: ToString>>(
+fn parse_optional<T: FromStr<Err: ToString>>(
     field: &Field,
     key: &str,
     name: &Option<String>,
@@ -282,11 +283,11 @@ fn named<T: FromStr<Err: ToString>>(
 ) -> Result<T, Wrong> {
     match name {
         None => Ok(default),
-        Some(name) => parsed(name, &field.key(key)),
+        Some(name) => parse_name(name, &field.key(key)),
     }
 }
 
-fn parsed<T: FromStr<Err: ToString>>(text: &str, field: &Field) -> Result<T, Wrong> {
+fn parse_name<T: FromStr<Err: ToString>>(text: &str, field: &Field) -> Result<T, Wrong> {
     text.parse().or_else(|error: T::Err| wrong(field, error.to_string()))
 }
 
@@ -358,7 +359,7 @@ fn check_selection(
     target: FaultTarget,
     field: &Field,
 ) -> Result<Selection, Wrong> {
-    let group = |name: &String, field: &Field| match parsed(name, field)? {
+    let group = |name: &String, field: &Field| match parse_name(name, field)? {
         group if target.part_of_sum().is_some() && !Group::has_matrices(group) => wrong(
             field,
             format!(

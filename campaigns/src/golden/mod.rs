@@ -114,7 +114,8 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    pub fn of(golden: &Golden) -> Reference {
+    /// Computes the digests of a golden run's outputs.
+    pub fn new(golden: &Golden) -> Reference {
         let digest = |output: &Output| Sha256::digest(output.bytes()).into();
         let outputs = golden.outputs.iter().map(digest).collect();
         Reference { statistics: golden.statistics.clone(), outputs }
@@ -140,7 +141,7 @@ pub(crate) fn check_same(
     first: &Reference,
     second: &Golden,
 ) -> Result<(), CampaignError> {
-    let second = Reference::of(second);
+    let second = Reference::new(second);
     let outputs = first.outputs.iter().zip(&second.outputs).zip(&workload.program.outputs);
     for ((first, second), output) in outputs {
         if first != second {
@@ -263,7 +264,7 @@ mod tests {
         let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);
         let golden = survey.unwrap_or_else(|error| panic!("{error}")).golden;
         let check = |second: &Golden| {
-            let same = check_same(&prepared.workload, &Reference::of(&golden), second);
+            let same = check_same(&prepared.workload, &Reference::new(&golden), second);
             same.map_err(|error| error.to_string())
         };
         assert_eq!(check(&golden), Ok(()));

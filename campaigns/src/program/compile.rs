@@ -31,7 +31,7 @@ impl Language {
     ///
     /// # Errors
     /// [`CompileError::UnknownLanguage`].
-    pub fn of(source: &Path) -> Result<Language, CompileError> {
+    pub fn from_path(source: &Path) -> Result<Language, CompileError> {
         match source.extension().and_then(|extension| extension.to_str()) {
             Some("cl") => Ok(Language::OpenClC),
             Some("hip") => Ok(Language::Hip),
@@ -54,7 +54,7 @@ pub enum CompileError {
     Source {
         /// The file.
         source_file: PathBuf,
-        /// Why not.
+        /// Cause.
         reason: std::io::Error,
     },
     /// The compiler cannot be run.
@@ -66,7 +66,7 @@ pub enum CompileError {
     Clang {
         /// The program.
         clang: PathBuf,
-        /// Why not.
+        /// Cause.
         reason: std::io::Error,
     },
     /// The compiler was interrupted.
@@ -118,7 +118,7 @@ pub enum CompileError {
     Cache {
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         reason: std::io::Error,
     },
 }
@@ -186,7 +186,7 @@ impl Compiler {
         options: &[String],
         target: &Target,
     ) -> Result<Vec<u8>, CompileError> {
-        let language = Language::of(source)?;
+        let language = Language::from_path(source)?;
         flipwave_host::input::open(source)
             .map_err(|reason| CompileError::Source { source_file: source.to_owned(), reason })?;
         let target = &compiled_for(options, target);
@@ -292,7 +292,7 @@ impl Compiler {
         let unread = |reason| CompileError::Source { source_file: source.to_owned(), reason };
         let text =
             flipwave_host::input::read(source, flipwave_host::input::TEXT).map_err(unread)?;
-        let stands_alone = Language::of(source)? == Language::OpenClC
+        let stands_alone = Language::from_path(source)? == Language::OpenClC
             && options.iter().all(|option| names_no_file(option))
             && str::from_utf8(&text).is_ok_and(stands_alone);
         let text =

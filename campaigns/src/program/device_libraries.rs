@@ -133,13 +133,13 @@ pub(crate) fn adapted(
         let path = format!("device-libraries/{origin}/{name}");
         cache.file(&path, &content).map_err(failed)
     };
-    keep(&name, &|| tools.version_library(target, are_older.then_some(libraries)))?;
+    keep(&name, &|| tools.make_version_library(target, are_older.then_some(libraries)))?;
     if target.is_generic() && !libraries.join(ABI).is_file() {
-        keep(ABI, &|| tools.abi_library())?;
+        keep(ABI, &|| tools.make_abi_library())?;
     }
     if are_older {
         keep(OPENCL, &|| {
-            tools.rewritten(&libraries.join(OPENCL), OLD_GENERIC_POINTER, GENERIC_POINTER)
+            tools.rewrite_library(&libraries.join(OPENCL), OLD_GENERIC_POINTER, GENERIC_POINTER)
         })?;
     }
     for entry in std::fs::read_dir(libraries).map_err(failed)? {
@@ -198,7 +198,7 @@ struct Tools<'a> {
 impl Tools<'_> {
     /// Creates the library with the version of a target. If the folder `old_libraries` is given, adds the
     /// parts of its libraries that compilers no longer link.
-    fn version_library(
+    fn make_version_library(
         &self,
         target: &Target,
         old_libraries: Option<&Path>,
@@ -207,10 +207,10 @@ impl Tools<'_> {
         if old_libraries.is_some() {
             text.push_str("const __constant bool __oclc_daz_opt = false;\n");
         }
-        let made = self.compiled("version", &text)?;
+        let made = self.compile_library("version", &text)?;
         let Some(libraries) = old_libraries else { return Ok(made) };
         // `linkonce_odr` functions would be discarded, because nothing here calls them.
-        let hip = self.rewritten(&libraries.join("hip.bc"), "linkonce_odr ", "weak_odr ")?;
+        let hip = self.rewrite_library(&libraries.join("hip.bc"), "linkonce_odr ", "weak_odr ")?;
         let linked = self.work.join("linked.bc");
         let mut command = self.program("llvm-link")?;
         command.arg("-o").arg(&linked).arg(&made).arg(&hip);
@@ -219,12 +219,12 @@ impl Tools<'_> {
     }
 
     /// Creates the library with the ABI version of code objects of version 6.
-    fn abi_library(&self) -> Result<PathBuf, CompileError> {
-        self.compiled("abi", "const __constant int __oclc_ABI_version = 600;\n")
+    fn make_abi_library(&self) -> Result<PathBuf, CompileError> {
+        self.compile_library("abi", "const __constant int __oclc_ABI_version = 600;\n")
     }
 
     /// Compiles a text to a library that is compatible with all code object versions.
-    fn compiled(&self, name: &str, text: &str) -> Result<PathBuf, CompileError> {
+    fn compile_library(&self, name: &str, text: &str) -> Result<PathBuf, CompileError> {
         let source = self.write(&format!("{name}.cl"), text)?;
         let made = self.work.join(format!("{name}.bc"));
         const NO_VERSION: [&str; 2] = ["-Xclang", "-mcode-object-version=none"];
@@ -236,7 +236,12 @@ impl Tools<'_> {
     }
 
     /// Returns a copy of a library with the text `old` in its IR replaced by `new`.
-    fn rewritten(&self, library: &Path, old: &str, new: &str) -> Result<PathBuf, CompileError> {
+    fn rewrite_library(
+        &self,
+        library: &Path,
+        old: &str,
+        new: &str,
+    ) -> Result<PathBuf, CompileError> {
         let mut command = self.program("llvm-dis")?;
         command.args(["-o", "-"]).arg(library);
         let text = self.run(command, library)?;

@@ -16,7 +16,7 @@ pub enum ObjectFileError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         reason: std::io::Error,
     },
     /// The content is not a usable code object.

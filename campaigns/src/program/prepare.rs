@@ -71,7 +71,7 @@ pub enum PrepareError {
     Load {
         /// The source or code object.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         reason: DeviceError,
     },
     /// A kernel does not exist.
@@ -97,7 +97,7 @@ pub enum PrepareError {
     Buffer {
         /// The buffer.
         buffer: String,
-        /// Why not.
+        /// Cause.
         reason: String,
     },
     /// The device rejected a request.

@@ -103,7 +103,7 @@ impl<'a> Experiment<'a> {
         runner: &'a dyn Runner,
         ProfiledRun { golden, profile, fidelity, recorded }: ProfiledRun,
     ) -> Result<(Experiment<'a>, Option<RecordedRun>), CampaignError> {
-        let run = (Reference::of(&golden), FidelityRecord::of(&fidelity));
+        let run = (Reference::new(&golden), FidelityRecord::of(&fidelity));
         Ok((Experiment::new(campaign, runner, run, profile)?, recorded))
     }
 
@@ -203,7 +203,7 @@ impl<'a> Experiment<'a> {
     /// [`CampaignError`] if that run left nothing that can be shown.
     fn judge<'g>(&'g self, golden: &'g Golden) -> Result<Option<Judge<'g>>, CampaignError> {
         match self.campaign.severity {
-            Some(_) => Ok(Judge::of(self.campaign, self.runner.shown_outputs(golden)?)),
+            Some(_) => Ok(Judge::for_campaign(self.campaign, self.runner.shown_outputs(golden)?)),
             None => Ok(None),
         }
     }

@@ -106,7 +106,10 @@ pub(crate) struct Judge<'a> {
 impl<'a> Judge<'a> {
     /// Returns the judge of a campaign, which receives `outputs`; `None` if the campaign has no judge.
     /// Does not connect yet.
-    pub fn of(campaign: &'a Campaign, outputs: Vec<ShownOutput<'a>>) -> Option<Judge<'a>> {
+    pub fn for_campaign(
+        campaign: &'a Campaign,
+        outputs: Vec<ShownOutput<'a>>,
+    ) -> Option<Judge<'a>> {
         let settings = campaign.severity.as_ref()?;
         let shown = outputs.iter().map(|output| output.index).collect();
         let (described, golden) =

@@ -74,7 +74,7 @@ pub(super) fn survey(
     let ProfiledRun { golden, profile, fidelity, recorded } =
         surveyed(campaign, prepared, touches, threads)?;
     let fidelity = FidelityRecord::of(&fidelity);
-    let reference = Reference::of(&golden);
+    let reference = Reference::new(&golden);
     if is_kept && let Some(profile) = StoredProfile::of(&profile) {
         let statistics = reference.statistics.iter();
         let kept = Kept {

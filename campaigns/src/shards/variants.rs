@@ -36,7 +36,7 @@ pub fn run_variant_shards(
     options: &ShardOptions,
     progress: &mut dyn Progress,
 ) -> Result<Vec<VariantShard>, CampaignError> {
-    VariantList::of(variants).claim(&options.folder, false)?;
+    VariantList::new(variants).claim(&options.folder, false)?;
     let mut shards = Vec::new();
     for (own, number) in variants.chosen().iter().zip(1..) {
         if variants.cancellation().is_stopped() {
@@ -62,7 +62,7 @@ pub(crate) fn plan_variant_shards(
     path: Option<InjectionPath>,
     progress: &mut dyn Progress,
 ) -> Result<Vec<ShardPlan>, CampaignError> {
-    VariantList::of(variants).claim(folder, false)?;
+    VariantList::new(variants).claim(folder, false)?;
     let mut plans = Vec::new();
     for (own, number) in variants.chosen().iter().zip(1..) {
         progress.variant(&own.name, number, variants.chosen().len());

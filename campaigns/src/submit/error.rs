@@ -14,7 +14,7 @@ pub enum SubmitError {
     Missing {
         /// The program.
         program: String,
-        /// Why not.
+        /// Cause.
         reason: io::Error,
         /// What to do.
         hint: &'static str,
@@ -47,7 +47,7 @@ pub enum SubmitError {
     Script {
         /// Path of the script.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         reason: io::Error,
     },
     /// The engine does not support an option.

@@ -69,8 +69,8 @@ pub(super) fn dimensions(vary: Node) -> Result<Vec<Dimension>, Wrong> {
             return wrong(&field, "is the name of a column of the results; choose another name");
         }
         let choices = match values {
-            Node::List(values) => listed(&name, values, &field)?,
-            Node::Mapping(values) => named(values, &field)?,
+            Node::List(values) => read_list(&name, values, &field)?,
+            Node::Mapping(values) => read_named(values, &field)?,
             invalid => {
                 let found = invalid.kind();
                 let expected = "a list of values, or a mapping from names to settings";
@@ -121,10 +121,10 @@ fn check_count(entries: &[(String, Node)], root: &Field) -> Result<(), Wrong> {
 }
 
 /// Reads a list of values of the field that the dimension is named after.
-fn listed(name: &str, values: Vec<Node>, field: &Field) -> Result<Vec<Choice>, Wrong> {
+fn read_list(name: &str, values: Vec<Node>, field: &Field) -> Result<Vec<Choice>, Wrong> {
     let path = path(name, field)?;
     let texts: Vec<(String, String)> =
-        values.iter().map(|value| (words(value), value.line().0)).collect();
+        values.iter().map(|value| (name_text(value), value.line().0)).collect();
     let labels = labels(&texts);
     let mut choices: Vec<Choice> = Vec::new();
     for (index, (value, label)) in values.into_iter().zip(labels).enumerate() {
@@ -143,15 +143,15 @@ fn listed(name: &str, values: Vec<Node>, field: &Field) -> Result<Vec<Choice>, W
 }
 
 /// Formats a value for a name. The elements of a list are joined.
-fn words(value: &Node) -> String {
+fn name_text(value: &Node) -> String {
     match value {
-        Node::List(values) => values.iter().map(words).collect::<Vec<_>>().join("_"),
+        Node::List(values) => values.iter().map(name_text).collect::<Vec<_>>().join("_"),
         scalar => scalar.to_string(),
     }
 }
 
 /// Reads named values, each of which sets several fields.
-fn named(values: Vec<(String, Node)>, field: &Field) -> Result<Vec<Choice>, Wrong> {
+fn read_named(values: Vec<(String, Node)>, field: &Field) -> Result<Vec<Choice>, Wrong> {
     let mut choices: Vec<Choice> = Vec::new();
     for (name, settings) in values {
         let field = field.key(&name);

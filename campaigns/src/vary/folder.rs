@@ -43,7 +43,7 @@ impl VariantList {
     const FORMAT: u32 = 1;
 
     /// Returns the list of all variants of a file.
-    pub fn of(variants: &Variants) -> VariantList {
+    pub fn new(variants: &Variants) -> VariantList {
         let listed = variants.all.iter().map(|variant| ListedVariant {
             name: variant.name.clone(),
             values: variant.values.clone(),

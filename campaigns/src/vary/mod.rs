@@ -300,7 +300,7 @@ impl Base<'_> {
             let parts = choices
                 .iter()
                 .map(|(dimension, choice)| (dimension.label.as_str(), choice.label.as_str()));
-            let name = name::name(parts);
+            let name = name::variant_name(parts);
             let settings: Vec<&Setting> =
                 choices.iter().flat_map(|(_, choice)| &choice.settings).collect();
             let mut campaign = self.campaign(&settings).map_err(|(field, message)| FileError {

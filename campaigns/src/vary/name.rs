@@ -9,7 +9,7 @@ const MAX_PART: usize = 32;
 /// Maximum number of bytes of a name. File systems permit 255.
 const MAX_NAME: usize = 200;
 
-/// Digits of the digest that makes a shortened name unique.
+/// Digits of the digest that makes a shorten name unique.
 const DIGITS: usize = 8;
 
 /// Returns the text if it can be part of a name.
@@ -23,20 +23,20 @@ fn is_safe(character: char) -> bool {
 }
 
 /// Returns parts of names for alternatives, each given as a short text and its full meaning. A short text
-/// that is valid and unique is used unchanged; otherwise it is shortened and a digest of the meaning added.
+/// that is valid and unique is used unchanged; otherwise it is shorten and a digest of the meaning added.
 pub(super) fn labels(texts: &[(String, String)]) -> Vec<String> {
     let part = |(text, meaning): &(String, String)| {
         let is_unique = texts.iter().filter(|(candidate, _)| candidate == text).count() == 1;
         match label(text) {
             Some(label) if is_unique => label.to_owned(),
-            _ => shortened(text, MAX_PART - DIGITS, meaning),
+            _ => shorten(text, MAX_PART - DIGITS, meaning),
         }
     };
     texts.iter().map(part).collect()
 }
 
 /// Returns the name of a variant: its dimensions and their values.
-pub(super) fn name<'a>(parts: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+pub(super) fn variant_name<'a>(parts: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let parts: Vec<String> =
         parts.map(|(dimension, value)| format!("{dimension}={value}")).collect();
     let name = parts.join(",");
@@ -47,7 +47,7 @@ pub(super) fn name<'a>(parts: impl Iterator<Item = (&'a str, &'a str)>) -> Strin
     }
 }
 
-fn shortened(text: &str, length: usize, meaning: &str) -> String {
+fn shorten(text: &str, length: usize, meaning: &str) -> String {
     let safe = |c: char| if is_safe(c) { c } else { '_' };
     let text: String = text.chars().take(length).map(safe).collect();
     format!("{text}~{}", digest(meaning))
@@ -81,9 +81,14 @@ mod tests {
     fn long_names_are_shortened_and_stay_unique() {
         let long = |last: &str| {
             let values: Vec<String> = (0..30).map(|number| format!("value{number}")).collect();
-            name(values.iter().map(|value| ("dimension", value.as_str())).chain([("last", last)]))
+            variant_name(
+                values.iter().map(|value| ("dimension", value.as_str())).chain([("last", last)]),
+            )
         };
         assert!(long("a").len() <= 255 && long("a") != long("b"));
-        assert_eq!(name([("seed", "1"), ("size", "small")].into_iter()), "seed=1,size=small");
+        assert_eq!(
+            variant_name([("seed", "1"), ("size", "small")].into_iter()),
+            "seed=1,size=small"
+        );
     }
 }

@@ -42,7 +42,7 @@ pub fn run_variants(
     progress: &mut dyn Progress,
 ) -> Result<VariantsReport, CampaignError> {
     let lock = FolderLock::take(&options.folder, options.take_over).map_err(FolderError::from)?;
-    let list = VariantList::of(variants);
+    let list = VariantList::new(variants);
     list.claim(&options.folder, options.force)?;
     let failed = |variant: &Variant, reason| variant.failed(&variants.dimensions, reason);
     if !options.force && !options.resume {
