@@ -10,7 +10,7 @@ use crate::file::check_launches::check_shape;
 use crate::file::context::Context;
 use crate::file::device::CampaignDevice;
 use crate::file::element::ElementType;
-use crate::file::location::{Field, Wrong, wrong};
+use crate::file::location::{Field, FieldError, reject};
 use crate::outputs::compare::Tolerance;
 use std::path::{Component, Path, PathBuf};
 
@@ -28,7 +28,7 @@ pub(crate) fn check(
     comparisons: Vec<schema::Comparison>,
     context: Context<'_>,
     field: &Field,
-) -> Result<Application, Wrong> {
+) -> Result<Application, FieldError> {
     let directory = context.directory;
     let at = |key: &str| field.key(key);
     // Runs have a working folder of their own, so that the way there must not depend on this one.
@@ -36,14 +36,14 @@ pub(crate) fn check(
         Ok(path) if path.is_dir() => path,
         _ => {
             let path = directory.join(&own.directory);
-            return wrong(&at("directory"), format!("{} is no folder", path.display()));
+            return reject(&at("directory"), format!("{} is no folder", path.display()));
         }
     };
     let command = command(own.command, &directory, &at("command"))?;
     for (name, value) in &own.environment {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             let field = at("environment").key(name);
-            return wrong(&field, format!("`{name}` with this value cannot be in an environment"));
+            return reject(&field, format!("`{name}` with this value cannot be in an environment"));
         }
     }
     for (index, path) in own.input.iter().enumerate() {
@@ -58,7 +58,7 @@ pub(crate) fn check(
     let golden_runs = own.golden_runs.unwrap_or(schema::GOLDEN_RUNS);
     if !(1..=MAX_GOLDEN_RUNS).contains(&golden_runs) {
         let message = format!("{golden_runs} runs; expected 1 to {MAX_GOLDEN_RUNS}");
-        return wrong(&at("golden_runs"), message);
+        return reject(&at("golden_runs"), message);
     }
     let comparisons = check_comparisons(comparisons, Context { directory: &directory, ..context })?;
     Ok(Application {
@@ -88,20 +88,20 @@ pub(crate) fn check(
     })
 }
 
-fn command(own: schema::Words, directory: &Path, field: &Field) -> Result<CommandLine, Wrong> {
-    CommandLine::new(own.0, directory).or_else(|message| wrong(field, message))
+fn command(own: schema::Words, directory: &Path, field: &Field) -> Result<CommandLine, FieldError> {
+    CommandLine::new(own.0, directory).or_else(|message| reject(field, message))
 }
 
 fn quantity<T>(
     text: &str,
     read: impl Fn(&str) -> Result<T, String>,
     field: &Field,
-) -> Result<T, Wrong> {
-    read(text).or_else(|message| wrong(field, message))
+) -> Result<T, FieldError> {
+    read(text).or_else(|message| reject(field, message))
 }
 
 /// Checks that a path leads to a place in a folder, whichever that is.
-fn check_inside(path: &Path, field: &Field) -> Result<(), Wrong> {
+fn check_inside(path: &Path, field: &Field) -> Result<(), FieldError> {
     let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if path.as_os_str().is_empty() || !path.components().all(is_inside) {
         let message = format!(
@@ -109,15 +109,15 @@ fn check_inside(path: &Path, field: &Field) -> Result<(), Wrong> {
              not begin with `/`",
             path.display()
         );
-        return wrong(field, message);
+        return reject(field, message);
     }
     Ok(())
 }
 
-fn check_there(path: &Path, field: &Field) -> Result<(), Wrong> {
+fn check_there(path: &Path, field: &Field) -> Result<(), FieldError> {
     match path.metadata() {
         Ok(_) => Ok(()),
-        Err(error) => wrong(field, format!("cannot find {}: {error}", path.display())),
+        Err(error) => reject(field, format!("cannot find {}: {error}", path.display())),
     }
 }
 
@@ -125,7 +125,7 @@ fn check_there(path: &Path, field: &Field) -> Result<(), Wrong> {
 fn check_comparisons(
     comparisons: Vec<schema::Comparison>,
     context: Context<'_>,
-) -> Result<Vec<Comparison>, Wrong> {
+) -> Result<Vec<Comparison>, FieldError> {
     if comparisons.is_empty() {
         return Ok(vec![Comparison::Output { output: Output::Stdout, format: Format::Exact }]);
     }
@@ -139,7 +139,7 @@ fn check_comparisons(
                 .iter()
                 .any(|old| matches!(old, Comparison::Output { output, .. } if output == new))
         {
-            return wrong(&field, format!("{new} is there twice"));
+            return reject(&field, format!("{new} is there twice"));
         }
         checked.push(own);
     }
@@ -150,7 +150,7 @@ fn check_comparison(
     own: schema::Comparison,
     context: Context<'_>,
     field: &Field,
-) -> Result<Comparison, Wrong> {
+) -> Result<Comparison, FieldError> {
     let schema::Comparison { stdout, stderr, file, check, ignore, tolerance, element, shape } = own;
     let element = element.map(|name| name.on(context.target));
     let beside = [
@@ -160,7 +160,7 @@ fn check_comparison(
         ("shape", shape.is_some()),
     ];
     let refuse = |kind: &str| match beside.iter().find(|(_, is_there)| *is_there) {
-        Some((key, _)) => wrong(&field.key(key), format!("does not go beside `{kind}`")),
+        Some((key, _)) => reject(&field.key(key), format!("does not go beside `{kind}`")),
         None => Ok(()),
     };
     let stream = |output, own: schema::Stream, key: &str| {
@@ -184,7 +184,7 @@ fn check_comparison(
             refuse("check")?;
             Ok(Comparison::Check(command(words, context.directory, &field.key("check"))?))
         }
-        _ => wrong(
+        _ => reject(
             field,
             "expected exactly one of `stdout`, `stderr`, `file` (a path) and `check` (a command)",
         ),
@@ -197,7 +197,7 @@ fn format(
     tolerance: Option<crate::file::schema::Tolerance>,
     (element, shape): (Option<ElementType>, Option<Vec<u64>>),
     field: &Field,
-) -> Result<Format, Wrong> {
+) -> Result<Format, FieldError> {
     let is_limited = tolerance.as_ref().is_some_and(|own| own.exact != Some(true));
     let tolerance = match &tolerance {
         None => Tolerance::default(),
@@ -205,22 +205,22 @@ fn format(
             let field = field.key("tolerance");
             if element.is_none() && own.ulp.is_some() {
                 let message = "`ulp` is for binary files of a floating-point `type`";
-                return wrong(&field.key("ulp"), message);
+                return reject(&field.key("ulp"), message);
             }
             // What a text holds is compared as doubles.
             let checked = Tolerance::new(own, element.unwrap_or(ElementType::F64));
-            checked.or_else(|message| wrong(&field, message))?
+            checked.or_else(|message| reject(&field, message))?
         }
     };
     let extents = match (&shape, element) {
         (None, _) => None,
         (Some(shape), Some(_)) => Some(check_shape(shape, None, &field.key("shape"))?),
-        (Some(_), None) => return wrong(&field.key("shape"), "is for files with a `type`"),
+        (Some(_), None) => return reject(&field.key("shape"), "is for files with a `type`"),
     };
     if let Some(element) = element {
         return match ignore {
             Some(_) => {
-                wrong(&field.key("ignore"), "is for text; a file with a `type` has no lines")
+                reject(&field.key("ignore"), "is for text; a file with a `type` has no lines")
             }
             None => Ok(Format::Elements { element, extents, tolerance }),
         };
@@ -228,7 +228,7 @@ fn format(
     let mut patterns = Vec::new();
     for (index, text) in ignore.into_iter().flatten().enumerate() {
         let field = field.key("ignore").index(index);
-        patterns.push(Pattern::new(&text).or_else(|message| wrong(&field, message))?);
+        patterns.push(Pattern::new(&text).or_else(|message| reject(&field, message))?);
     }
     if patterns.is_empty() && !is_limited {
         return Ok(Format::Exact);

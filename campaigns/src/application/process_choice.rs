@@ -1,7 +1,7 @@
 //! The process of an application that faults strike.
 
 use super::schema;
-use crate::file::location::{Field, Wrong, wrong};
+use crate::file::location::{Field, FieldError, reject};
 use flipwave_agent::{ProcessPath, ProcessRecord};
 use std::fmt;
 
@@ -21,7 +21,7 @@ impl ProcessChoice {
     ///
     /// # Errors
     /// If it names none of the three, or several.
-    pub(super) fn of(own: schema::Process, field: &Field) -> Result<ProcessChoice, Wrong> {
+    pub(super) fn of(own: schema::Process, field: &Field) -> Result<ProcessChoice, FieldError> {
         match own {
             schema::Process { rank: Some(rank), index: None, command: None } => {
                 Ok(ProcessChoice::Rank(rank))
@@ -31,11 +31,11 @@ impl ProcessChoice {
             }
             schema::Process { rank: None, index: None, command: Some(command) } => {
                 match command.is_empty() {
-                    true => wrong(&field.key("command"), "is empty; expected a part of a command"),
+                    true => reject(&field.key("command"), "is empty; expected a part of a command"),
                     false => Ok(ProcessChoice::Command(command)),
                 }
             }
-            _ => wrong(field, "expected one of `rank`, `index` and `command`"),
+            _ => reject(field, "expected one of `rank`, `index` and `command`"),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::file::check_launches::KernelsInProgress;
 use crate::file::context::Context;
 use crate::file::device::CampaignDevice;
 use crate::file::faults::{check_faults, range};
-use crate::file::location::{Field, Wrong, wrong};
+use crate::file::location::{Field, FieldError, reject};
 use crate::file::schema::{self, Compare};
 use crate::severity::{JudgeSettings, JudgeSource};
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
@@ -21,7 +21,11 @@ use std::path::Path;
 ///
 /// # Errors
 /// Returns the first invalid field.
-pub(crate) fn check(file: schema::File, path: &Path, digests: Digests) -> Result<Campaign, Wrong> {
+pub(crate) fn check(
+    file: schema::File,
+    path: &Path,
+    digests: Digests,
+) -> Result<Campaign, FieldError> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let root = Field::root();
     let name_is_plain =
@@ -29,7 +33,7 @@ pub(crate) fn check(file: schema::File, path: &Path, digests: Digests) -> Result
     if !file.name.starts_with(|first: char| first.is_ascii_alphanumeric())
         || !file.name.chars().all(name_is_plain)
     {
-        return wrong(
+        return reject(
             &root.key("name"),
             format!(
                 "`{}` cannot be the name of a results folder; use letters, digits, `-`, `_` and `.`, \
@@ -40,7 +44,7 @@ pub(crate) fn check(file: schema::File, path: &Path, digests: Digests) -> Result
     }
     let target = match file.target.parse::<Target>() {
         Ok(target) => target,
-        Err(error) => return wrong(&root.key("target"), error.to_string()),
+        Err(error) => return reject(&root.key("target"), error.to_string()),
     };
     let context = Context { directory, target: &target, allow: &file.allow };
     let mut faults = file.faults.map(|faults| check_faults(faults, directory)).transpose()?;
@@ -113,14 +117,14 @@ fn check_application(
     device: CampaignDevice,
     compare: Option<Compare>,
     context: Context<'_>,
-) -> Result<Application, Wrong> {
+) -> Result<Application, FieldError> {
     let comparisons = match compare {
         None => Vec::new(),
         Some(Compare::Application(comparisons)) => comparisons,
         Some(Compare::Buffers(_)) => {
             let message = "is a mapping, which is for kernels; for an `app` expected a list, for example \
                            `[{stdout: exact}]`";
-            return wrong(&Field::root().key("compare"), message);
+            return reject(&Field::root().key("compare"), message);
         }
     };
     let field = Field::root().key("workload").key("app");
@@ -130,7 +134,7 @@ fn check_application(
     if device.is_hardware() && !is_compared {
         let message = "1 run on hardware does not show that runs are deterministic; expected 2 or more, \
                        or `nondeterminism: allow`";
-        return wrong(&field.key("golden_runs"), message);
+        return reject(&field.key("golden_runs"), message);
     }
     Ok(application)
 }
@@ -141,7 +145,7 @@ fn check_launches(
     software: Option<schema::Workload>,
     compare: Option<Compare>,
     context: Context<'_>,
-) -> Result<(KernelsInProgress, Vec<Launch>), Wrong> {
+) -> Result<(KernelsInProgress, Vec<Launch>), FieldError> {
     let mut program = KernelsInProgress::default();
     program.check(workload, context, &Field::root().key("workload"))?;
     let tolerances = match compare {
@@ -150,7 +154,7 @@ fn check_launches(
         Some(Compare::Application(_)) => {
             let message = "is a list, which is for an `app`; for kernels expected a mapping from \
                            outputs to tolerances";
-            return wrong(&Field::root().key("compare"), message);
+            return reject(&Field::root().key("compare"), message);
         }
     };
     program.check_outputs(tolerances)?;
@@ -167,82 +171,82 @@ fn check_severity(
     severity: schema::Severity,
     workload: &CampaignWorkload,
     directory: &Path,
-) -> Result<JudgeSettings, Wrong> {
+) -> Result<JudgeSettings, FieldError> {
     let field = Field::root().key("severity");
     match workload {
         CampaignWorkload::Kernels(kernels) if kernels.device.is_hardware() => {
             let message =
                 "is not supported for kernels on `rocr`, whose outputs stay in their process";
-            return wrong(&field, message);
+            return reject(&field, message);
         }
         _ => {}
     }
     let command = |words: Vec<String>, field: &Field| {
         let command =
-            CommandLine::new(words, directory).or_else(|message| wrong(field, message))?;
+            CommandLine::new(words, directory).or_else(|message| reject(field, message))?;
         // `directory` is empty if the path of the file has no folder.
         let directory = Path::new(".").join(directory);
         Ok(JudgeSource::Command { command, directory })
     };
     let timeout = severity.timeout.unwrap_or_else(|| schema::JUDGE_TIMEOUT.to_owned());
     let timeout =
-        quantity::time(&timeout).or_else(|message| wrong(&field.key("timeout"), message))?;
+        quantity::time(&timeout).or_else(|message| reject(&field.key("timeout"), message))?;
     let source = match (severity.python, severity.command, severity.socket) {
         (Some(function), None, None) => {
             let field = field.key("python");
             let Some((file, name)) = function.rsplit_once(':') else {
                 let message = format!("invalid function `{function}`; expected FILE.py:FUNCTION");
-                return wrong(&field, message);
+                return reject(&field, message);
             };
             if !directory.join(file).is_file() {
                 let path = directory.join(file);
-                return wrong(&field, format!("cannot find the file {}", path.display()));
+                return reject(&field, format!("cannot find the file {}", path.display()));
             }
             let words = [&python()?, "-m", "flipwave.severity", file, name].map(str::to_owned);
             command(words.to_vec(), &field)
         }
         (None, Some(words), None) => command(words, &field.key("command")),
         (None, None, Some(path)) => Ok(JudgeSource::Socket(directory.join(path))),
-        _ => wrong(&field, "expected exactly one of `python`, `command` and `socket`"),
+        _ => reject(&field, "expected exactly one of `python`, `command` and `socket`"),
     };
     Ok(JudgeSettings { source: source?, timeout })
 }
 
 /// Returns the Python interpreter that calls judges: `FLIPWAVE_PYTHON`, or `python3`. Paths are relative
 /// to the working directory.
-fn python() -> Result<String, Wrong> {
+fn python() -> Result<String, FieldError> {
     let field = Field::root().key("severity").key("python");
     match std::env::var("FLIPWAVE_PYTHON") {
         Ok(program) if program.contains('/') => {
             let path = std::path::absolute(&program).ok().filter(|path| path.is_file());
             let path = path.and_then(|path| path.into_os_string().into_string().ok());
             path.map_or_else(
-                || wrong(&field, format!("cannot find the file {program} in FLIPWAVE_PYTHON")),
+                || reject(&field, format!("cannot find the file {program} in FLIPWAVE_PYTHON")),
                 Ok,
             )
         }
         Ok(program) if !program.is_empty() => Ok(program),
         Err(std::env::VarError::NotUnicode(_)) => {
-            wrong(&field, "FLIPWAVE_PYTHON is not valid UTF-8")
+            reject(&field, "FLIPWAVE_PYTHON is not valid UTF-8")
         }
         _ => Ok("python3".to_owned()),
     }
 }
 
 /// Checks that the device is the embedded GPU, which is required for `reason`.
-fn require_embedded(device: CampaignDevice, reason: &str) -> Result<(), Wrong> {
+fn require_embedded(device: CampaignDevice, reason: &str) -> Result<(), FieldError> {
     if device.is_hardware() {
         let message = format!("`rocr` is not supported here, because {reason}; use `embedded`");
-        return wrong(&Field::root().key("device"), message);
+        return reject(&Field::root().key("device"), message);
     }
     Ok(())
 }
 
 /// Rejects a key that requires a workload of kernels.
-fn reject_with_workload(kind: &str, key: &str, is_present: bool) -> Result<(), Wrong> {
+fn reject_with_workload(kind: &str, key: &str, is_present: bool) -> Result<(), FieldError> {
     if is_present {
         let message = format!("requires a workload of kernels; the workload is `{kind}`");
-        return wrong(&Field::root().key(key), message);
+        return reject(&Field::root().key(key), message);
     }
     Ok(())
 }
@@ -250,7 +254,7 @@ fn reject_with_workload(kind: &str, key: &str, is_present: bool) -> Result<(), W
 fn check_instructions(
     instructions: Vec<schema::Instruction>,
     directory: &Path,
-) -> Result<Vec<Instruction>, Wrong> {
+) -> Result<Vec<Instruction>, FieldError> {
     let field = Field::root().key("instructions");
     let mut checked = Vec::new();
     for (index, instruction) in instructions.into_iter().enumerate() {
@@ -263,10 +267,10 @@ fn check_instruction(
     instruction: schema::Instruction,
     directory: &Path,
     field: &Field,
-) -> Result<Instruction, Wrong> {
+) -> Result<Instruction, FieldError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if instruction.name.is_empty() || !instruction.name.chars().all(is_plain) {
-        return wrong(
+        return reject(
             &field.key("name"),
             format!("invalid instruction name `{}`; use letters, digits and `_`", instruction.name),
         );
@@ -276,14 +280,14 @@ fn check_instruction(
         match binding.parse::<Binding>() {
             Ok(binding) => operands.push((name, binding)),
             Err(error) => {
-                return wrong(&field.key("operands").key(&name), error.to_string());
+                return reject(&field.key("operands").key(&name), error.to_string());
             }
         }
     }
     let path = directory.join(&instruction.hook.source);
     let source = match Source::read(&path) {
         Ok(source) => source,
-        Err(error) => return wrong(&field.key("hook").key("source"), error.to_string()),
+        Err(error) => return reject(&field.key("hook").key("source"), error.to_string()),
     };
     Ok(Instruction {
         name: instruction.name,

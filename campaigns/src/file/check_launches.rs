@@ -4,7 +4,7 @@ use crate::file::campaign::{Argument, Buffer, BufferRole, Code, Launch};
 use crate::file::compiler_options;
 use crate::file::context::Context;
 use crate::file::element::ElementType;
-use crate::file::location::{Field, Wrong, wrong};
+use crate::file::location::{Field, FieldError, reject};
 use crate::file::schema::{self, GOLDEN_INSTRUCTION_LIMIT, Grid, OPTIONS};
 use crate::golden::suspicion::Suspicion;
 use crate::outputs::compare::Tolerance;
@@ -40,11 +40,11 @@ impl KernelsInProgress {
         workload: schema::Workload,
         context: Context<'_>,
         field: &Field,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), FieldError> {
         match (workload.kernel, workload.dispatches, workload.app) {
             (Some(launch), None, None) => self.add_launch(launch, context, &field.key("kernel")),
             (None, Some(launches), None) if launches.is_empty() => {
-                wrong(&field.key("dispatches"), "is empty; list at least one launch")
+                reject(&field.key("dispatches"), "is empty; list at least one launch")
             }
             (None, Some(launches), None) => {
                 let field = field.key("dispatches");
@@ -53,7 +53,7 @@ impl KernelsInProgress {
                 }
                 Ok(())
             }
-            _ => wrong(
+            _ => reject(
                 field,
                 "expected exactly one of `kernel` (one launch), `dispatches` (a list of launches), and for \
                  a `workload` also `app` (an application)",
@@ -66,28 +66,28 @@ impl KernelsInProgress {
         launch: schema::Launch,
         context: Context<'_>,
         field: &Field,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), FieldError> {
         let code = check_code(&launch, context, field)?;
         let metadata = match &launch.metadata {
             None => None,
             Some(path) => match TritonMetadata::read(&context.directory.join(path), context.target)
             {
                 Ok(metadata) => Some(metadata),
-                Err(message) => return wrong(&field.key("metadata"), message),
+                Err(message) => return reject(&field.key("metadata"), message),
             },
         };
         let metadata_name = metadata.as_ref().map(|metadata| metadata.name.clone());
         let Some(kernel) = launch.name.or(metadata_name) else {
-            return wrong(field, "missing: the kernel's `name`");
+            return reject(field, "missing: the kernel's `name`");
         };
         if kernel.is_empty() {
-            return wrong(&field.key("name"), "is empty; give the kernel's name");
+            return reject(&field.key("name"), "is empty; give the kernel's name");
         }
         if let Some(label) = &launch.label
             && (label.is_empty() || label.len() > MAX_LABEL || label.contains(char::is_control))
         {
             let message = format!("expected text of one line with at most {MAX_LABEL} bytes");
-            return wrong(&field.key("label"), message);
+            return reject(&field.key("label"), message);
         }
         let default_workgroup = metadata.as_ref().map(|metadata| metadata.workgroup);
         let (grid, workgroup) =
@@ -95,7 +95,7 @@ impl KernelsInProgress {
         let work_items: u64 =
             workgroup.iter().map(|&extent| u64::from(extent)).fold(1, u64::saturating_mul);
         if work_items > MAX_WORKGROUP {
-            return wrong(
+            return reject(
                 &field.key("workgroup"),
                 format!("{work_items} work-items; expected at most {MAX_WORKGROUP}"),
             );
@@ -121,7 +121,7 @@ impl KernelsInProgress {
         }
         let instruction_limit = launch.instruction_limit.unwrap_or(GOLDEN_INSTRUCTION_LIMIT);
         if instruction_limit == 0 {
-            return wrong(&field.key("instruction_limit"), "is 0; expected 1 or more");
+            return reject(&field.key("instruction_limit"), "is 0; expected 1 or more");
         }
         let label = launch.label;
         self.launches.push(Launch {
@@ -142,30 +142,30 @@ impl KernelsInProgress {
         argument: schema::Argument,
         context: Context<'_>,
         field: &Field,
-    ) -> Result<Argument, Wrong> {
+    ) -> Result<Argument, FieldError> {
         match (&argument.buffer, argument.scalar, argument.local_memory) {
             (Some(_), None, None) => self.check_buffer(argument, context, field),
             (None, Some(value), None) => {
                 reject_keys(&argument, &["type"], "a scalar", field)?;
                 let Some(name) = argument.element else {
-                    return wrong(field, "missing: the scalar's `type`, for example `type: i32`");
+                    return reject(field, "missing: the scalar's `type`, for example `type: i32`");
                 };
                 let element = name.on(context.target);
                 if element.elements_of_unit() > 1 {
                     let message =
                         format!("{element} is smaller than a byte; expected a type of whole bytes");
-                    return wrong(&field.key("type"), message);
+                    return reject(&field.key("type"), message);
                 }
                 match element.encode(value) {
                     Ok(bits) => Ok(Argument::Scalar(element.pack([bits]))),
-                    Err(message) => wrong(&field.key("scalar"), message),
+                    Err(message) => reject(&field.key("scalar"), message),
                 }
             }
             (None, None, Some(bytes)) => {
                 reject_keys(&argument, &[], "local memory", field)?;
                 Ok(Argument::LocalMemory(check_local_memory(bytes, field)?))
             }
-            _ => wrong(
+            _ => reject(
                 field,
                 "expected exactly one of `buffer` (a name), `scalar` (a value) and `local_memory` \
                  (bytes); or `null` in place of the mapping, for a null pointer",
@@ -179,7 +179,7 @@ impl KernelsInProgress {
         argument: schema::Argument,
         context: Context<'_>,
         field: &Field,
-    ) -> Result<Argument, Wrong> {
+    ) -> Result<Argument, FieldError> {
         let name = argument.buffer.clone().unwrap_or_default();
         if let Some(index) = self.buffers.iter().position(|buffer| buffer.name == name) {
             let kind = format!(
@@ -190,13 +190,13 @@ impl KernelsInProgress {
             return Ok(Argument::Buffer(index));
         }
         let (Some(written), Some(count)) = (argument.element, argument.count) else {
-            return wrong(
+            return reject(
                 field,
                 format!("missing: `type` and `count` at the first use of buffer `{name}`"),
             );
         };
         if name.is_empty() {
-            return wrong(&field.key("buffer"), "is empty; give the buffer a name");
+            return reject(&field.key("buffer"), "is empty; give the buffer a name");
         }
         let element = written.on(context.target);
         if !element.bytes_of(count).is_some_and(|bytes| (1..=MAX_BUFFER_BYTES).contains(&bytes)) {
@@ -206,16 +206,16 @@ impl KernelsInProgress {
                 _ => ", an even number",
             };
             let message = format!("{count} elements; expected 1 to {max}{step}");
-            return wrong(&field.key("count"), message);
+            return reject(&field.key("count"), message);
         }
         let count = count as usize;
         let init = match Init::new(argument.init, element, count, context.directory) {
             Ok(init) => init,
-            Err(message) => return wrong(&field.key("init"), message),
+            Err(message) => return reject(&field.key("init"), message),
         };
         let role = match (argument.output, argument.detector) {
             (Some(true), Some(true)) => {
-                return wrong(
+                return reject(
                     &field.key("detector"),
                     "a buffer is either an output or a detector; use different buffers for results and \
                      for the result of the program's error check",
@@ -229,14 +229,14 @@ impl KernelsInProgress {
             None => None,
             Some(_) if !matches!(role, BufferRole::Output(_)) => {
                 let message = "requires an output; mark the buffer with `output: true`";
-                return wrong(&field.key("shape"), message);
+                return reject(&field.key("shape"), message);
             }
             Some(shape) => Some(check_shape(shape, Some(count as u64), &field.key("shape"))?),
         };
         let expected = match &argument.expected {
             Some(_) if !matches!(role, BufferRole::Output(_)) => {
                 let message = "requires an output; mark the buffer with `output: true`";
-                return wrong(&field.key("expected"), message);
+                return reject(&field.key("expected"), message);
             }
             path => path.as_ref().map(|path| context.directory.join(path)),
         };
@@ -252,7 +252,7 @@ impl KernelsInProgress {
         grid: Dim3,
         workgroup: Dim3,
         field: &Field,
-    ) -> Result<Argument, Wrong> {
+    ) -> Result<Argument, FieldError> {
         let workgroups = (0..3).map(|axis| u64::from(grid[axis].div_ceil(workgroup[axis])));
         let bytes = scratch.bytes_of(workgroups.product());
         if bytes == Some(0) {
@@ -260,7 +260,7 @@ impl KernelsInProgress {
         }
         let Some(bytes) = bytes.filter(|bytes| *bytes <= MAX_BUFFER_BYTES) else {
             let message = format!("the {kind} of all workgroups exceeds {MAX_BUFFER_BYTES} bytes");
-            return wrong(field, message);
+            return reject(field, message);
         };
         self.buffers.push(Buffer {
             name: format!("{kind} of launch {}", self.launches.len()),
@@ -278,9 +278,9 @@ impl KernelsInProgress {
     pub fn check_outputs(
         &mut self,
         compare: BTreeMap<String, schema::Tolerance>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), FieldError> {
         if !self.buffers.iter().any(Buffer::is_output) {
-            return wrong(
+            return reject(
                 &Field::root().key("workload"),
                 "no buffer is an output; mark buffers that contain results with `output: true`",
             );
@@ -294,7 +294,7 @@ impl KernelsInProgress {
                 .map(|buffer| buffer.name.as_str())
                 .collect();
             if !outputs.contains(&name.as_str()) {
-                return wrong(
+                return reject(
                     &field,
                     format!("no output `{name}`; the outputs are: {}", outputs.join(", ")),
                 );
@@ -302,7 +302,7 @@ impl KernelsInProgress {
             for buffer in self.buffers.iter_mut().filter(|buffer| buffer.name == name) {
                 match Tolerance::new(&tolerance, buffer.element) {
                     Ok(tolerance) => buffer.role = BufferRole::Output(tolerance),
-                    Err(message) => return wrong(&field, message),
+                    Err(message) => return reject(&field, message),
                 }
             }
         }
@@ -311,12 +311,12 @@ impl KernelsInProgress {
 }
 
 /// Validates the bytes of dynamic LDS in the key `local_memory` of a field.
-fn check_local_memory(bytes: u32, field: &Field) -> Result<u32, Wrong> {
+fn check_local_memory(bytes: u32, field: &Field) -> Result<u32, FieldError> {
     match bytes {
         1..=MAX_LOCAL_MEMORY => Ok(bytes),
         _ => {
             let message = format!("{bytes} bytes; expected 1 to {MAX_LOCAL_MEMORY}");
-            wrong(&field.key("local_memory"), message)
+            reject(&field.key("local_memory"), message)
         }
     }
 }
@@ -326,11 +326,11 @@ pub(crate) fn check_shape(
     shape: &[u64],
     count: Option<u64>,
     field: &Field,
-) -> Result<Extents, Wrong> {
-    let extents = Extents::new(shape).or_else(|message| wrong(field, message))?;
+) -> Result<Extents, FieldError> {
+    let extents = Extents::new(shape).or_else(|message| reject(field, message))?;
     match count.map_or(Ok(()), |count| extents.check(count)) {
         Ok(()) => Ok(extents),
-        Err(message) => wrong(field, message),
+        Err(message) => reject(field, message),
     }
 }
 
@@ -340,7 +340,7 @@ fn reject_keys(
     allowed: &[&str],
     kind: &str,
     field: &Field,
-) -> Result<(), Wrong> {
+) -> Result<(), FieldError> {
     let keys = [
         ("type", argument.element.is_some()),
         ("count", argument.count.is_some()),
@@ -352,18 +352,23 @@ fn reject_keys(
     ];
     for (key, present) in keys {
         if present && !allowed.contains(&key) {
-            return wrong(&field.key(key), format!("{kind} does not support `{key}`"));
+            return reject(&field.key(key), format!("{kind} does not support `{key}`"));
         }
     }
     Ok(())
 }
 
-fn check_code(launch: &schema::Launch, context: Context<'_>, field: &Field) -> Result<Code, Wrong> {
+fn check_code(
+    launch: &schema::Launch,
+    context: Context<'_>,
+    field: &Field,
+) -> Result<Code, FieldError> {
     let directory = context.directory;
     match (&launch.source, &launch.code_object) {
-        (Some(_), None) if launch.metadata.is_some() => {
-            wrong(&field.key("metadata"), "requires `code_object`, a code object written by Triton")
-        }
+        (Some(_), None) if launch.metadata.is_some() => reject(
+            &field.key("metadata"),
+            "requires `code_object`, a code object written by Triton",
+        ),
         (Some(source), None) => {
             let options = launch.options.clone();
             let options = options.unwrap_or_else(|| OPTIONS.map(str::to_owned).to_vec());
@@ -374,15 +379,15 @@ fn check_code(launch: &schema::Launch, context: Context<'_>, field: &Field) -> R
                     "`{option}` may make the compiler write other files or load code; if this is \
                      intended, use `allow: [compiler_plugins]`"
                 );
-                return wrong(&field.key("options").index(index), message);
+                return reject(&field.key("options").index(index), message);
             }
             Ok(Code::Source { path: directory.join(source), options })
         }
         (None, Some(_)) if launch.options.is_some() => {
-            wrong(&field.key("options"), "require `source`; a code object is already compiled")
+            reject(&field.key("options"), "require `source`; a code object is already compiled")
         }
         (None, Some(path)) => Ok(Code::Object { path: directory.join(path) }),
-        _ => wrong(
+        _ => reject(
             field,
             "expected either `source` (an OpenCL C or HIP file) or `code_object` (a compiled file)",
         ),
@@ -396,7 +401,7 @@ fn check_grid(
     workgroup: Option<schema::Extent>,
     default_workgroup: Option<u32>,
     field: &Field,
-) -> Result<(Dim3, Dim3), Wrong> {
+) -> Result<(Dim3, Dim3), FieldError> {
     let (extent, at, is_in_workgroups) = match &grid {
         Grid::WorkItems(extent) => (extent, field.key("grid"), false),
         Grid::Workgroups(extent) => (extent, field.key("grid").key("workgroups"), true),
@@ -407,11 +412,11 @@ fn check_grid(
         (Some(extent), _) if extent.0.len() != dimensions => {
             let found = extent.0.len();
             let message = format!("{found} dimensions; expected {dimensions} as in the grid");
-            return wrong(&field.key("workgroup"), message);
+            return reject(&field.key("workgroup"), message);
         }
         (Some(extent), _) => check_extent(&extent, &field.key("workgroup"))?,
         (None, Some(work_items)) => [work_items, 1, 1],
-        (None, None) => return wrong(field, "missing: the work-items of the `workgroup`"),
+        (None, None) => return reject(field, "missing: the work-items of the `workgroup`"),
     };
     if is_in_workgroups {
         for (size, workgroup_size) in all.iter_mut().zip(workgroup) {
@@ -421,7 +426,7 @@ fn check_grid(
                      dimension",
                     u32::MAX
                 );
-                return wrong(&at, message);
+                return reject(&at, message);
             };
             *size = work_items;
         }
@@ -430,13 +435,13 @@ fn check_grid(
 }
 
 /// Validates a size in one to three dimensions. Missing dimensions are 1.
-fn check_extent(extent: &schema::Extent, field: &Field) -> Result<Dim3, Wrong> {
+fn check_extent(extent: &schema::Extent, field: &Field) -> Result<Dim3, FieldError> {
     let dimensions = &extent.0;
     if dimensions.is_empty() || dimensions.len() > 3 {
-        return wrong(field, format!("{} dimensions; expected 1 to 3", dimensions.len()));
+        return reject(field, format!("{} dimensions; expected 1 to 3", dimensions.len()));
     }
     if dimensions.contains(&0) {
-        return wrong(field, "is 0 in a dimension; expected at least 1 work-item");
+        return reject(field, "is 0 in a dimension; expected at least 1 work-item");
     }
     let mut all = [1; 3];
     all[..dimensions.len()].copy_from_slice(dimensions);

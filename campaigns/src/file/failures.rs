@@ -1,6 +1,6 @@
 //! The YAML file with the raw fault rates of a device's structures.
 
-use crate::file::location::{Field, FileError, Wrong, wrong};
+use crate::file::location::{Field, FieldError, FileError, reject};
 use crate::file::read;
 use crate::file::yaml::{self, unique_keys};
 use flipwave_analysis::{Aggregates, DeviceFailures, NEW_YORK_FLUX, RawRate, RowFilter, Structure};
@@ -78,7 +78,7 @@ fn parse(text: &str, path: &Path, campaign: &Aggregates) -> Result<DeviceFailure
         position: error.position,
         message: error.message,
     })?;
-    written.check(campaign).map_err(|Wrong { field, message }| FileError {
+    written.check(campaign).map_err(|FieldError { field, message }| FileError {
         path: path.to_owned(),
         position: field.locate(text),
         message: format!("{field}: {message}"),
@@ -86,16 +86,16 @@ fn parse(text: &str, path: &Path, campaign: &Aggregates) -> Result<DeviceFailure
 }
 
 impl Written {
-    fn check(self, campaign: &Aggregates) -> Result<DeviceFailures, Wrong> {
+    fn check(self, campaign: &Aggregates) -> Result<DeviceFailures, FieldError> {
         let root = Field::root();
         let Written { devices, flux, structures } = self;
         if devices == 0 {
-            return wrong(&root.key("devices"), "is 0; expected 1 or more");
+            return reject(&root.key("devices"), "is 0; expected 1 or more");
         }
         let flux = above_zero(&root.key("flux"), flux, MAX_FLUX, "particles per cm^2 and hour")?;
         let all = root.key("structures");
         if structures.is_empty() {
-            return wrong(&all, "is empty; expected a name and a rate for each structure");
+            return reject(&all, "is empty; expected a name and a rate for each structure");
         }
         let structures = structures.into_iter().map(|(name, structure)| {
             let field = all.key(&name);
@@ -116,17 +116,17 @@ impl WrittenStructure {
         flux: f64,
         field: &Field,
         campaign: &Aggregates,
-    ) -> Result<Structure, Wrong> {
+    ) -> Result<Structure, FieldError> {
         let WrittenStructure { fit_per_bit, cross_section, uncertainty, bits, rows } = self;
         if bits == 0 {
-            return wrong(&field.key("bits"), "is 0; expected 1 or more");
+            return reject(&field.key("bits"), "is 0; expected 1 or more");
         }
         if !(0.0..=MAX_UNCERTAINTY).contains(&uncertainty) {
             let message = format!(
                 "invalid relative standard deviation {uncertainty}; expected 0 to {MAX_UNCERTAINTY}, for \
                  example 0.2 for 20 %"
             );
-            return wrong(&field.key("uncertainty"), message);
+            return reject(&field.key("uncertainty"), message);
         }
         let bits = bits as f64;
         let raw = match (fit_per_bit, cross_section) {
@@ -140,7 +140,7 @@ impl WrittenStructure {
                 let area = above_zero(&field, area, MAX_CROSS_SECTION, "cm^2 per bit")?;
                 RawRate::from_cross_section(area, flux, bits, uncertainty)
             }
-            _ => return wrong(field, "expected exactly one of `fit_per_bit` and `cross_section`"),
+            _ => return reject(field, "expected exactly one of `fit_per_bit` and `cross_section`"),
         };
         let (rows, rows_field) = rows.check(&field.key("rows"))?;
         let Some((injections, shares)) = campaign.outcomes_of(&rows) else {
@@ -151,7 +151,7 @@ impl WrittenStructure {
             } else {
                 format!("no injections of {rows} in {folder}; expected one of: {values}")
             };
-            return wrong(&rows_field, message);
+            return reject(&rows_field, message);
         };
         Ok(Structure { name, raw, rows, injections, shares })
     }
@@ -159,7 +159,7 @@ impl WrittenStructure {
 
 impl WrittenRows {
     /// Returns the row filter, and the field that defines it.
-    fn check(self, field: &Field) -> Result<(RowFilter, Field), Wrong> {
+    fn check(self, field: &Field) -> Result<(RowFilter, Field), FieldError> {
         let WrittenRows { class, group, opcode, kernel } = self;
         let given = [
             class.map(RowFilter::Class),
@@ -174,17 +174,18 @@ impl WrittenRows {
                 let field = field.key(rows.scope());
                 Ok((rows, field))
             }
-            _ => {
-                wrong(field, "expected one of `class`, `group`, `opcode` and `kernel`, not several")
-            }
+            _ => reject(
+                field,
+                "expected one of `class`, `group`, `opcode` and `kernel`, not several",
+            ),
         }
     }
 }
 
 /// Checks that a number is above 0 and at most `max`.
-fn above_zero(field: &Field, number: f64, max: f64, what: &str) -> Result<f64, Wrong> {
+fn above_zero(field: &Field, number: f64, max: f64, what: &str) -> Result<f64, FieldError> {
     if number > 0.0 && number <= max {
         return Ok(number);
     }
-    wrong(field, format!("{number}; expected {what}, above 0 and up to {max:e}"))
+    reject(field, format!("{number}; expected {what}, above 0 and up to {max:e}"))
 }

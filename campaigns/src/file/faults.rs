@@ -1,7 +1,7 @@
 //! The key `faults` of a campaign file: its YAML form, and the validated faults.
 
 use crate::file::fault_tables::{read_masks, read_values};
-use crate::file::location::{Field, Wrong, wrong};
+use crate::file::location::{Field, FieldError, reject};
 use crate::sample::{Sample, check_sample};
 use flipwave_injector::{
     Counting, Duration, Fault, FaultModel, FaultTarget, Group, Intermittent, Lines, Scope,
@@ -239,7 +239,10 @@ pub struct Faults {
 }
 
 /// Validates the faults of a campaign file in `directory`.
-pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<Faults, Wrong> {
+pub(crate) fn check_faults(
+    faults: written::Faults,
+    directory: &Path,
+) -> Result<Faults, FieldError> {
     let field = Field::root().key("faults");
     let fault = Fault {
         target: parse_optional(&field, "target", &faults.target, FaultTarget::DestinationRegister)?,
@@ -248,11 +251,11 @@ pub(crate) fn check_faults(faults: written::Faults, directory: &Path) -> Result<
         duration: check_duration(faults.duration, &field.key("duration"))?,
     };
     if let Err(error) = fault.check() {
-        return wrong(&field, error.to_string());
+        return reject(&field, error.to_string());
     }
     let threshold = faults.timing_threshold.unwrap_or(written::TIMING_THRESHOLD);
     if !(threshold >= 0.0 && threshold.is_finite()) {
-        return wrong(
+        return reject(
             &field.key("timing_threshold"),
             format!("{threshold:?} is not a valid threshold; write one percent as 0.01"),
         );
@@ -280,30 +283,30 @@ fn parse_optional<T: FromStr<Err: ToString>>(
     key: &str,
     name: &Option<String>,
     default: T,
-) -> Result<T, Wrong> {
+) -> Result<T, FieldError> {
     match name {
         None => Ok(default),
         Some(name) => parse_name(name, &field.key(key)),
     }
 }
 
-fn parse_name<T: FromStr<Err: ToString>>(text: &str, field: &Field) -> Result<T, Wrong> {
-    text.parse().or_else(|error: T::Err| wrong(field, error.to_string()))
+fn parse_name<T: FromStr<Err: ToString>>(text: &str, field: &Field) -> Result<T, FieldError> {
+    text.parse().or_else(|error: T::Err| reject(field, error.to_string()))
 }
 
 fn check_model(
     model: &WrittenFaultModel,
     directory: &Path,
     field: &Field,
-) -> Result<FaultModel, Wrong> {
+) -> Result<FaultModel, FieldError> {
     let checked = model.checked(
         |path| read_masks(&directory.join(path)),
         |path| read_values(&directory.join(path)),
     );
-    checked.or_else(|(key, message)| wrong(&field.key(key), message))
+    checked.or_else(|(key, message)| reject(&field.key(key), message))
 }
 
-fn check_scope(scope: Option<written::Scope>, field: &Field) -> Result<Scope, Wrong> {
+fn check_scope(scope: Option<written::Scope>, field: &Field) -> Result<Scope, FieldError> {
     Ok(match scope {
         None | Some(written::Scope::Lane) => Scope::Lane,
         Some(written::Scope::ActiveLanes) => Scope::ActiveLanes,
@@ -313,7 +316,7 @@ fn check_scope(scope: Option<written::Scope>, field: &Field) -> Result<Scope, Wr
                 Some(period) => Scope::LanesEvery(period),
                 None => {
                     let field = field.key("lanes_every").key("period");
-                    return wrong(&field, format!("{period} lanes; expected 2 to 63"));
+                    return reject(&field, format!("{period} lanes; expected 2 to 63"));
                 }
             }
         }
@@ -322,16 +325,19 @@ fn check_scope(scope: Option<written::Scope>, field: &Field) -> Result<Scope, Wr
     })
 }
 
-fn check_duration(duration: Option<written::Duration>, field: &Field) -> Result<Duration, Wrong> {
+fn check_duration(
+    duration: Option<written::Duration>,
+    field: &Field,
+) -> Result<Duration, FieldError> {
     Ok(match duration {
         None | Some(written::Duration::Transient) => Duration::Transient,
         Some(written::Duration::Intermittent(written::Intermittent { window, rate })) => {
             let field = field.key("intermittent");
             let Some(window) = NonZeroU64::new(window) else {
-                return wrong(&field.key("window"), "0 executions; expected 1 or more");
+                return reject(&field.key("window"), "0 executions; expected 1 or more");
             };
             if !(rate > 0.0 && rate <= 1.0) {
-                return wrong(
+                return reject(
                     &field.key("rate"),
                     format!("{rate:?} is not a fraction of executions; expected above 0, up to 1"),
                 );
@@ -344,7 +350,7 @@ fn check_duration(duration: Option<written::Duration>, field: &Field) -> Result<
             match NonZeroU32::new(units).filter(|units| units.get() <= MAX_UNITS) {
                 Some(units) => Duration::Permanent(units),
                 None => {
-                    return wrong(
+                    return reject(
                         &field.key("permanent").key("units"),
                         format!("{units} compute units; expected 1 to {MAX_UNITS}"),
                     );
@@ -358,9 +364,9 @@ fn check_selection(
     faults: &written::Faults,
     target: FaultTarget,
     field: &Field,
-) -> Result<Selection, Wrong> {
+) -> Result<Selection, FieldError> {
     let group = |name: &String, field: &Field| match parse_name(name, field)? {
-        group if target.part_of_sum().is_some() && !Group::has_matrices(group) => wrong(
+        group if target.part_of_sum().is_some() && !Group::has_matrices(group) => reject(
             field,
             format!(
                 "target {target} requires matrix instructions, but {group} has none; expected matrix"
@@ -383,7 +389,7 @@ fn check_selection(
                 let field = field.key("lanes");
                 let lanes = list(lanes, &field, |lane, field| match lane {
                     0..64 => Ok(1u64 << lane),
-                    _ => wrong(field, format!("invalid lane {lane}; a wave has lanes 0 to 63")),
+                    _ => reject(field, format!("invalid lane {lane}; a wave has lanes 0 to 63")),
                 })?;
                 Some(LaneMask(lanes.into_iter().fold(0, |mask, lane| mask | lane)))
             }
@@ -404,11 +410,11 @@ fn check_selection(
 pub(crate) fn list<T, U>(
     entries: &Option<Vec<T>>,
     field: &Field,
-    check: impl Fn(&T, &Field) -> Result<U, Wrong>,
-) -> Result<Vec<U>, Wrong> {
+    check: impl Fn(&T, &Field) -> Result<U, FieldError>,
+) -> Result<Vec<U>, FieldError> {
     match entries {
         None => Ok(Vec::new()),
-        Some(entries) if entries.is_empty() => wrong(
+        Some(entries) if entries.is_empty() => reject(
             field,
             "is empty and matches nothing; list at least one value, or remove the key to match everything",
         ),
@@ -422,18 +428,21 @@ pub(crate) fn list<T, U>(
 pub(crate) fn range<T: PartialOrd + ToString>(
     ends: Option<Ends<T>>,
     field: &Field,
-) -> Result<Option<RangeInclusive<T>>, Wrong> {
+) -> Result<Option<RangeInclusive<T>>, FieldError> {
     match ends {
         Some([first, last]) if last < first => {
             let (first, last) = (first.to_string(), last.to_string());
-            wrong(field, format!("[{first}, {last}] ends before it begins; expected [FIRST, LAST]"))
+            reject(
+                field,
+                format!("[{first}, {last}] ends before it begins; expected [FIRST, LAST]"),
+            )
         }
         ends => Ok(ends.map(|[first, last]| first..=last)),
     }
 }
 
 /// Parses `FILE:LINE` or `FILE:FIRST-LAST`.
-fn lines(text: &str, field: &Field) -> Result<Lines, Wrong> {
+fn lines(text: &str, field: &Field) -> Result<Lines, FieldError> {
     let lines = text.rsplit_once(':').and_then(|(file, lines)| {
         let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
         let (first, last) = (first.parse().ok()?, last.parse().ok()?);
@@ -442,7 +451,7 @@ fn lines(text: &str, field: &Field) -> Result<Lines, Wrong> {
     });
     match lines {
         Some(lines) => Ok(lines),
-        None => wrong(
+        None => reject(
             field,
             format!("invalid source lines `{text}`; expected FILE:LINE or FILE:FIRST-LAST"),
         ),
@@ -450,7 +459,7 @@ fn lines(text: &str, field: &Field) -> Result<Lines, Wrong> {
 }
 
 /// Parses registers in assembler syntax, such as `v4`, `s[0:3]`, `vcc` or `exec`.
-fn registers(text: &str, field: &Field) -> Result<RegisterRange, Wrong> {
+fn registers(text: &str, field: &Field) -> Result<RegisterRange, FieldError> {
     let pair = match text {
         "vcc" => Some(Register::VccLo),
         "exec" => Some(Register::ExecLo),
@@ -466,7 +475,7 @@ fn registers(text: &str, field: &Field) -> Result<RegisterRange, Wrong> {
     let single = text.parse().ok().map(|register| RegisterRange::new(register, 1));
     match pair.map(|first| RegisterRange::new(first, 2)).or(range).or(single) {
         Some(range) => Ok(range),
-        None => wrong(
+        None => reject(
             field,
             format!("invalid registers `{text}`; expected names like v4, s[0:3], vcc, m0 or scc"),
         ),

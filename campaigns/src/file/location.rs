@@ -168,15 +168,15 @@ impl std::error::Error for FileError {}
 
 /// Error about a field with an invalid value.
 #[derive(Debug)]
-pub(crate) struct Wrong {
+pub(crate) struct FieldError {
     pub field: Field,
     /// The problem, the expected value, and what to do.
     pub message: String,
 }
 
 /// Returns an error with `message` about `field`.
-pub(crate) fn wrong<T>(field: &Field, message: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { field: field.clone(), message: message.into() })
+pub(crate) fn reject<T>(field: &Field, message: impl Into<String>) -> Result<T, FieldError> {
+    Err(FieldError { field: field.clone(), message: message.into() })
 }
 
 #[cfg(test)]

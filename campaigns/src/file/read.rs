@@ -2,7 +2,7 @@
 
 use crate::file::campaign::Campaign;
 use crate::file::check::{Digests, check};
-use crate::file::location::{FileError, Wrong};
+use crate::file::location::{FieldError, FileError};
 use crate::file::schema;
 use crate::file::yaml;
 use crate::vary::CampaignFile;
@@ -57,7 +57,7 @@ pub(crate) fn campaign(
     text: &str,
     path: &Path,
     digest: String,
-) -> Result<Campaign, Wrong> {
+) -> Result<Campaign, FieldError> {
     check(file, path, Digests { text: digest, content: content(text) })
 }
 

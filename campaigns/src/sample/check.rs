@@ -4,7 +4,7 @@ use super::written;
 use super::{Allocation, Per, Sample, SampleSize};
 use crate::file::faults::list;
 use crate::file::faults::written::{Counting, Duration, Faults};
-use crate::file::location::{Field, Wrong, wrong};
+use crate::file::location::{Field, FieldError, reject};
 use flipwave_analysis::{Confidence, Outcome};
 use flipwave_injector::{Draw, Fault, KnownMasked, Stratification};
 
@@ -15,18 +15,18 @@ pub(crate) fn check_sample(
     fault: &Fault,
     stratification: Stratification,
     field: &Field,
-) -> Result<Sample, Wrong> {
+) -> Result<Sample, FieldError> {
     let (size, confidence) = check_size(faults, field)?;
     let allocation = check_allocation(faults, &size, stratification, &field.key("allocation"))?;
     let is_exhaustive = size == SampleSize::Exhaustive;
     if is_exhaustive && stratification != Stratification::None {
-        return wrong(
+        return reject(
             &field.key("stratify"),
             "is not possible with `exhaustive`; remove one of them",
         );
     }
     if is_exhaustive && faults.replacement == Some(true) {
-        return wrong(
+        return reject(
             &field.key("replacement"),
             "is not possible with `exhaustive`, which injects into each fault site once",
         );
@@ -40,14 +40,17 @@ pub(crate) fn check_sample(
     if known_masked == KnownMasked::Counted {
         let field = field.key("known_masked");
         if let Err(error) = fault.check_followed() {
-            return wrong(&field, error.to_string());
+            return reject(&field, error.to_string());
         }
         if is_approximate {
-            return wrong(&field, "requires `profile: exact`, because it counts in all dispatches");
+            return reject(
+                &field,
+                "requires `profile: exact`, because it counts in all dispatches",
+            );
         }
     }
     if is_approximate && faults.replacement == Some(false) {
-        return wrong(
+        return reject(
             &field.key("replacement"),
             "sampling without replacement requires `profile: exact`, because all fault sites must be known",
         );
@@ -65,7 +68,7 @@ pub(crate) fn check_sample(
 
 /// Validates `draw`. If instructions are drawn, an index stands for several fault sites, which can have
 /// different outcomes; none of them can be left out or drawn at most once.
-fn check_draw(faults: &Faults, fault: &Fault, field: &Field) -> Result<Draw, Wrong> {
+fn check_draw(faults: &Faults, fault: &Fault, field: &Field) -> Result<Draw, FieldError> {
     if matches!(faults.draw, written::Draw::Bits) {
         return Ok(Draw::Bits);
     }
@@ -77,37 +80,37 @@ fn check_draw(faults: &Faults, fault: &Fault, field: &Field) -> Result<Draw, Wro
     if let Some((key, _)) = conflicts.iter().find(|(_, is_present)| *is_present) {
         let message = "requires `draw: bits`; with `draw: instructions`, a fault flips one of many bits of the \
                        drawn instruction";
-        return wrong(&field.key(key), message);
+        return reject(&field.key(key), message);
     }
     match fault.check_by_instruction() {
         Ok(()) => Ok(Draw::Instructions),
-        Err(error) => wrong(&field.key("draw"), error.to_string()),
+        Err(error) => reject(&field.key("draw"), error.to_string()),
     }
 }
 
-fn check_confidence(confidence: Option<f64>, field: &Field) -> Result<Confidence, Wrong> {
+fn check_confidence(confidence: Option<f64>, field: &Field) -> Result<Confidence, FieldError> {
     match confidence.map(Confidence::new) {
         None => Ok(Confidence::P95),
         Some(Ok(confidence)) => Ok(confidence),
-        Some(Err(error)) => wrong(&field.key("confidence"), error.to_string()),
+        Some(Err(error)) => reject(&field.key("confidence"), error.to_string()),
     }
 }
 
-fn check_margin(margin: f64, field: &Field) -> Result<f64, Wrong> {
+fn check_margin(margin: f64, field: &Field) -> Result<f64, FieldError> {
     if margin > 0.0 && margin < 1.0 {
         return Ok(margin);
     }
-    wrong(
+    reject(
         &field.key("margin"),
         format!("{margin:?} is not between 0 and 1; write 5 percentage points as 0.05"),
     )
 }
 
 /// Validates the number of faults and the confidence of the rates.
-fn check_size(faults: &Faults, field: &Field) -> Result<(SampleSize, Confidence), Wrong> {
+fn check_size(faults: &Faults, field: &Field) -> Result<(SampleSize, Confidence), FieldError> {
     let Faults { count, margin, confidence, exhaustive, until, .. } = faults;
     if *count == Some(0) {
-        return wrong(&field.key("count"), "0 injections; expected 1 or more");
+        return reject(&field.key("count"), "0 injections; expected 1 or more");
     }
     if let Some(until) = until {
         return check_until(faults, until, field);
@@ -120,7 +123,7 @@ fn check_size(faults: &Faults, field: &Field) -> Result<(SampleSize, Confidence)
         }
         (None, None, _, Some(true)) => SampleSize::Exhaustive,
         _ => {
-            return wrong(
+            return reject(
                 field,
                 "expected one of `count`, `until`, both `margin` and `confidence`, and \
                  `exhaustive: true`",
@@ -134,14 +137,14 @@ fn check_until(
     faults: &Faults,
     until: &written::Until,
     field: &Field,
-) -> Result<(SampleSize, Confidence), Wrong> {
+) -> Result<(SampleSize, Confidence), FieldError> {
     let conflicts = [
         ("margin", faults.margin.is_some()),
         ("confidence", faults.confidence.is_some()),
         ("exhaustive", faults.exhaustive.is_some()),
     ];
     if let Some((key, _)) = conflicts.iter().find(|(_, is_present)| *is_present) {
-        return wrong(
+        return reject(
             &field.key(key),
             format!(
                 "is not possible next to `until`, which has its own margin and confidence; remove `{key}`"
@@ -162,7 +165,7 @@ fn check_until(
     };
     let is_permanent = matches!(faults.duration, Some(Duration::Permanent(_)));
     if is_permanent && per.iter().any(|part| *part != Per::All) {
-        return wrong(
+        return reject(
             &field.key("per"),
             "permanent faults are in units of the device, not in parts of the program; expected [all]",
         );
@@ -180,13 +183,13 @@ fn check_until(
 fn check_outcomes(
     names: &Option<Vec<String>>,
     field: &Field,
-) -> Result<Option<Vec<Outcome>>, Wrong> {
+) -> Result<Option<Vec<Outcome>>, FieldError> {
     if names.is_none() {
         return Ok(None);
     }
     let outcomes = list(names, &field.key("of"), |name, field| {
         name.parse()
-            .or_else(|error: flipwave_analysis::UnknownOutcome| wrong(field, error.to_string()))
+            .or_else(|error: flipwave_analysis::UnknownOutcome| reject(field, error.to_string()))
     })?;
     Ok(Some(outcomes))
 }
@@ -196,16 +199,19 @@ fn check_allocation(
     size: &SampleSize,
     stratification: Stratification,
     field: &Field,
-) -> Result<Allocation, Wrong> {
+) -> Result<Allocation, FieldError> {
     let Some(allocation) = &faults.allocation else { return Ok(Allocation::Proportional) };
     if stratification == Stratification::None {
-        return wrong(field, "requires `stratify`, because it divides the faults among the strata");
+        return reject(
+            field,
+            "requires `stratify`, because it divides the faults among the strata",
+        );
     }
     let by_margin = matches!(size, SampleSize::Precision { .. });
     Ok(match allocation {
         written::Allocation::Equal => Allocation::Equal,
         _ if by_margin => {
-            return wrong(
+            return reject(
                 field,
                 "is not possible with `margin`, where each stratum gets as many faults as its own margin \
                  requires; remove `allocation`, or use `count` or `until`",
@@ -222,7 +228,7 @@ fn check_allocation(
             if optimal.pilot == 0 || max_count.is_some_and(|count| optimal.pilot >= count) {
                 let limit =
                     max_count.map_or(String::new(), |count| format!(", fewer than all {count}"));
-                return wrong(
+                return reject(
                     &field.key("pilot"),
                     format!("{} injections; expected 1 or more{limit}", optimal.pilot),
                 );

@@ -57,7 +57,7 @@ pub(super) struct Connection {
     wait_limit: WaitLimit,
     /// Time at which the current answer was requested.
     start: Instant,
-    /// `true` if the judge exceeded a limit; it is then killed without waiting for it to exit.
+    /// `true` if waiting ended at the time limit or by cancellation. The judge is then killed immediately.
     has_timed_out: bool,
 }
 

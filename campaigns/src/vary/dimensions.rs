@@ -2,7 +2,7 @@
 
 use super::name::{label, labels};
 use super::tree::Node;
-use crate::file::location::{Field, Wrong, wrong};
+use crate::file::location::{Field, FieldError, reject};
 use flipwave_analysis::Row;
 
 /// Maximum number of variants of a file. Each has its own folder, and every shard performs its golden run.
@@ -49,24 +49,27 @@ pub(super) struct Setting {
 ///
 /// # Errors
 /// Returns the first invalid field.
-pub(super) fn dimensions(vary: Node) -> Result<Vec<Dimension>, Wrong> {
+pub(super) fn dimensions(vary: Node) -> Result<Vec<Dimension>, FieldError> {
     let root = Field::root().key("vary");
     let kind = vary.kind();
     let Node::Mapping(entries) = vary else {
-        return wrong(&root, format!("expected a mapping from dimensions to values, found {kind}"));
+        return reject(
+            &root,
+            format!("expected a mapping from dimensions to values, found {kind}"),
+        );
     };
     if entries.is_empty() {
-        return wrong(&root, "is empty; expected dimensions, for example `seed: [1, 2]`");
+        return reject(&root, "is empty; expected dimensions, for example `seed: [1, 2]`");
     }
     check_count(&entries, &root)?;
     let mut all: Vec<Dimension> = Vec::new();
     for (name, values) in entries {
         let field = root.key(&name);
         if all.iter().any(|dimension| dimension.name == name) {
-            return wrong(&field, "duplicate dimension");
+            return reject(&field, "duplicate dimension");
         }
         if COLUMNS.contains(&name.as_str()) || Row::COLUMNS.contains(&name.as_str()) {
-            return wrong(&field, "is the name of a column of the results; choose another name");
+            return reject(&field, "is the name of a column of the results; choose another name");
         }
         let choices = match values {
             Node::List(values) => read_list(&name, values, &field)?,
@@ -74,11 +77,11 @@ pub(super) fn dimensions(vary: Node) -> Result<Vec<Dimension>, Wrong> {
             invalid => {
                 let found = invalid.kind();
                 let expected = "a list of values, or a mapping from names to settings";
-                return wrong(&field, format!("expected {expected}, found {found}"));
+                return reject(&field, format!("expected {expected}, found {found}"));
             }
         };
         if choices.is_empty() {
-            return wrong(&field, "is empty; expected at least one value");
+            return reject(&field, "is empty; expected at least one value");
         }
         check_overlap(&all, &choices)?;
         all.push(Dimension { label: String::new(), name, choices });
@@ -96,7 +99,7 @@ pub(super) fn dimensions(vary: Node) -> Result<Vec<Dimension>, Wrong> {
 }
 
 /// Checks the number of combinations before any is created.
-fn check_count(entries: &[(String, Node)], root: &Field) -> Result<(), Wrong> {
+fn check_count(entries: &[(String, Node)], root: &Field) -> Result<(), FieldError> {
     let lengths = entries.iter().map(|(_, values)| match values {
         Node::List(values) => values.len(),
         Node::Mapping(values) => values.len(),
@@ -117,11 +120,11 @@ fn check_count(entries: &[(String, Node)], root: &Field) -> Result<(), Wrong> {
         "{}{product} variants; at most {MAX_VARIANTS} are possible in a file",
         factors.join(" * ")
     );
-    wrong(root, message)
+    reject(root, message)
 }
 
 /// Reads a list of values of the field that the dimension is named after.
-fn read_list(name: &str, values: Vec<Node>, field: &Field) -> Result<Vec<Choice>, Wrong> {
+fn read_list(name: &str, values: Vec<Node>, field: &Field) -> Result<Vec<Choice>, FieldError> {
     let path = path(name, field)?;
     let texts: Vec<(String, String)> =
         values.iter().map(|value| (name_text(value), value.line().0)).collect();
@@ -134,7 +137,7 @@ fn read_list(name: &str, values: Vec<Node>, field: &Field) -> Result<Vec<Choice>
             .flat_map(|choice| &choice.settings)
             .any(|setting| setting.value == value);
         if is_duplicate {
-            return wrong(&source, format!("duplicate value `{value}`"));
+            return reject(&source, format!("duplicate value `{value}`"));
         }
         let settings = vec![Setting { value: value.clone(), field: path.clone(), source }];
         choices.push(Choice { value: value.to_string(), label, settings });
@@ -151,21 +154,21 @@ fn name_text(value: &Node) -> String {
 }
 
 /// Reads named values, each of which sets several fields.
-fn read_named(values: Vec<(String, Node)>, field: &Field) -> Result<Vec<Choice>, Wrong> {
+fn read_named(values: Vec<(String, Node)>, field: &Field) -> Result<Vec<Choice>, FieldError> {
     let mut choices: Vec<Choice> = Vec::new();
     for (name, settings) in values {
         let field = field.key(&name);
         if label(&name).is_none() {
             let allowed = "expected at most 32 letters, digits, `-`, `_`, `+` and `.`";
-            return wrong(&field, format!("`{name}` cannot be part of a folder name; {allowed}"));
+            return reject(&field, format!("`{name}` cannot be part of a folder name; {allowed}"));
         }
         if choices.iter().any(|choice| choice.value == name) {
-            return wrong(&field, "duplicate name");
+            return reject(&field, "duplicate name");
         }
         let found = settings.kind();
         let Node::Mapping(entries) = settings else {
             let expected = "a mapping from fields to values, like `{seed: 1, faults.count: 100}`";
-            return wrong(&field, format!("expected {expected}, found {found}"));
+            return reject(&field, format!("expected {expected}, found {found}"));
         };
         let mut settings: Vec<Setting> = Vec::new();
         for (key, value) in entries {
@@ -173,7 +176,7 @@ fn read_named(values: Vec<(String, Node)>, field: &Field) -> Result<Vec<Choice>,
             let target = path(&key, &source)?;
             if let Some(earlier) = settings.iter().find(|setting| overlap(&setting.field, &target))
             {
-                return wrong(&source, format!("overlaps `{}`", earlier.field));
+                return reject(&source, format!("overlaps `{}`", earlier.field));
             }
             settings.push(Setting { value, field: target, source });
         }
@@ -183,11 +186,11 @@ fn read_named(values: Vec<(String, Node)>, field: &Field) -> Result<Vec<Choice>,
 }
 
 /// Parses the name of the field that a setting changes.
-fn path(text: &str, source: &Field) -> Result<Field, Wrong> {
-    let field = Field::parse(text).or_else(|message| wrong(source, message))?;
+fn path(text: &str, source: &Field) -> Result<Field, FieldError> {
+    let field = Field::parse(text).or_else(|message| reject(source, message))?;
     let root = Field::root();
     match ["vary", "name"].iter().find(|key| field.moved(&root.key(key), &root).is_some()) {
-        Some(key) => wrong(source, format!("`{key}` cannot vary, because all variants share it")),
+        Some(key) => reject(source, format!("`{key}` cannot vary, because all variants share it")),
         None => Ok(field),
     }
 }
@@ -200,7 +203,7 @@ fn overlap(a: &Field, b: &Field) -> bool {
 
 /// Checks that `choices` set no field that an earlier dimension sets, because the result would depend on
 /// the order.
-fn check_overlap(before: &[Dimension], choices: &[Choice]) -> Result<(), Wrong> {
+fn check_overlap(before: &[Dimension], choices: &[Choice]) -> Result<(), FieldError> {
     // All choices of a dimension usually set the same fields.
     let mut seen: Vec<&Field> = Vec::new();
     for setting in choices.iter().flat_map(|choice| &choice.settings) {
@@ -213,7 +216,7 @@ fn check_overlap(before: &[Dimension], choices: &[Choice]) -> Result<(), Wrong> 
             if let Some(earlier) = earlier.find(|earlier| overlap(&earlier.field, &setting.field)) {
                 let (name, field) = (&dimension.name, &earlier.field);
                 let message = format!("the dimension `{name}` also sets `{field}`");
-                return wrong(&setting.source, message);
+                return reject(&setting.source, message);
             }
         }
     }

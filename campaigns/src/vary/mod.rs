@@ -17,7 +17,7 @@ pub(crate) use table::{remove_tables, write_tables};
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
-use crate::file::location::{Field, FileError, Wrong};
+use crate::file::location::{Field, FieldError, FileError};
 use crate::file::read;
 use crate::file::schema;
 use crate::file::yaml;
@@ -87,7 +87,7 @@ impl CampaignFile {
             position: error.position,
             message: error.message,
         })?;
-        let error = |Wrong { field, message }| FileError {
+        let error = |FieldError { field, message }| FileError {
             path: path.to_owned(),
             position: field.locate(text),
             message: format!("{field}: {message}"),
@@ -360,7 +360,9 @@ impl Base<'_> {
             (value.map_or_else(Field::root, |(_, field)| origin(field)), error.message)
         })?;
         let campaign = read::campaign(file, &text, self.path, self.digest.clone());
-        campaign.map_err(|Wrong { field, message }| (origin(&field), format!("{field}: {message}")))
+        campaign.map_err(|FieldError { field, message }| {
+            (origin(&field), format!("{field}: {message}"))
+        })
     }
 }
 
