@@ -57,7 +57,7 @@ pub use golden::expected::Unexpected;
 pub use golden::save::{SavedComparison, SavedGolden, SavedOutput, save_golden};
 pub use golden::suspicion::{Suspicion, SuspicionError};
 pub use harden::{
-    Escape, HardenOptions, HardeningError, Hardenings, InStep, RankedInstruction, harden,
+    Escape, HardenOptions, HardeningError, Hardenings, LockstepSummary, RankedInstruction, harden,
 };
 pub use outputs::compare::{Difference, OutputFormat, OutputRole, Tolerance};
 pub use outputs::extents::Extents;

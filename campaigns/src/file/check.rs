@@ -3,7 +3,7 @@
 use crate::application::quantity;
 use crate::application::{self, Application, CommandLine, Nondeterminism};
 use crate::file::campaign::{Campaign, CampaignWorkload, CaptureSource, Kernels, Launch};
-use crate::file::check_launches::KernelsInProgress;
+use crate::file::check_launches::KernelsBuilder;
 use crate::file::context::Context;
 use crate::file::device::CampaignDevice;
 use crate::file::faults::{check_faults, range};
@@ -145,8 +145,8 @@ fn check_launches(
     software: Option<schema::Workload>,
     compare: Option<Compare>,
     context: Context<'_>,
-) -> Result<(KernelsInProgress, Vec<Launch>), FieldError> {
-    let mut program = KernelsInProgress::default();
+) -> Result<(KernelsBuilder, Vec<Launch>), FieldError> {
+    let mut program = KernelsBuilder::default();
     program.check(workload, context, &Field::root().key("workload"))?;
     let tolerances = match compare {
         None => BTreeMap::new(),

@@ -28,12 +28,12 @@ const MAX_BUFFER_BYTES: u64 = 1 << 32;
 
 /// Buffers and launches of a workload, added launch by launch.
 #[derive(Default)]
-pub(crate) struct KernelsInProgress {
+pub(crate) struct KernelsBuilder {
     pub buffers: Vec<Buffer>,
     pub launches: Vec<Launch>,
 }
 
-impl KernelsInProgress {
+impl KernelsBuilder {
     /// Validates the launches of a workload, and adds them.
     pub fn check(
         &mut self,

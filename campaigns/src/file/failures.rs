@@ -72,7 +72,7 @@ pub fn failures(path: &Path, campaign: &Aggregates) -> Result<DeviceFailures, Fi
 }
 
 fn parse(text: &str, path: &Path, campaign: &Aggregates) -> Result<DeviceFailures, FileError> {
-    let text = yaml::without_mark(text);
+    let text = yaml::strip_byte_order_mark(text);
     let written: Written = yaml::parse(text).map_err(|error| FileError {
         path: path.to_owned(),
         position: error.position,

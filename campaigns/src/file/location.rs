@@ -67,7 +67,7 @@ impl Field {
 
     /// Replaces the prefix `from` of the path by `to`; returns `None` if the path does not start with
     /// `from`.
-    pub(crate) fn moved(&self, from: &Field, to: &Field) -> Option<Field> {
+    pub(crate) fn replace_prefix(&self, from: &Field, to: &Field) -> Option<Field> {
         let rest = self.0.strip_prefix(from.0.as_slice())?;
         Some(Field(to.0.iter().chain(rest).cloned().collect()))
     }
@@ -81,7 +81,7 @@ impl Field {
     /// Returns line and column, both from 1, of this field in `text`. A missing field has the position of
     /// its parent.
     pub(crate) fn locate(&self, text: &str) -> Option<(usize, usize)> {
-        let error = Walk(&self.0).deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
+        let error = Locator(&self.0).deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
         let location = error.location()?;
         Some((location.line(), location.column()))
     }
@@ -101,9 +101,9 @@ impl fmt::Display for Field {
 }
 
 /// A visitor that descends to a value and fails there, so that the parser's error contains the position.
-struct Walk<'a>(&'a [Step]);
+struct Locator<'a>(&'a [Step]);
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for Locator<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -111,7 +111,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for Locator<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -122,7 +122,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         if let Some((Step::Key(wanted), rest)) = self.0.split_first() {
             while let Some(key) = map.next_key::<String>()? {
                 if key == *wanted {
-                    return map.next_value_seed(Walk(rest));
+                    return map.next_value_seed(Locator(rest));
                 }
                 map.next_value::<IgnoredAny>()?;
             }
@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
             for _ in 0..*wanted {
                 sequence.next_element::<IgnoredAny>()?;
             }
-            if sequence.next_element_seed(Walk(rest))?.is_some() {
+            if sequence.next_element_seed(Locator(rest))?.is_some() {
                 return Ok(());
             }
         }
@@ -211,10 +211,10 @@ mod tests {
     }
 
     #[test]
-    fn moved_replaces_prefix() {
+    fn replace_prefix_requires_the_prefix() {
         let field = |text| Field::parse(text).expect(text);
-        let copied = field("a.b[1].c").moved(&field("a.b"), &field("vary.d[2]"));
+        let copied = field("a.b[1].c").replace_prefix(&field("a.b"), &field("vary.d[2]"));
         assert_eq!(copied, Some(field("vary.d[2][1].c")));
-        assert_eq!(field("a.c").moved(&field("a.b"), &field("x")), None);
+        assert_eq!(field("a.c").replace_prefix(&field("a.b"), &field("x")), None);
     }
 }

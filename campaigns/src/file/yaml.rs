@@ -21,7 +21,7 @@ pub(crate) struct YamlError {
 }
 
 /// Removes the byte order mark that some editors put in front of UTF-8.
-pub(crate) fn without_mark(text: &str) -> &str {
+pub(crate) fn strip_byte_order_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
             let after = format!(" at line {line} column {column}");
             message = message.replacen(&after, "", 1);
         }
-        YamlError { position, message: plain(&message) }
+        YamlError { position, message: translate(&message) }
     })
 }
 
@@ -63,15 +63,15 @@ fn check_nesting(text: &str) -> Result<(), YamlError> {
 const TOO_DEEP: &str = "nested too deep; expected at most 128 levels";
 
 /// Translates a message of the parser to the terms of campaign files.
-fn plain(message: &str) -> String {
+fn translate(message: &str) -> String {
     for kind in ["invalid type: ", "invalid value: ", "invalid length "] {
         // The found value can contain any text, unlike the expected one.
         if let Some((path, rest)) = message.split_once(kind)
             && let Some((found, expected)) = rest.rsplit_once(", expected ")
         {
             let (found, expected) = match kind {
-                "invalid length " => (format!("a list of {found}"), plain_expected(expected)),
-                _ => (plain_found(found), plain_expected(expected)),
+                "invalid length " => (format!("a list of {found}"), translate_expected(expected)),
+                _ => (translate_found(found), translate_expected(expected)),
             };
             return format!("{path}expected {expected}, found {found}");
         }
@@ -99,7 +99,7 @@ fn plain(message: &str) -> String {
 }
 
 /// Translates the description of a found value.
-fn plain_found(found: &str) -> String {
+fn translate_found(found: &str) -> String {
     let words = [
         ("integer ", "the number "),
         ("floating point ", "the number "),
@@ -124,7 +124,7 @@ fn plain_found(found: &str) -> String {
 }
 
 /// Translates the description of an expected value.
-fn plain_expected(expected: &str) -> String {
+fn translate_expected(expected: &str) -> String {
     let whole = |min: i128, max: i128| format!("a whole number from {min} to {max}");
     match expected {
         "u8" => whole(0, u8::MAX.into()),
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn byte_order_mark_is_removed() {
-        assert_eq!(without_mark("\u{feff}name: x"), "name: x");
-        assert_eq!(without_mark("name: \u{feff}x"), "name: \u{feff}x");
+        assert_eq!(strip_byte_order_mark("\u{feff}name: x"), "name: x");
+        assert_eq!(strip_byte_order_mark("name: \u{feff}x"), "name: \u{feff}x");
     }
 }

@@ -1,7 +1,7 @@
 //! The plain and the hardened versions of a campaign's program.
 
 use super::error::HardeningError;
-use super::hardenings::InStep;
+use super::hardenings::LockstepSummary;
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::element::ElementType;
@@ -24,14 +24,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The unmodified program.
-pub(super) struct Plain {
+pub(super) struct PlainProgram {
     pub prepared: Prepared,
     pub golden: Golden,
     pub compiler: HookCompiler,
 }
 
 /// A hardened version of the program.
-pub(super) struct Version {
+pub(super) struct HardenedProgram {
     pub prepared: Prepared,
     /// Hardened code, by module of the plain program.
     pub modules: BTreeMap<u32, HardenedModule>,
@@ -45,7 +45,7 @@ pub(super) struct HardenedModule {
     pub hardened: Hardened,
 }
 
-impl Version {
+impl HardenedProgram {
     /// Returns the number of duplicated instructions.
     pub fn duplicated(&self) -> usize {
         self.modules.values().map(|module| module.hardened.duplicated.len()).sum()
@@ -67,16 +67,16 @@ fn instructions(golden: &Golden) -> u64 {
     golden.statistics.iter().map(|dispatch| dispatch.wave_instructions).sum()
 }
 
-impl Plain {
+impl PlainProgram {
     /// Prepares the program of a campaign, and performs its golden run.
     ///
     /// # Errors
     /// [`CampaignError`] if the program cannot be prepared or does not complete.
-    pub fn new(campaign: &Campaign) -> Result<Plain, CampaignError> {
+    pub fn new(campaign: &Campaign) -> Result<PlainProgram, CampaignError> {
         let prepared = prepare(campaign)?;
         let golden = golden(campaign, &prepared.workload, &prepared.formats)?;
         let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
-        Ok(Plain { prepared, golden, compiler })
+        Ok(PlainProgram { prepared, golden, compiler })
     }
 
     /// Returns the number of wave instructions executed by the golden run.
@@ -102,7 +102,7 @@ impl Plain {
         campaign: &Campaign,
         chosen: &BTreeMap<u32, BTreeSet<Pc>>,
         comparing: Comparing,
-    ) -> Result<Version, CampaignError> {
+    ) -> Result<HardenedProgram, CampaignError> {
         let mut prepared = self.prepared.clone();
         let workload = &mut prepared.workload;
         let mut modules = BTreeMap::new();
@@ -143,7 +143,7 @@ impl Plain {
         }
         let golden = golden(campaign, &prepared.workload, &prepared.formats)?;
         self.check_same(&prepared, &golden)?;
-        Ok(Version { prepared, modules, instructions: instructions(&golden) })
+        Ok(HardenedProgram { prepared, modules, instructions: instructions(&golden) })
     }
 
     /// Checks that a hardened version has the outputs of the plain program, and detected no difference.
@@ -165,8 +165,11 @@ impl Plain {
     ///
     /// # Errors
     /// [`HardeningError::Diverged`] if control flow or memory diverged.
-    pub fn compare_in_lockstep(&self, version: &Version) -> Result<InStep, CampaignError> {
-        let mut found = InStep::default();
+    pub fn compare_in_lockstep(
+        &self,
+        version: &HardenedProgram,
+    ) -> Result<LockstepSummary, CampaignError> {
+        let mut found = LockstepSummary::default();
         let mut device = version.prepared.workload.device.clone();
         let mut seen = BTreeSet::new();
         let hardened = version.prepared.workload.program.dispatches.iter();
@@ -191,11 +194,13 @@ fn in_step(
     original: &Dispatch,
     instrumented: &Dispatch,
     module: &HardenedModule,
-) -> Result<InStep, CampaignError> {
+) -> Result<LockstepSummary, CampaignError> {
     let kernel = &original.kernel;
     let diverged =
         |difference: String| HardeningError::Diverged { kernel: kernel.clone(), difference };
-    let Some(object) = device.code_object(original.module) else { return Ok(InStep::default()) };
+    let Some(object) = device.code_object(original.module) else {
+        return Ok(LockstepSummary::default());
+    };
     let program = Disassembly::read(object)
         .map_err(|error| HardeningError::Code(RewriteError::from(error).into()))?;
     let liveness = Liveness::new(&program);
@@ -224,5 +229,5 @@ fn in_step(
         None => None,
     };
     let (instructions, registers) = (report.instructions, report.registers);
-    Ok(InStep { instructions, registers, differing })
+    Ok(LockstepSummary { instructions, registers, differing })
 }

@@ -1,6 +1,6 @@
 //! Comparison of the outcomes of the same faults in the plain program and in a hardened one.
 
-use super::code::Version;
+use super::code::HardenedProgram;
 use super::error::HardeningError;
 use super::ranking::is_ranked;
 use crate::error::CampaignError;
@@ -27,7 +27,7 @@ impl Reruns {
     pub fn read(
         campaign: &Campaign,
         [plain, hardened]: [&Path; 2],
-        version: &Version,
+        version: &HardenedProgram,
         holds_out: bool,
     ) -> Result<Reruns, CampaignError> {
         let failed = |file: &Path, reason: String| HardeningError::Rows {
@@ -70,7 +70,7 @@ impl Reruns {
 
 /// Instruction results that the hardened program compares.
 struct ComparedResults<'a> {
-    version: &'a Version,
+    version: &'a HardenedProgram,
     /// Module of the plain program for each dispatch.
     modules: Vec<Option<u32>>,
     /// `true` if the campaign's faults hit results right after they are written.
@@ -80,7 +80,7 @@ struct ComparedResults<'a> {
 impl<'a> ComparedResults<'a> {
     fn new(
         campaign: &Campaign,
-        version: &'a Version,
+        version: &'a HardenedProgram,
     ) -> Result<ComparedResults<'a>, CampaignError> {
         let fault = &campaign.faults()?.fault;
         let is_lane =

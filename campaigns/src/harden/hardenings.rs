@@ -17,7 +17,7 @@ pub struct Hardenings {
     /// Executed instructions that can be duplicated, ordered by the fraction of SDC that they cause.
     pub ranking: Vec<RankedInstruction>,
     /// Lockstep comparison of plain and hardened code, for each budget.
-    pub steps: Vec<InStep>,
+    pub steps: Vec<LockstepSummary>,
     /// Faults that caused SDC although they hit a result that is duplicated and compared. There must be
     /// none.
     pub escapes: Vec<Escape>,
@@ -27,7 +27,7 @@ pub struct Hardenings {
 
 /// Summary of a lockstep comparison of plain and hardened code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InStep {
+pub struct LockstepSummary {
     /// Instructions executed by both.
     pub instructions: u64,
     /// Register values compared before these instructions.

@@ -12,7 +12,7 @@ mod ranking;
 mod tables;
 
 pub use error::HardeningError;
-pub use hardenings::{Escape, Hardenings, InStep};
+pub use hardenings::{Escape, Hardenings, LockstepSummary};
 pub use ranking::RankedInstruction;
 
 use crate::error::CampaignError;
@@ -24,7 +24,7 @@ use crate::run::progress::Progress;
 use crate::run::runners::of_prepared;
 use crate::run::{RunOptions, run, run_on};
 use crate::sample::{Allocation, SampleSize};
-use code::Plain;
+use code::PlainProgram;
 use curve::Reruns;
 use flipwave_analysis::{HardenedPoint, Outcome};
 use flipwave_harden::Comparing;
@@ -68,7 +68,7 @@ pub fn harden(
     let report = run(campaign, &plain_options, progress)?;
     campaign.unless_stopped(Ok(()))?;
     let rows = plain_options.folder.join(RESULTS);
-    let plain = Plain::new(campaign)?;
+    let plain = PlainProgram::new(campaign)?;
     let mut ranking = Ranking::new(campaign, &plain, &rows, *holds_out)?;
     let mut hardenings = Hardenings {
         plain: report,
@@ -83,7 +83,7 @@ pub fn harden(
         let name = budget.to_string();
         progress.variant(&name, number, count);
         let version = match ranking.select(campaign, &plain, *budget, *comparing)? {
-            Selected::Version(version) => version,
+            Selected::Program(version) => version,
             Selected::Nothing { minimum } => {
                 hardenings.too_small.push((*budget, minimum));
                 continue;

@@ -1,6 +1,6 @@
 //! Ranking of instructions by the benefit and the cost of duplicating them.
 
-use super::code::{Plain, Version};
+use super::code::{HardenedProgram, PlainProgram};
 use super::error::HardeningError;
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -47,7 +47,7 @@ pub(super) struct Ranking {
 /// Result of selecting instructions for a budget.
 pub(super) enum Selected {
     /// A hardened version of the program.
-    Version(Box<Version>),
+    Program(Box<HardenedProgram>),
     /// The budget is too small.
     Nothing {
         /// Cost of the cheapest version that was tried, relative to the plain program.
@@ -65,7 +65,7 @@ impl Ranking {
     /// [`CampaignError`].
     pub fn new(
         campaign: &Campaign,
-        plain: &Plain,
+        plain: &PlainProgram,
         rows: &Path,
         holds_out: bool,
     ) -> Result<Ranking, CampaignError> {
@@ -125,7 +125,7 @@ impl Ranking {
     pub fn select(
         &mut self,
         campaign: &Campaign,
-        plain: &Plain,
+        plain: &PlainProgram,
         budget: f64,
         comparing: Comparing,
     ) -> Result<Selected, CampaignError> {
@@ -143,7 +143,7 @@ impl Ranking {
             let added = version.instructions.saturating_sub(all);
             if added <= max_added {
                 self.note(&chosen, budget);
-                return Ok(Selected::Version(Box::new(version)));
+                return Ok(Selected::Program(Box::new(version)));
             }
             minimum = minimum.min(relative_cost(all, added));
             // Reduce the limit by the excess, and by at least one instruction.
@@ -263,7 +263,7 @@ fn by_module(instructions: &[ModulePc]) -> BTreeMap<u32, BTreeSet<Pc>> {
 /// Returns the function and the number of executions by waves of each executed instruction.
 fn executions(
     campaign: &Campaign,
-    plain: &Plain,
+    plain: &PlainProgram,
 ) -> Result<BTreeMap<ModulePc, (String, u64)>, CampaignError> {
     let workload = &plain.prepared.workload;
     let dispatches = &workload.program.dispatches;
@@ -294,7 +294,7 @@ fn executions(
 
 /// Returns the fraction of SDC caused by faults at each instruction.
 fn parts_of_sdc(
-    plain: &Plain,
+    plain: &PlainProgram,
     rows: &Path,
     holds_out: bool,
 ) -> Result<BTreeMap<ModulePc, f64>, CampaignError> {

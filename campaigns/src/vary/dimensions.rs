@@ -189,7 +189,8 @@ fn read_named(values: Vec<(String, Node)>, field: &Field) -> Result<Vec<Choice>,
 fn path(text: &str, source: &Field) -> Result<Field, FieldError> {
     let field = Field::parse(text).or_else(|message| reject(source, message))?;
     let root = Field::root();
-    match ["vary", "name"].iter().find(|key| field.moved(&root.key(key), &root).is_some()) {
+    match ["vary", "name"].iter().find(|key| field.replace_prefix(&root.key(key), &root).is_some())
+    {
         Some(key) => reject(source, format!("`{key}` cannot vary, because all variants share it")),
         None => Ok(field),
     }
@@ -198,7 +199,7 @@ fn path(text: &str, source: &Field) -> Result<Field, FieldError> {
 /// Returns `true` if one of two fields contains the other.
 fn overlap(a: &Field, b: &Field) -> bool {
     let root = Field::root();
-    a.moved(b, &root).is_some() || b.moved(a, &root).is_some()
+    a.replace_prefix(b, &root).is_some() || b.replace_prefix(a, &root).is_some()
 }
 
 /// Checks that `choices` set no field that an earlier dimension sets, because the result would depend on

@@ -81,7 +81,7 @@ impl CampaignFile {
     /// # Errors
     /// [`FileError`] with the position of the invalid field.
     pub fn parse(text: &str, path: &Path) -> Result<CampaignFile, FileError> {
-        let text = yaml::without_mark(text);
+        let text = yaml::strip_byte_order_mark(text);
         let file: schema::File = yaml::parse(text).map_err(|error| FileError {
             path: path.to_owned(),
             position: error.position,
@@ -349,8 +349,9 @@ impl Base<'_> {
             })?;
         }
         let origin = |field: &Field| {
-            let moved =
-                settings.iter().find_map(|setting| field.moved(&setting.field, &setting.source));
+            let moved = settings
+                .iter()
+                .find_map(|setting| field.replace_prefix(&setting.field, &setting.source));
             moved.unwrap_or_else(|| field.clone())
         };
         let (text, columns) = tree.line();
