@@ -26,7 +26,7 @@ fn json(path: &Path) -> Value {
 
 /// What is drawn in stages, each of which may depend on the one before.
 const STAGED: [&str; 3] = [
-    "{model: flip_one_bit, until: {margin: 0.1, of: [sdc, due], per: [all, opcode]}, count: 700}",
+    "{model: flip_one_bit, until: {margin: 0.1, outcomes: [sdc, due], per: [all, opcode]}, count: 700}",
     "{model: flip_one_bit, count: 300, stratify: opcode, allocation: {optimal: {pilot: 70}}, \
      known_masked: counted}",
     "{model: flip_one_bit, until: {margin: 0.08}, stratify: opcode, replacement: false, \

@@ -432,11 +432,13 @@ compare: {sum: {relative: 1.0e-5}}
         let all = "count: 100";
         assert_error(all, "until: {margin: 7}", "7}}", &["faults.until.margin", "0.05"]);
         assert_error(all, "until: {margin: 0.1, confidence: 1}", "1}}", &["until.confidence"]);
-        assert_error(all, "until: {margin: 0.1, of: [sdx]}", "sdx", &["until.of[0]", "masked"]);
-        assert_error(all, "until: {margin: 0.1, of: []}", "[]", &["until.of", "empty"]);
+        assert_error(all, "until: {margin: 0.1, outcomes: [sdx]}", "sdx", &["until.outcomes[0]", "masked"]);
+        assert_error(all, "until: {margin: 0.1, outcomes: []}", "[]", &["until.outcomes", "empty"]);
         assert_error(all, "until: {margin: 0.1, per: [lane]}", "lane", &["`lane`", "opcode"]);
         assert_error(all, "until: {margin: 0.1}, confidence: 0.9", "0.9}", &["its own"]);
         assert_error(all, "until: {margn: 0.1}", "margn", &["margn", "margin"]);
+        let renamed = "until: {margin: 0.1, of: [sdc]}";
+        assert_error(all, renamed, "of: [sdc]", &["`of` was renamed", "`outcomes`"]);
         let exhaustive = "replacement: true, exhaustive: true";
         assert_error(all, exhaustive, "true, exhaustive", &["each fault site once"]);
         let approximate = "count: 9, replacement: false, profile: approximate";
@@ -462,7 +464,7 @@ compare: {sum: {relative: 1.0e-5}}
 
     #[test]
     fn sampling_is_read() {
-        let new = "count: 5000, until: {margin: 0.01, confidence: 0.99, of: [due], \
+        let new = "count: 5000, until: {margin: 0.01, confidence: 0.99, outcomes: [due], \
                    per: [all, opcode]}, stratify: opcode, replacement: false, \
                    known_masked: counted, intervals: clopper_pearson, \
                    allocation: {optimal: {pilot: 500}}";

@@ -62,8 +62,17 @@ fn check_nesting(text: &str) -> Result<(), YamlError> {
 
 const TOO_DEEP: &str = "nested too deep; expected at most 128 levels";
 
+/// Renamed keys: the mapping, the key of earlier versions, and the present key.
+const RENAMED_KEYS: [(&str, &str, &str); 2] =
+    [("until", "of", "outcomes"), ("allocation.optimal", "of", "outcomes")];
+
 /// Translates a message of the parser to the terms of campaign files.
 fn translate(message: &str) -> String {
+    for (mapping, old, new) in RENAMED_KEYS {
+        if message.contains(&format!("{mapping}: unknown field `{old}`")) {
+            return format!("{mapping}: the key `{old}` was renamed; use `{new}`");
+        }
+    }
     for kind in ["invalid type: ", "invalid value: ", "invalid length "] {
         // The found value can contain any text, unlike the expected one.
         if let Some((path, rest)) = message.split_once(kind)

@@ -187,7 +187,7 @@ fn check_outcomes(
     if names.is_none() {
         return Ok(None);
     }
-    let outcomes = list(names, &field.key("of"), |name, field| {
+    let outcomes = list(names, &field.key("outcomes"), |name, field| {
         name.parse()
             .or_else(|error: flipwave_analysis::UnknownOutcome| reject(field, error.to_string()))
     })?;

@@ -285,8 +285,8 @@ fn intervals_have_nominal_coverage_with_early_stopping() {
         (at_all, at_last, injections / seeds())
     };
     for (faults, part) in [
-        ("until: {margin: 0.05, of: [sdc]}", 1.0),
-        ("until: {margin: 0.05, of: [due]}", 0.5),
+        ("until: {margin: 0.05, outcomes: [sdc]}", 1.0),
+        ("until: {margin: 0.05, outcomes: [due]}", 0.5),
         ("until: {margin: 0.05}, stratify: group", 0.9),
     ] {
         let sampled = truth.sampled(faults);
@@ -299,7 +299,7 @@ fn intervals_have_nominal_coverage_with_early_stopping() {
         assert!(mean as f64 <= part * max_count as f64, "{faults}: {mean} of {max_count}");
     }
     // Negative control: intervals for a single look have too little coverage at all looks together.
-    let mut sampled = truth.sampled("until: {margin: 0.05, of: [sdc]}");
+    let mut sampled = truth.sampled("until: {margin: 0.05, outcomes: [sdc]}");
     sampled.scheme.design.z_score = None;
     let (at_all, ..) = at_all_looks(&sampled);
     println!("without the correction: held {at_all} at all looks");

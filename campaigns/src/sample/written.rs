@@ -18,7 +18,6 @@ pub(crate) struct Until {
     #[schemars(extend(
         "items" = {"enum": Outcome::ALL.map(Outcome::name)}, "default" = ["sdc", "due"]
     ))]
-    #[serde(rename = "of")]
     pub outcomes: Option<Vec<String>>,
     /// Parts of the program for which rates are estimated.
     #[schemars(extend("default" = ["all"]))]
@@ -64,7 +63,6 @@ pub(crate) struct Optimal {
     pub pilot: u64,
     /// Outcomes whose deviation counts. If the file has `until`, the default is the outcomes in it.
     #[schemars(extend("items" = {"enum": Outcome::ALL.map(Outcome::name)}, "default" = ["sdc"]))]
-    #[serde(rename = "of")]
     pub outcomes: Option<Vec<String>>,
 }
 
