@@ -228,7 +228,7 @@ fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
         };
         assert!(check(&new.object).is_ok());
         let findings = check(&broken).expect_err("another argument is loaded");
-        assert!(findings.iter().any(|own| own.to_string().contains("does not hold what it held")));
+        assert!(findings.iter().any(|finding| finding.to_string().contains("not preserved")));
     }
 }
 

@@ -1,8 +1,7 @@
-//! Rule 7: kernels have the registers that the code reachable from them names, and the scratch
-//! that it uses.
+//! Rule 7: kernels allocate the registers named by reachable code, and the scratch that it uses.
 
-use super::Question;
 use super::code::{ClaimedCode, ClaimedInstIndex};
+use super::context::CheckContext;
 use super::entry::new_kernel;
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
@@ -13,7 +12,7 @@ use std::collections::HashSet;
 
 /// Checks each kernel.
 pub fn check(
-    question: &Question<'_>,
+    context: &CheckContext<'_>,
     code: &ClaimedCode,
     flow: &Flow,
     findings: &mut Vec<Finding>,
@@ -22,22 +21,22 @@ pub fn check(
     let mut kernels: Vec<usize> = kernels.into_iter().collect();
     kernels.sort_unstable();
     for index in kernels {
-        let old = &question.original.kernels()[index];
-        let Some(new) = new_kernel(question, old) else { continue };
-        let reachable = reachable(question, code, flow, index);
-        check_registers(question, code, old, new, &reachable, findings);
+        let old = &context.original.kernels()[index];
+        let Some(new) = new_kernel(context, old) else { continue };
+        let reachable = reachable(context, code, flow, index);
+        check_registers(context, code, old, new, &reachable, findings);
         check_scratch(code, old, new, &reachable, findings);
     }
 }
 
-/// Indices of the instructions that a kernel can come to.
+/// Indices of the instructions that are reachable from a kernel's entry.
 fn reachable(
-    question: &Question<'_>,
+    context: &CheckContext<'_>,
     code: &ClaimedCode,
     flow: &Flow,
     kernel: usize,
 ) -> Vec<ClaimedInstIndex> {
-    let starts = flow.kernels.iter().filter(|(own, _)| *own == kernel);
+    let starts = flow.kernels.iter().filter(|(index, _)| *index == kernel);
     let mut waiting: Vec<ClaimedInstIndex> = starts.map(|(_, start)| *start).collect();
     let mut seen: HashSet<ClaimedInstIndex> = waiting.iter().copied().collect();
     while let Some(at) = waiting.pop() {
@@ -45,7 +44,7 @@ fn reachable(
         let mut next = flow.successors(at).to_vec();
         if item.facts.inst.flags.call {
             next.extend(code.index_at(item.end()));
-            next.extend(callees(question, code, flow, at));
+            next.extend(callees(context, code, flow, at));
         }
         waiting.extend(next.into_iter().filter(|next| seen.insert(*next)));
     }
@@ -54,50 +53,52 @@ fn reachable(
     reachable
 }
 
-/// Where a call may go: to the functions that flow says. A call that is not the program's may go to
-/// any place that is entered from elsewhere.
+/// Possible targets of a call: for a call of the original program, the callees that
+/// [`crate::flow`] found; for any other call, all instructions entered from unknown code.
 fn callees(
-    question: &Question<'_>,
+    context: &CheckContext<'_>,
     code: &ClaimedCode,
     flow: &Flow,
     at: ClaimedInstIndex,
 ) -> Vec<ClaimedInstIndex> {
-    let program = question.program;
+    let program = context.program;
     let original = code.original(at);
     let mut calls = program.functions.iter().flat_map(|function| &function.calls);
     match calls.find(|call| Some(call.at) == original) {
         Some(call) => {
             let starts = program.callees(call).into_iter().filter_map(|callee| {
-                let place = question.place(program.functions[callee].instructions.start)?;
-                code.index_at(place.0)
+                let pc = context.new_pc(program.functions[callee].instructions.start)?;
+                code.index_at(pc.0)
             });
             starts.collect()
         }
-        None => flow.entered_from_elsewhere().collect(),
+        None => flow.entered_from_unknown().collect(),
     }
 }
 
 fn check_registers(
-    question: &Question<'_>,
+    context: &CheckContext<'_>,
     code: &ClaimedCode,
     old: &Kernel,
     new: &Kernel,
     reachable: &[ClaimedInstIndex],
     findings: &mut Vec<Finding>,
 ) {
-    let target = &question.program.target;
+    let target = &context.program.target;
     let before = Allocation::of(old, target);
     let allocation = Allocation::of(new, target);
     let lost = before.registers().difference(allocation.registers());
     if let Some(register) = lost.iter().next() {
-        let what = format!("the kernel `{}` had it and has it no more", new.name);
-        findings.push(Finding::at(CheckRule::Allocation, new.entry().0, what).on(register));
+        let message = format!("the kernel `{}` no longer allocates the register", new.name);
+        findings.push(
+            Finding::at(CheckRule::Allocation, new.entry().0, message).with_register(register),
+        );
     }
     let numbered = |register: &Register| {
         matches!(register, Register::Vgpr(_) | Register::AccVgpr(_) | Register::Sgpr(_))
     };
     let allocated = allocation.registers();
-    // Of each register the first instruction that names it.
+    // Each register is reported at the first instruction that names it.
     let mut reported = RegisterSet::EMPTY;
     for at in reachable {
         let item = &code.items()[*at];
@@ -107,13 +108,18 @@ fn check_registers(
         let named = ClaimedCode::registers(item).difference(allocated).difference(reported);
         for register in named.iter().filter(numbered) {
             reported.insert(register);
-            let what = format!("`{}`: the kernel `{}` does not have it", item.facts.inst, new.name);
-            findings.push(Finding::at(CheckRule::Allocation, item.pc, what).on(register));
+            let message = format!(
+                "`{}`: register not allocated by the kernel `{}`",
+                item.facts.inst, new.name
+            );
+            findings
+                .push(Finding::at(CheckRule::Allocation, item.pc, message).with_register(register));
         }
     }
 }
 
-/// Scratch at constant offsets lies after the guest's and inside the kernel's.
+/// Checks that scratch accesses at constant offsets lie behind the original kernel's scratch and
+/// within the allocation.
 fn check_scratch(
     code: &ClaimedCode,
     old: &Kernel,
@@ -121,8 +127,8 @@ fn check_scratch(
     reachable: &[ClaimedInstIndex],
     findings: &mut Vec<Finding>,
 ) {
-    let guest = i64::from(old.descriptor.private_segment_fixed_size);
-    let size = i64::from(new.descriptor.private_segment_fixed_size);
+    let start = i64::from(old.descriptor.private_segment_fixed_size);
+    let end = i64::from(new.descriptor.private_segment_fixed_size);
     for at in reachable {
         let item = &code.items()[*at];
         if !item.is_inserted() {
@@ -132,11 +138,14 @@ fn check_scratch(
         if operand.access.space != MemorySpace::Scratch {
             continue;
         }
-        let mut report = |what: String| {
-            findings.push(Finding::at(CheckRule::Allocation, item.pc, what));
+        let mut report = |message: String| {
+            findings.push(Finding::at(CheckRule::Allocation, item.pc, message));
         };
         if !new.descriptor.rsrc2.private_segment {
-            report(format!("`{}`: the kernel `{}` has no scratch", item.facts.inst, new.name));
+            report(format!(
+                "`{}`: no scratch allocated by the kernel `{}`",
+                item.facts.inst, new.name
+            ));
             continue;
         }
         if operand.vaddr.is_some() || operand.saddr.is_some() {
@@ -144,9 +153,10 @@ fn check_scratch(
         }
         let bytes = i64::from(operand.access.bytes);
         for offset in &operand.offsets {
-            if *offset < guest || offset + bytes > size {
+            if *offset < start || offset + bytes > end {
                 report(format!(
-                    "`{}`: scratch from {guest} to {size} bytes is free in the kernel `{}`",
+                    "`{}`: access outside the bytes {start} to {end} of scratch that the kernel `{}` \
+                     allocates for inserted code",
                     item.facts.inst, new.name
                 ));
             }

@@ -3,12 +3,12 @@
 use super::code::ClaimedCode;
 use super::finding::{CheckRule, Finding};
 
-/// Checks the inserted instructions.
+/// Checks inserted instructions.
 pub fn check(code: &ClaimedCode, findings: &mut Vec<Finding>) {
     for item in code.items().iter().filter(|item| item.is_inserted()) {
         if let Some(bug) = item.facts.chip_bug {
-            let what = format!("`{}`: {}", item.facts.inst, bug.effect());
-            findings.push(Finding::at(CheckRule::ChipBugs, item.pc, what));
+            let message = format!("`{}`: {}", item.facts.inst, bug.effect());
+            findings.push(Finding::at(CheckRule::ChipBugs, item.pc, message));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The new code as it is: every claimed instruction, decoded from the new code object.
+//! The claimed instructions, decoded from the new code object.
 
-use super::Question;
+use super::context::CheckContext;
 use super::facts::{FactDecoder, Facts};
 use super::finding::{CheckRule, Finding};
 use crate::flow::{IndexVec, InstIndex, Key, keys};
@@ -9,35 +9,35 @@ use flipwave_isa::{Pc, RegisterSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Whose an instruction is.
+/// The origin of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The guest's.
+    /// The original program.
     Original(InstIndex),
-    /// An inserted range's, by its index in [`super::Claims::inserted`].
+    /// A range of inserted code, by its index in [`super::Claims::inserted`].
     Inserted(usize),
 }
 
 /// An instruction of the new code.
 #[derive(Debug)]
 pub struct ClaimedInst {
-    /// Its address.
+    /// The address.
     pub pc: u64,
-    /// What it is.
+    /// The decoded instruction.
     pub facts: Arc<Facts>,
-    /// Whose it is.
+    /// The origin.
     pub owner: Owner,
-    /// Whether a branch goes to it.
+    /// A direct branch targets the instruction.
     pub is_target: bool,
 }
 
 impl ClaimedInst {
-    /// Address of the next one.
+    /// Address after the instruction.
     pub fn end(&self) -> u64 {
         self.pc.wrapping_add(self.facts.size())
     }
 
-    /// Whether a hook or the rewriter put it there.
+    /// Returns `true` if the rewriter inserted the instruction.
     pub fn is_inserted(&self) -> bool {
         matches!(self.owner, Owner::Inserted(_))
     }
@@ -55,18 +55,17 @@ pub struct ClaimedCode {
 }
 
 impl ClaimedCode {
-    /// Decodes what is claimed. What cannot be decoded or is claimed twice is a finding, and is
-    /// not in the code.
+    /// Decodes all claimed ranges. Ranges that cannot be decoded or overlap are reported and left out.
     pub fn read(
-        question: &Question<'_>,
+        context: &CheckContext<'_>,
         decoder: &mut FactDecoder,
         findings: &mut Vec<Finding>,
     ) -> ClaimedCode {
-        let claims = question.claims;
+        let claims = context.claims;
         let mut claimed: Vec<(Range<u64>, Owner)> = Vec::new();
-        for (index, inst) in question.program.insts() {
-            if let Some(pc) = question.place(index) {
-                // Literals may have been added or taken away, so the end is not known yet.
+        for (index, inst) in context.program.insts() {
+            if let Some(pc) = context.new_pc(index) {
+                // The new instruction may have a different size, so this end is only an estimate.
                 claimed.push((pc.0..pc.0.saturating_add(inst.size.into()), Owner::Original(index)));
             }
         }
@@ -76,7 +75,7 @@ impl ClaimedCode {
         claimed.sort_by_key(|(range, _)| (range.start, range.end));
         let mut code = ClaimedCode { items: IndexVec::new() };
         for (range, owner) in claimed {
-            code.read_range(question, decoder, range, owner, findings);
+            code.read_range(context, decoder, range, owner, findings);
         }
         code.mark_targets();
         code
@@ -84,7 +83,7 @@ impl ClaimedCode {
 
     fn read_range(
         &mut self,
-        question: &Question<'_>,
+        context: &CheckContext<'_>,
         decoder: &mut FactDecoder,
         range: Range<u64>,
         owner: Owner,
@@ -92,17 +91,17 @@ impl ClaimedCode {
     ) {
         const LONGEST_INSTRUCTION: usize = 20;
         if self.items.last().is_some_and(|last| last.end() > range.start) {
-            findings.push(Finding::at(CheckRule::Control, range.start, "two claims overlap here"));
+            findings.push(Finding::at(CheckRule::Control, range.start, "claims overlap"));
             return;
         }
         let mut pc = range.start;
         while pc < range.end {
             let bytes = (1..=LONGEST_INSTRUCTION / 4)
                 .rev()
-                .find_map(|words| question.new.bytes_at(Pc(pc), 4 * words));
+                .find_map(|words| context.new.bytes_at(Pc(pc), 4 * words));
             let decoded = match bytes {
                 Some(bytes) => decoder.decode(bytes, pc).map_err(|error| error.to_string()),
-                None => Err("there is no code at this address".to_owned()),
+                None => Err("no code at this address".to_owned()),
             };
             match decoded {
                 Ok(facts) => {
@@ -110,8 +109,8 @@ impl ClaimedCode {
                     pc = item.end();
                     self.items.push(item);
                 }
-                Err(what) => {
-                    findings.push(Finding::at(CheckRule::Control, pc, what));
+                Err(message) => {
+                    findings.push(Finding::at(CheckRule::Control, pc, message));
                     return;
                 }
             }
@@ -120,8 +119,8 @@ impl ClaimedCode {
             }
         }
         if pc != range.end {
-            let what = "inserted code ends within an instruction";
-            findings.push(Finding::at(CheckRule::Control, range.end, what));
+            let message = "claim of inserted code ends within an instruction";
+            findings.push(Finding::at(CheckRule::Control, range.end, message));
         }
     }
 
@@ -150,7 +149,7 @@ impl ClaimedCode {
         self.index_at(pc).map(|index| &self.items[index])
     }
 
-    /// The original instruction at an index, if it is one.
+    /// The original instruction at an index; `None` for inserted instructions.
     pub fn original(&self, at: ClaimedInstIndex) -> Option<InstIndex> {
         match self.items[at].owner {
             Owner::Original(index) => Some(index),
@@ -158,31 +157,31 @@ impl ClaimedCode {
         }
     }
 
-    /// Whether an address lies in inserted code.
+    /// Returns `true` if an address lies in inserted code.
     pub fn is_inserted(&self, pc: u64) -> bool {
         let after = self.items.partition_point(|item| item.pc <= pc);
         let (before, _) = self.items.split_at(after);
         before.last().is_some_and(|item| item.is_inserted() && pc < item.end())
     }
 
-    /// Registers that instructions name, whether they read or write them.
+    /// Registers that an instruction reads or writes.
     pub fn registers(item: &ClaimedInst) -> RegisterSet {
         item.facts.reads.union(item.facts.writes)
     }
 }
 
-/// Bytes between claims must be what was there in the original, code that nothing leads to, or,
-/// where there was none, what code is padded with.
-pub fn check_gaps(question: &Question<'_>, code: &ClaimedCode, findings: &mut Vec<Finding>) {
-    for section in question.new.text() {
+/// Checks the bytes between claims: they must equal the original's, or be padding at addresses that
+/// the original does not have.
+pub fn check_gaps(context: &CheckContext<'_>, code: &ClaimedCode, findings: &mut Vec<Finding>) {
+    for section in context.new.text() {
         let end = section.address.saturating_add(section.size);
         let first = code.items.partition_point(|item| item.pc < section.address);
         let mut pc = section.address;
         for item in code.items.iter().skip(first).take_while(|item| item.pc < end) {
-            check_gap(question.original, question.new, pc..item.pc, findings);
+            check_gap(context.original, context.new, pc..item.pc, findings);
             pc = item.end();
         }
-        check_gap(question.original, question.new, pc..end, findings);
+        check_gap(context.original, context.new, pc..end, findings);
     }
 }
 
@@ -205,14 +204,13 @@ fn check_gap(
             None => is_padding(word),
         };
         if !is_known {
-            let what = "code that nobody claims";
-            findings.push(Finding::at(CheckRule::Control, pc, what));
+            findings.push(Finding::at(CheckRule::Control, pc, "unclaimed code"));
             return;
         }
     }
 }
 
-/// `s_nop`, `s_code_end` or zeros (AMDGPUUsage, "Code Object", and LLVM's `writeNopData`).
+/// Returns `true` for `s_nop`, `s_code_end` and zeros (AMDGPUUsage, "Code Object", and LLVM's `writeNopData`).
 fn is_padding(word: &[u8]) -> bool {
     const S_NOP: [u8; 2] = [0x80, 0xbf];
     const S_CODE_END: [u8; 4] = [0x00, 0x00, 0x9f, 0xbf];

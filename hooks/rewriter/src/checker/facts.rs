@@ -1,4 +1,4 @@
-//! Instructions with what the rules ask of them, decoded once for each encoding.
+//! Properties of instructions that the rules need, computed once for each encoding.
 
 use flipwave_isa::counter::{Counter, Counters, Queue, WaitCounts};
 use flipwave_isa::hazard::wait_states;
@@ -6,7 +6,7 @@ use flipwave_isa::{ChipBug, DecodeError, Inst, Isa, Opcode, Pc, RegisterSet, Tar
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What the rules ask of an instruction, wherever it stands.
+/// Properties of an instruction that do not depend on its address.
 #[derive(Debug)]
 pub struct Facts {
     /// The instruction; its `pc` and its branch target are those of its first occurrence.
@@ -15,26 +15,26 @@ pub struct Facts {
     pub reads: RegisterSet,
     /// Registers written.
     pub writes: RegisterSet,
-    /// Where it branches to, in bytes from its own address.
+    /// Distance from the instruction to its branch target in bytes.
     pub branch: Option<i64>,
-    /// Whether control may reach the instruction after it, calls included.
+    /// Control may reach the next instruction, possibly after a call.
     pub falls_through: bool,
-    /// Counters it counts in.
+    /// Wait counters that the instruction increments.
     pub counted: &'static [(Counter, Queue)],
-    /// What it waits for.
+    /// Counts that the instruction waits for.
     pub waits: Option<WaitCounts>,
-    /// What it proves to have come back besides.
+    /// A queue whose operations are complete after the instruction, apart from `waits`.
     pub settles: Option<Queue>,
-    /// A vector load that may follow another one into the same registers.
+    /// The instruction is a vector load that completes in order with other such loads.
     pub loads_in_order: bool,
-    /// Wait states it takes.
+    /// Wait states that the instruction takes.
     pub wait_states: u8,
-    /// The hardware bug that it triggers.
+    /// The hardware bug that the instruction triggers.
     pub chip_bug: Option<ChipBug>,
 }
 
 impl Facts {
-    /// The facts of an instruction of a target.
+    /// Computes the properties of an instruction.
     pub fn of(target: &Target, counters: Counters, inst: Inst) -> Facts {
         Facts {
             reads: inst.reads.iter().copied().collect(),
@@ -51,7 +51,7 @@ impl Facts {
         }
     }
 
-    /// Which operation it is.
+    /// The opcode.
     pub fn opcode(&self) -> Opcode {
         self.inst.operation.opcode()
     }
@@ -61,16 +61,16 @@ impl Facts {
         self.inst.size.into()
     }
 
-    /// Where it branches to when it stands at `pc`.
+    /// The branch target of the instruction at address `pc`.
     pub fn target(&self, pc: u64) -> Option<u64> {
         self.branch.map(|distance| pc.wrapping_add_signed(distance))
     }
 }
 
-/// A decoder that remembers.
+/// A decoder with a cache.
 ///
-/// The words that an instruction has decide how many it has, so one of four bytes is known by its
-/// first word whatever follows, and one of eight by its first two.
+/// The words of an instruction determine its length, so the first word identifies an instruction of
+/// four bytes, and the first two words identify one of eight bytes.
 pub struct FactDecoder {
     isa: Isa,
     counters: Counters,
@@ -79,12 +79,12 @@ pub struct FactDecoder {
 }
 
 impl FactDecoder {
-    /// A decoder that remembers nothing yet.
+    /// A decoder with an empty cache.
     pub fn new(isa: Isa, counters: Counters) -> FactDecoder {
         FactDecoder { isa, counters, short: FxHashMap::default(), long: FxHashMap::default() }
     }
 
-    /// The instruction at the beginning of `bytes`, which lie at `pc`.
+    /// Decodes the instruction at the beginning of `bytes`, which start at address `pc`.
     pub fn decode(&mut self, bytes: &[u8], pc: u64) -> Result<Arc<Facts>, DecodeError> {
         let known = (bytes.first_chunk().and_then(|word| self.short.get(word)))
             .or_else(|| bytes.first_chunk().and_then(|words| self.long.get(words)));

@@ -1,32 +1,32 @@
-//! What the checker reports, and what it says when there is nothing to report.
+//! Results of the checker: the violations it found, or a summary of the proof.
 
 use flipwave_isa::{Pc, Register};
 use std::fmt;
 use std::time::Duration;
 
-/// A rule of the checker, as the head of [`crate::checker`] states them.
+/// A rule of the checker. [`crate::checker`] defines the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CheckRule {
-    /// Each original instruction is where it is claimed to be, and refers to what it referred to.
+    /// Each original instruction is at its claimed address and has its original targets.
     Original,
-    /// All code is claimed, and control goes where it went.
+    /// All code is claimed, and control reaches the original successors.
     Control,
-    /// Each original instruction finds in its registers what it found there.
+    /// Original instructions find the original values in live registers.
     Registers,
-    /// Nothing is read or overwritten that a memory operation still has to deliver.
+    /// No register of an outstanding memory operation is read or overwritten.
     Waits,
-    /// Instructions that the hardware does not keep apart are apart.
+    /// Instructions are as far apart as the hardware's hazards require.
     Hazards,
-    /// Groups of instructions are whole.
+    /// Groups of instructions are contiguous.
     Groups,
-    /// Kernels have the registers and the scratch that their code names.
+    /// Kernels allocate the registers and the scratch that their code uses.
     Allocation,
     /// No inserted instruction triggers a known bug of the processor.
     ChipBugs,
 }
 
 impl CheckRule {
-    /// One word for it.
+    /// The rule's name in messages.
     pub fn name(self) -> &'static str {
         match self {
             CheckRule::Original => "original",
@@ -41,34 +41,34 @@ impl CheckRule {
     }
 }
 
-/// A rule that the new code breaks.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The rule.
+    /// The violated rule.
     pub rule: CheckRule,
-    /// The original instruction that suffers, where there is one.
+    /// The affected original instruction, if there is one.
     pub old: Option<Pc>,
-    /// Where in the new code.
+    /// Address in the new code.
     pub new: Pc,
-    /// The register it is about, where it is about one.
+    /// The affected register, if there is one.
     pub register: Option<Register>,
-    /// What is wrong.
-    pub what: String,
+    /// Description of the violation.
+    pub message: String,
 }
 
 impl Finding {
-    /// A finding about a place of the new code.
-    pub(super) fn at(rule: CheckRule, new: u64, what: impl Into<String>) -> Finding {
-        Finding { rule, old: None, new: Pc(new), register: None, what: what.into() }
+    /// A finding at an address of the new code.
+    pub(super) fn at(rule: CheckRule, new: u64, message: impl Into<String>) -> Finding {
+        Finding { rule, old: None, new: Pc(new), register: None, message: message.into() }
     }
 
-    /// The same, with the original instruction that it concerns.
-    pub(super) fn of(self, old: Pc) -> Finding {
+    /// Adds the address of the affected original instruction.
+    pub(super) fn for_original(self, old: Pc) -> Finding {
         Finding { old: Some(old), ..self }
     }
 
-    /// The same, with the register that it concerns.
-    pub(super) fn on(self, register: Register) -> Finding {
+    /// Adds the affected register.
+    pub(super) fn with_register(self, register: Register) -> Finding {
         Finding { register: Some(register), ..self }
     }
 }
@@ -82,24 +82,24 @@ impl fmt::Display for Finding {
         if let Some(register) = self.register {
             write!(f, ", {register}")?;
         }
-        write!(f, ": {}", self.what)
+        write!(f, ": {}", self.message)
     }
 }
 
-/// What was proven.
+/// Summary of a successful check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// Original instructions found at their places.
+    /// Number of original instructions found at their claimed addresses.
     pub originals: usize,
-    /// Inserted instructions.
+    /// Number of inserted instructions.
     pub inserted: usize,
-    /// Ways between original instructions that were executed symbolically.
-    pub seams: usize,
-    /// Registers, or halves of them, shown to arrive at the end of such a way with the value they
-    /// had at its beginning.
+    /// Number of splices that were executed symbolically.
+    pub splices: usize,
+    /// Number of registers proven to be preserved, summed over the ends of all splices. A vector
+    /// register counts twice if its lanes outside EXEC are live too.
     pub registers: usize,
-    /// Instructions whose hazards were looked at on all paths back.
+    /// Number of instructions whose preceding paths were searched for hazards.
     pub hazards: usize,
-    /// Time that the check took.
+    /// Duration of the check.
     pub cost: Duration,
 }

@@ -1,36 +1,34 @@
-//! Where control goes in the new code, instruction by instruction.
+//! Control flow of the new code, by instruction.
 
-use super::Question;
 use super::code::{ClaimedCode, ClaimedInstIndex};
-use super::originals::{Seam, SeamOrigin};
-use super::seam::ComputedJump;
+use super::context::CheckContext;
+use super::splice::{ComputedJump, Splice, SpliceOrigin};
 use crate::flow::{IndexVec, InstIndex};
 use flipwave_isa::Opcode;
 use std::collections::{BTreeSet, HashSet};
 
-/// Successors and predecessors of the instructions of the new code, by their indices.
+/// Successors and predecessors of each instruction of the new code.
 pub struct Flow {
     successors: IndexVec<ClaimedInstIndex, Vec<ClaimedInstIndex>>,
     predecessors: IndexVec<ClaimedInstIndex, Vec<ClaimedInstIndex>>,
-    /// Instructions to which control comes from somewhere that is not followed: device functions
-    /// and what is after calls.
-    entered_from_elsewhere: HashSet<ClaimedInstIndex>,
+    /// Instructions entered from unknown code: the first of each device function, and those after calls.
+    entered_from_unknown: HashSet<ClaimedInstIndex>,
     /// First instruction of each kernel, by the kernel's index in the original code object.
     pub kernels: Vec<(usize, ClaimedInstIndex)>,
 }
 
 impl Flow {
-    /// Puts together what instructions say, and the jumps that were found.
+    /// Collects direct branches, resolved jumps of inserted code and resolved jumps of original code.
     pub fn new(
-        question: &Question<'_>,
+        context: &CheckContext<'_>,
         code: &ClaimedCode,
-        seams: &BTreeSet<Seam>,
+        splices: &BTreeSet<Splice>,
         jumps: &[ComputedJump],
     ) -> Flow {
         let mut flow = Flow {
             successors: IndexVec::filled(Vec::new(), code.items().len()),
             predecessors: IndexVec::filled(Vec::new(), code.items().len()),
-            entered_from_elsewhere: HashSet::new(),
+            entered_from_unknown: HashSet::new(),
             kernels: Vec::new(),
         };
         let index = |pc: u64| code.index_at(pc);
@@ -41,28 +39,28 @@ impl Flow {
                 flow.add(at, to);
             }
             if is_call && !item.is_inserted() {
-                flow.entered_from_elsewhere.extend(index(item.end()));
+                flow.entered_from_unknown.extend(index(item.end()));
             } else if let Some(to) =
                 index(item.end()).filter(|_| item.facts.falls_through && !is_call)
             {
                 flow.add(at, to);
             }
         }
-        for (from, to) in jumps {
-            if let (Some(from), Some(to)) = (index(*from), index(*to)) {
+        for jump in jumps {
+            if let (Some(from), Some(to)) = (index(jump.from), index(jump.to)) {
                 flow.add(from, to);
             }
         }
-        let jumped_to = flow.add_indirect(question, code, seams);
-        for seam in seams {
-            let Some(start) = index(seam.start) else { continue };
-            let is_function = is_device_function(question, seam.to);
-            match seam.from {
-                SeamOrigin::Kernel(kernel) => flow.kernels.push((kernel, start)),
-                SeamOrigin::Address if !is_function && jumped_to.contains(&seam.to) => {}
-                SeamOrigin::Flow if !is_function => {}
-                SeamOrigin::Address | SeamOrigin::Flow | SeamOrigin::Old => {
-                    flow.entered_from_elsewhere.insert(start);
+        let jump_targets = flow.add_indirect(context, code, splices);
+        for splice in splices {
+            let Some(start) = index(splice.start) else { continue };
+            let is_function = is_device_function(context, splice.to);
+            match splice.from {
+                SpliceOrigin::Kernel(kernel) => flow.kernels.push((kernel, start)),
+                SpliceOrigin::Address if !is_function && jump_targets.contains(&splice.to) => {}
+                SpliceOrigin::Flow if !is_function => {}
+                SpliceOrigin::Address | SpliceOrigin::Flow | SpliceOrigin::Old => {
+                    flow.entered_from_unknown.insert(start);
                 }
             }
         }
@@ -76,25 +74,25 @@ impl Flow {
         }
     }
 
-    /// Original jumps by addresses in registers that flow has resolved; gives where they go.
+    /// Adds the indirect jumps of the original program. Returns their targets.
     fn add_indirect(
         &mut self,
-        question: &Question<'_>,
+        context: &CheckContext<'_>,
         code: &ClaimedCode,
-        seams: &BTreeSet<Seam>,
+        splices: &BTreeSet<Splice>,
     ) -> HashSet<InstIndex> {
         let mut targets = HashSet::new();
-        for block in &question.program.blocks {
-            let place = question.place(block.last());
-            let Some(from) = place.and_then(|pc| code.index_at(pc.0)) else { continue };
+        for block in &context.program.blocks {
+            let new_pc = context.new_pc(block.last());
+            let Some(from) = new_pc.and_then(|pc| code.index_at(pc.0)) else { continue };
             if code.items()[from].facts.opcode() != Opcode::SSetpc {
                 continue;
             }
             for edge in &block.successors {
-                let to = question.program.blocks[edge.to].instructions.start;
+                let to = context.program.blocks[edge.to].instructions.start;
                 targets.insert(to);
-                for seam in seams.iter().filter(|seam| seam.to == to) {
-                    if let Some(start) = code.index_at(seam.start) {
+                for splice in splices.iter().filter(|splice| splice.to == to) {
+                    if let Some(start) = code.index_at(splice.start) {
                         self.add(from, start);
                     }
                 }
@@ -103,24 +101,24 @@ impl Flow {
         targets
     }
 
-    /// Where control goes from an instruction; not into functions that it calls.
+    /// Instructions that may execute after an instruction, except for called functions.
     pub fn successors(&self, at: ClaimedInstIndex) -> &[ClaimedInstIndex] {
         &self.successors[at]
     }
 
-    /// Where control comes from to an instruction.
+    /// Instructions that may execute before an instruction.
     pub fn predecessors(&self, at: ClaimedInstIndex) -> &[ClaimedInstIndex] {
         &self.predecessors[at]
     }
 
-    /// The instructions after calls and at the beginning of device functions.
-    pub fn entered_from_elsewhere(&self) -> impl Iterator<Item = ClaimedInstIndex> {
-        self.entered_from_elsewhere.iter().copied()
+    /// Instructions entered from unknown code: the first of each device function, and those after calls.
+    pub fn entered_from_unknown(&self) -> impl Iterator<Item = ClaimedInstIndex> {
+        self.entered_from_unknown.iter().copied()
     }
 }
 
-/// Whether an original instruction is the first of a function that is no kernel.
-fn is_device_function(question: &Question<'_>, index: InstIndex) -> bool {
-    let function = &question.program.functions[question.program.function_of(index)];
+/// Returns `true` for the first instruction of a function that is not a kernel.
+fn is_device_function(context: &CheckContext<'_>, index: InstIndex) -> bool {
+    let function = &context.program.functions[context.program.function_of(index)];
     function.instructions.start == index && function.kernel.is_none()
 }

@@ -1,12 +1,11 @@
-//! Rule 5: on no path is an instruction too close to another one, where one of the two was
-//! inserted.
+//! Rule 5: no instruction follows another one too closely, if one of the two is inserted.
 //!
-//! Two original instructions are as far from each other as they were, or further, unless an
-//! instruction between them was removed; so a breach counts where it involves inserted code, be it
-//! one of the two, or what must lie between them.
+//! The distance between two original instructions only shrinks if an instruction between them was
+//! removed. A violation is therefore reported if inserted code is the trigger or the victim of a
+//! hazard, or completes one that needs an instruction between the two.
 
-use super::Question;
 use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
+use super::context::CheckContext;
 use super::facts::Facts;
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
@@ -18,32 +17,32 @@ use flipwave_isa::hazard::{
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Paths back from one instruction that are looked at. What inserted code adds to a program has
-/// far fewer branches within the reach of a hazard.
-const MOST_PATHS: usize = 4096;
+/// Most paths searched backwards from one instruction. Inserted code has far fewer branches within the
+/// reach of a hazard.
+const MAX_PATHS: usize = 4096;
 
-/// Wait states that are looked back over for hazards that wait states do not end: more than the rewriter
-/// looks back over, as jumps to code elsewhere have been added since.
-const FAR: u8 = 2 * LOOKBACK_WAIT_STATES;
+/// Wait states searched backwards for hazards that wait states do not resolve. The limit is higher than
+/// the rewriter's, because layout adds jumps after the rewriter's search.
+const MAX_LOOKBACK: u8 = 2 * LOOKBACK_WAIT_STATES;
 
-/// Looks at all instructions whose hazards reach inserted code; gives their number.
+/// Checks all instructions that may be victims of hazards. Returns their number.
 pub fn check(
-    question: &Question<'_>,
+    context: &CheckContext<'_>,
     code: &ClaimedCode,
     flow: &Flow,
     findings: &mut Vec<Finding>,
 ) -> usize {
-    let mut rows = HazardIndex::new(&question.rules);
+    let mut hazards = HazardIndex::new(&context.rules);
     let mut known: FxHashMap<*const Facts, HazardRoles> = FxHashMap::default();
     let roles: IndexVec<ClaimedInstIndex, HazardRoles> = code
         .items()
         .iter()
         .map(|item| {
-            let role = || rows.roles(&item.facts.inst);
-            *known.entry(Arc::as_ptr(&item.facts)).or_insert_with(role)
+            let compute = || hazards.roles(&item.facts.inst);
+            *known.entry(Arc::as_ptr(&item.facts)).or_insert_with(compute)
         })
         .collect();
-    rows.narrow(&roles);
+    hazards.narrow(&roles);
     let (mut all, mut inserted) = (HazardRoles::default(), HazardRoles::default());
     for (at, item) in code.items().enumerated() {
         all = all.with_triggers(&roles[at]);
@@ -51,31 +50,33 @@ pub fn check(
             inserted = inserted.with_triggers(&roles[at]).with_intervening(&roles[at]);
         }
     }
-    let mut looked_at = 0;
+    let mut checked = 0;
     for (at, item) in code.items().enumerated() {
         let inst = &item.facts.inst;
         let victim = roles[at];
         if !victim.is_victim() {
             continue;
         }
-        let open = match item.is_inserted() {
-            true => rows.open_hazards(&victim, &all),
-            false => rows.open_hazards_from_inserted(&victim, &all, &inserted),
+        let open = if item.is_inserted() {
+            hazards.open_hazards(&victim, &all)
+        } else {
+            hazards.open_hazards_from_inserted(&victim, &all, &inserted)
         };
-        let mut search = PathSearch { code, flow, rows: &rows, roles: &roles, victim, paths: 0 };
-        let mut breach: Option<String> = None;
+        let mut search =
+            PathSearch { code, flow, hazards: &hazards, roles: &roles, victim, paths: 0 };
+        let mut violation: Option<String> = None;
         let mut visit = |path: &Path<'_>, open: OpenHazards| {
             let before: Vec<Preceding<'_>> = path.iter().map(PathStep::preceding).collect();
-            let families = rows.families().iter();
+            let families = hazards.families().iter();
             for found in families.flat_map(|family| violations(family, &before, inst)) {
                 let trigger = path[found.trigger].item;
                 let is_completed = || {
-                    let own = path.iter().filter(|own| !own.item.is_inserted());
-                    let own = own.map(|own| &own.item.facts.inst);
-                    is_completed_by_insertion(&found, &trigger.facts.inst, inst, own)
+                    let originals = path.iter().filter(|step| !step.item.is_inserted());
+                    let originals = originals.map(|step| &step.item.facts.inst);
+                    is_completed_by_insertion(&found, &trigger.facts.inst, inst, originals)
                 };
                 if item.is_inserted() || trigger.is_inserted() || is_completed() {
-                    breach.get_or_insert_with(|| {
+                    violation.get_or_insert_with(|| {
                         format!(
                             "`{inst}` too close to `{}` at {:#x}: {}",
                             trigger.facts.inst, trigger.pc, found.hazard.name
@@ -83,43 +84,43 @@ pub fn check(
                     });
                 }
             }
-            for hazard in rows.hazards(open).filter(|own| own.may_predate(&before)) {
-                breach.get_or_insert_with(|| {
-                    format!("nothing on a way to `{inst}` prevents this: {}", hazard.name)
+            for hazard in hazards.hazards(open).filter(|hazard| hazard.may_predate(&before)) {
+                violation.get_or_insert_with(|| {
+                    format!("hazard not prevented on a path to `{inst}`: {}", hazard.name)
                 });
             }
         };
         let start = PathEnd { at, distance: 0, open };
         search.back(start, item.is_inserted(), &mut Vec::new(), &mut visit);
-        looked_at += 1;
-        if let Some(what) = breach {
-            let mut finding = Finding::at(CheckRule::Hazards, item.pc, what);
-            finding.old = code.original(at).map(|index| question.old(index));
+        checked += 1;
+        if let Some(message) = violation {
+            let mut finding = Finding::at(CheckRule::Hazards, item.pc, message);
+            finding.old = code.original(at).map(|index| context.old_pc(index));
             findings.push(finding);
         }
     }
-    looked_at
+    checked
 }
 
-/// An instruction on a path back.
+/// An instruction on a path searched backwards.
 struct PathStep<'a> {
     item: &'a ClaimedInst,
     roles: &'a HazardRoles,
-    /// Wait states between it and the one that the path is to.
+    /// Wait states between this instruction and the victim.
     distance: u8,
 }
 
-/// A path back, the nearest instruction first.
+/// A path searched backwards, with the nearest instruction first.
 type Path<'a> = Vec<PathStep<'a>>;
 
-/// Where a path back is to be extended.
+/// The far end of a path, where the search continues.
 #[derive(Clone, Copy)]
 struct PathEnd {
-    /// The instruction before which.
+    /// The search continues with the predecessors of this instruction.
     at: ClaimedInstIndex,
-    /// Wait states from there.
+    /// Wait states between the predecessors and the victim.
     distance: u8,
-    /// Hazards that may have begun before it.
+    /// Hazards that may have been triggered before it.
     open: OpenHazards,
 }
 
@@ -129,21 +130,20 @@ impl<'a> PathStep<'a> {
     }
 }
 
-/// A search through everything that may have been executed before an instruction.
+/// A search of all paths that lead to an instruction.
 struct PathSearch<'a> {
     code: &'a ClaimedCode,
     flow: &'a Flow,
-    rows: &'a HazardIndex,
+    hazards: &'a HazardIndex,
     roles: &'a IndexVec<ClaimedInstIndex, HazardRoles>,
-    /// What may happen to the instruction.
+    /// Hazards that may affect the instruction.
     victim: HazardRoles,
     paths: usize,
 }
 
 impl<'a> PathSearch<'a> {
-    /// Extends the path backwards from its end; visits it where it is long enough, if anything on it
-    /// that was inserted may matter, or anything before it. `is_inserted`: the victim was, so that
-    /// anything matters.
+    /// Extends `path` backwards from `end`. Calls `visit` with each complete path on which a hazard may
+    /// involve inserted code. If `is_inserted`, the victim is inserted, and all hazards are relevant.
     fn back(
         &mut self,
         end: PathEnd,
@@ -152,19 +152,19 @@ impl<'a> PathSearch<'a> {
         visit: &mut dyn FnMut(&Path<'a>, OpenHazards),
     ) {
         let before = self.flow.predecessors(end.at);
-        let limit = if end.open.is_empty() { MAX_WAIT_STATES } else { FAR };
-        if end.distance >= limit || before.is_empty() || self.paths >= MOST_PATHS {
+        let limit = if end.open.is_empty() { MAX_WAIT_STATES } else { MAX_LOOKBACK };
+        if end.distance >= limit || before.is_empty() || self.paths >= MAX_PATHS {
             self.paths += 1;
-            let inserted = path.iter().filter(|own| own.item.is_inserted());
-            let across =
-                inserted.fold(HazardRoles::default(), |all, own| all.with_intervening(own.roles));
-            let is_any = is_inserted || self.rows.may_intervene(&self.victim, &across);
-            let matters = path.iter().any(|own| {
-                (is_any || own.item.is_inserted())
-                    && self.rows.may_conflict(&self.victim, own.roles, own.distance.into())
+            let inserted = path.iter().filter(|step| step.item.is_inserted());
+            let intervening = inserted
+                .fold(HazardRoles::default(), |roles, step| roles.with_intervening(step.roles));
+            let is_any = is_inserted || self.hazards.may_intervene(&self.victim, &intervening);
+            let is_relevant = path.iter().any(|step| {
+                (is_any || step.item.is_inserted())
+                    && self.hazards.may_conflict(&self.victim, step.roles, step.distance.into())
             });
             let open = if before.is_empty() { OpenHazards::default() } else { end.open };
-            if matters || !open.is_empty() {
+            if is_relevant || !open.is_empty() {
                 visit(path, open);
             }
             return;
@@ -174,7 +174,7 @@ impl<'a> PathSearch<'a> {
             path.push(PathStep { item, roles, distance: end.distance });
             let distance = end.distance.saturating_add(item.facts.wait_states);
             let mut open = end.open;
-            self.rows.step_back(&mut open, roles);
+            self.hazards.step_back(&mut open, roles);
             self.back(PathEnd { at: *previous, distance, open }, is_inserted, path, visit);
             path.pop();
         }

@@ -1,87 +1,69 @@
-//! Rule 1: original instructions are themselves and refer to what they referred to. What they
-//! refer to in the code, and where control goes after them, are the seams of rules 2 and 3.
+//! Rule 1: original instructions are unchanged. Their successors and the code addresses they refer to
+//! are the splices of rules 2 and 3.
 
-use super::Question;
 use super::code::{ClaimedCode, ClaimedInst, Owner};
+use super::context::CheckContext;
+use super::entry;
 use super::finding::{CheckRule, Finding};
+use super::splice::{Splice, SpliceOrigin};
 use crate::flow::{AddressChain, InstIndex};
 use flipwave_codeobj::{Relocation, RelocationKind};
 use flipwave_isa::{Encoding, Inst, Opcode, Pc, Value};
 use std::collections::{BTreeSet, HashMap};
 
-/// A way that control takes through inserted code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seam {
-    /// Where it begins: an address of the new code.
-    pub start: u64,
-    /// The original instruction that it must come to.
-    pub to: InstIndex,
-    /// How control comes to its beginning.
-    pub from: SeamOrigin,
-}
-
-/// How control comes to the beginning of a seam.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SeamOrigin {
-    /// From an original instruction: after it, or by its branch.
-    Flow,
-    /// By an address that the code computes or finds in memory.
-    Address,
-    /// By its old address, in a function that stays and is not understood.
-    Old,
-    /// The kernel of this index starts there.
-    Kernel(usize),
-}
-
-/// Compares all original instructions with what is at their places; gives the seams.
+/// Compares all original instructions with the instructions at their claimed addresses. Returns all
+/// splices.
 pub fn check(
-    question: &Question<'_>,
+    context: &CheckContext<'_>,
     code: &ClaimedCode,
     findings: &mut Vec<Finding>,
-) -> BTreeSet<Seam> {
-    let mut seams = BTreeSet::new();
-    let chains: HashMap<InstIndex, &AddressChain> = (question.program.addresses.iter())
+) -> BTreeSet<Splice> {
+    let mut splices = BTreeSet::new();
+    let chains: HashMap<InstIndex, &AddressChain> = (context.program.addresses.iter())
         .flat_map(|chain| [(chain.low, chain), (chain.high, chain)])
         .collect();
     for item in code.items() {
         let Owner::Original(index) = item.owner else { continue };
-        let inst = &question.program.instructions[index];
-        if !is_same(question, item, inst, chains.contains_key(&index)) {
-            let what = format!("`{}` instead of `{}`", item.facts.inst, inst);
-            findings.push(Finding::at(CheckRule::Original, item.pc, what).of(inst.pc));
+        let inst = &context.program.instructions[index];
+        if !is_same(context, item, inst, chains.contains_key(&index)) {
+            let message = format!("found `{}`, expected `{}`", item.facts.inst, inst);
+            findings.push(Finding::at(CheckRule::Original, item.pc, message).for_original(inst.pc));
             continue;
         }
-        let mut goes_on = |start: u64, old: u64| {
-            if let Some(to) = question.original_at(old) {
-                seams.insert(Seam { start, to, from: SeamOrigin::Flow });
+        let mut add_splice = |start: u64, old: u64| {
+            if let Some(to) = context.original_at(old) {
+                splices.insert(Splice { start, to, from: SpliceOrigin::Flow });
             }
         };
         if item.facts.falls_through {
-            goes_on(item.end(), inst.pc.0.wrapping_add(inst.size.into()));
+            add_splice(item.end(), inst.pc.0.wrapping_add(inst.size.into()));
         }
         if let (Some(new), Some(old)) = (item.facts.target(item.pc), inst.branch_target) {
-            goes_on(new, old.0);
-            if question.original_at(old.0).is_none() && (new != old.0 || code.is_inserted(new)) {
-                let what = format!("it leads to {old}, where no instruction begins, no more");
-                findings.push(Finding::at(CheckRule::Control, item.pc, what).of(inst.pc));
+            add_splice(new, old.0);
+            if context.original_at(old.0).is_none() && (new != old.0 || code.is_inserted(new)) {
+                let message =
+                    format!("branch to {old}, which is not an instruction, is redirected");
+                findings
+                    .push(Finding::at(CheckRule::Control, item.pc, message).for_original(inst.pc));
             }
         }
     }
-    for chain in &question.program.addresses {
-        check_chain(question, code, chain, &mut seams, findings);
+    for chain in &context.program.addresses {
+        check_chain(context, code, chain, &mut splices, findings);
     }
-    check_pointers(question, &mut seams, findings);
-    old_addresses(question, &mut seams);
-    super::entry::seams(question, &mut seams, findings);
-    seams
+    check_pointers(context, &mut splices, findings);
+    add_old_addresses(context, &mut splices);
+    entry::add_splices(context, &mut splices, findings);
+    splices
 }
 
-/// Whether an instruction is the original one, but for what says where it goes.
-fn is_same(question: &Question<'_>, item: &ClaimedInst, old: &Inst, is_address: bool) -> bool {
+/// Returns `true` if an instruction equals the original one, except for its branch distance or PC-relative
+/// literal.
+fn is_same(context: &CheckContext<'_>, item: &ClaimedInst, old: &Inst, is_address: bool) -> bool {
     let new = &item.facts.inst;
     let size = old.size.into();
     let (Some(old_bytes), Some(new_bytes)) =
-        (question.original.bytes_at(old.pc, size), question.new.bytes_at(Pc(item.pc), size))
+        (context.original.bytes_at(old.pc, size), context.new.bytes_at(Pc(item.pc), size))
     else {
         return false;
     };
@@ -92,10 +74,10 @@ fn is_same(question: &Question<'_>, item: &ClaimedInst, old: &Inst, is_address: 
         // The distance is the lower half of the word.
         return new.size == old.size && old_bytes.get(2..) == new_bytes.get(2..);
     }
-    is_address && is_same_but_for_constants(new, old)
+    is_address && differs_only_in_constants(new, old)
 }
 
-fn is_same_but_for_constants(new: &Inst, old: &Inst) -> bool {
+fn differs_only_in_constants(new: &Inst, old: &Inst) -> bool {
     let is_constant = |value: &Value| matches!(value, Value::Integer(_) | Value::Literal(_));
     new.operation == old.operation
         && new.encoding == old.encoding
@@ -107,7 +89,7 @@ fn is_same_but_for_constants(new: &Inst, old: &Inst) -> bool {
             .all(|(new, old)| new == old || (is_constant(&new.value) && is_constant(&old.value)))
 }
 
-/// The constant that an addition of an address chain adds.
+/// The constant that an instruction of an address chain adds.
 fn constant(inst: &Inst) -> Option<u32> {
     inst.sources().find_map(|operand| match operand.value {
         Value::Integer(value) => Some(value as u32),
@@ -116,27 +98,28 @@ fn constant(inst: &Inst) -> Option<u32> {
     })
 }
 
-/// The address that a chain computes where it is now.
+/// Adds a splice for the address that a chain computes in the new code.
 fn check_chain(
-    question: &Question<'_>,
+    context: &CheckContext<'_>,
     code: &ClaimedCode,
     chain: &AddressChain,
-    seams: &mut BTreeSet<Seam>,
+    splices: &mut BTreeSet<Splice>,
     findings: &mut Vec<Finding>,
 ) {
-    let item = |index| question.place(index).and_then(|pc| code.at(pc.0));
-    // What was removed was asked to be.
+    let item = |index| context.new_pc(index).and_then(|pc| code.at(pc.0));
+    // Removal is only claimed on request.
     let (Some(getpc), Some(low), Some(high)) =
         (item(chain.getpc), item(chain.low), item(chain.high))
     else {
         return;
     };
-    let finding = |what: String| {
-        Finding::at(CheckRule::Original, getpc.pc, what).of(question.old(chain.getpc))
+    let finding = |message: String| {
+        Finding::at(CheckRule::Original, getpc.pc, message)
+            .for_original(context.old_pc(chain.getpc))
     };
     let (Some(low_half), Some(high_half)) = (constant(&low.facts.inst), constant(&high.facts.inst))
     else {
-        findings.push(finding("an address is computed without constants".to_owned()));
+        findings.push(finding("address computation without constants".to_owned()));
         return;
     };
     let distance = u64::from(high_half) << 32 | u64::from(low_half);
@@ -145,31 +128,32 @@ fn check_chain(
     } else {
         getpc.end().wrapping_add(distance)
     };
-    match question.original_at(chain.target.0) {
-        Some(to) => _ = seams.insert(Seam { start: new, to, from: SeamOrigin::Address }),
+    match context.original_at(chain.target.0) {
+        Some(to) => _ = splices.insert(Splice { start: new, to, from: SpliceOrigin::Address }),
         None if new == chain.target.0 => {}
         None => {
-            let what = format!("the address {} became {}", chain.target, Pc(new));
-            findings.push(finding(what));
+            findings.push(finding(format!("address {} changed to {}", chain.target, Pc(new))));
         }
     }
 }
 
-/// In functions that stay and are not understood, control may come to any instruction by its old
-/// address, whatever stands there now.
-fn old_addresses(question: &Question<'_>, seams: &mut BTreeSet<Seam>) {
-    for function in question.program.functions.iter().filter(|own| !own.unresolved.is_empty()) {
-        if question.stays(function) {
-            let seam = |to| Seam { start: question.old(to).0, to, from: SeamOrigin::Old };
-            seams.extend(function.instructions.iter().map(seam));
+/// Adds a splice for each old address of the functions that remain in place and have unresolved control
+/// flow, because control may reach any of their instructions by its old address.
+fn add_old_addresses(context: &CheckContext<'_>, splices: &mut BTreeSet<Splice>) {
+    for function in
+        context.program.functions.iter().filter(|function| !function.unresolved.is_empty())
+    {
+        if context.remains_in_place(function) {
+            let splice = |to| Splice { start: context.old_pc(to).0, to, from: SpliceOrigin::Old };
+            splices.extend(function.instructions.iter().map(splice));
         }
     }
 }
 
-/// Code addresses in data, which the loader fills in.
+/// Adds a splice for each code address in data, which the loader relocates.
 fn check_pointers(
-    question: &Question<'_>,
-    seams: &mut BTreeSet<Seam>,
+    context: &CheckContext<'_>,
+    splices: &mut BTreeSet<Splice>,
     findings: &mut Vec<Finding>,
 ) {
     let value = |relocation: &Relocation| {
@@ -179,19 +163,20 @@ fn check_pointers(
     let is_pointer = |relocation: &&Relocation| {
         matches!(relocation.kind, RelocationKind::Relative64 | RelocationKind::Abs64)
     };
-    let new: HashMap<u64, &Relocation> =
-        question.new.relocations().iter().map(|own| (own.place, own)).collect();
-    for relocation in question.original.relocations().iter().filter(is_pointer) {
-        let Some(to) = question.original_at(value(relocation)) else { continue };
-        match new.get(&relocation.place).filter(|own| is_pointer(own)) {
+    let new: HashMap<u64, &Relocation> = (context.new.relocations().iter())
+        .map(|relocation| (relocation.place, relocation))
+        .collect();
+    for relocation in context.original.relocations().iter().filter(is_pointer) {
+        let Some(to) = context.original_at(value(relocation)) else { continue };
+        match new.get(&relocation.place).filter(|new| is_pointer(new)) {
             Some(new) => {
-                _ = seams.insert(Seam { start: value(new), to, from: SeamOrigin::Address })
+                _ = splices.insert(Splice { start: value(new), to, from: SpliceOrigin::Address })
             }
             None => {
-                let what =
-                    format!("the pointer at {} is no longer filled in", Pc(relocation.place));
+                let message = format!("pointer at {} is no longer relocated", Pc(relocation.place));
                 findings.push(
-                    Finding::at(CheckRule::Original, relocation.place, what).of(question.old(to)),
+                    Finding::at(CheckRule::Original, relocation.place, message)
+                        .for_original(context.old_pc(to)),
                 );
             }
         }

@@ -1,98 +1,98 @@
-//! Rule 5, where scalar registers may be read late: on no path does an instruction read one that may
-//! not have arrived, unless the original program alone would.
+//! Rule 5 for delayed accesses to scalar registers: no instruction accesses one while an earlier access
+//! may be pending, unless the original program does so itself.
 
-use super::Question;
 use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
+use super::context::CheckContext;
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use crate::flow::IndexVec;
 use flipwave_isa::hazard::{InstrumentedSgprState, Origin, SgprHazardState};
 
-/// Follows all paths and checks each instruction.
+/// Computes the pending accesses on all paths, and checks each instruction.
 pub fn check(
-    question: &Question<'_>,
+    context: &CheckContext<'_>,
     code: &ClaimedCode,
     flow: &Flow,
     findings: &mut Vec<Finding>,
 ) {
-    let Some(begin) = question.rules.sgpr_hazards else { return };
-    let known = entries(question, begin, code, flow);
+    let Some(initial) = context.rules.sgpr_hazards else { return };
+    let states = entry_states(context, initial, code, flow);
     for (at, item) in code.items().enumerated() {
-        let Some(mut known) = known[at] else { continue };
-        pass_removed(&mut known, question, code, at);
-        let missing = known.required_wait(&item.facts.inst, author(item));
+        let Some(mut state) = states[at] else { continue };
+        skip_removed(&mut state, context, code, at);
+        let missing = state.required_wait(&item.facts.inst, origin(item));
         if !missing.is_empty() {
-            let wait = begin.mitigation(missing).text();
-            let what = format!("`{}` without `{wait}` before it", item.facts.inst);
-            let mut finding = Finding::at(CheckRule::Hazards, item.pc, what);
-            finding.old = code.original(at).map(|index| question.old(index));
+            let wait = initial.mitigation(missing).text();
+            let message = format!("missing `{wait}` before `{}`", item.facts.inst);
+            let mut finding = Finding::at(CheckRule::Hazards, item.pc, message);
+            finding.old = code.original(at).map(|index| context.old_pc(index));
             findings.push(finding);
         }
     }
 }
 
-/// What is known before each instruction that control comes to.
-fn entries(
-    question: &Question<'_>,
-    begin: SgprHazardState,
+/// The state before each reachable instruction.
+fn entry_states(
+    context: &CheckContext<'_>,
+    initial: SgprHazardState,
     code: &ClaimedCode,
     flow: &Flow,
 ) -> IndexVec<ClaimedInstIndex, Option<InstrumentedSgprState>> {
-    let mut known: IndexVec<ClaimedInstIndex, Option<InstrumentedSgprState>> =
+    let mut states: IndexVec<ClaimedInstIndex, Option<InstrumentedSgprState>> =
         IndexVec::filled(None, code.items().len());
-    // Where paths meet or begin, all of them count; elsewhere it follows from what is before.
-    let mut begins = IndexVec::filled(false, code.items().len());
+    // States are joined where paths begin or meet, and replaced elsewhere.
+    let mut is_root = IndexVec::filled(false, code.items().len());
     let mut waiting = Vec::new();
     let inserted = code.items().iter().filter(|item| item.is_inserted());
-    let called = InstrumentedSgprState::entered(begin, inserted.map(|item| &item.facts.inst));
-    let roots = flow.kernels.iter().map(|(_, first)| (*first, InstrumentedSgprState::new(begin)));
-    let others = flow.entered_from_elsewhere().map(|first| (first, called));
+    let called = InstrumentedSgprState::entered(initial, inserted.map(|item| &item.facts.inst));
+    let roots = flow.kernels.iter().map(|(_, first)| (*first, InstrumentedSgprState::new(initial)));
+    let others = flow.entered_from_unknown().map(|first| (first, called));
     for (first, state) in roots.chain(others) {
-        known[first].get_or_insert(state).join(&state);
-        begins[first] = true;
+        states[first].get_or_insert(state).join(&state);
+        is_root[first] = true;
         waiting.push(first);
     }
     while let Some(at) = waiting.pop() {
-        let Some(mut state) = known[at] else { continue };
+        let Some(mut state) = states[at] else { continue };
         let item = &code.items()[at];
-        pass_removed(&mut state, question, code, at);
-        // Whoever finds a wait missing says so once.
-        state = state.after_wait(state.required_wait(&item.facts.inst, author(item)));
-        state.execute(&item.facts.inst, author(item));
+        skip_removed(&mut state, context, code, at);
+        // A missing wait is assumed to be present afterwards, so that it is only reported once.
+        state = state.after_wait(state.required_wait(&item.facts.inst, origin(item)));
+        state.execute(&item.facts.inst, origin(item));
         for next in flow.successors(at) {
-            let meets = begins[*next] || flow.predecessors(*next).len() > 1;
-            let is_more = match &mut known[*next] {
-                Some(known) if meets => known.join(&state),
-                own => own.replace(state) != Some(state),
+            let is_joined = is_root[*next] || flow.predecessors(*next).len() > 1;
+            let has_changed = match &mut states[*next] {
+                Some(known) if is_joined => known.join(&state),
+                known => known.replace(state) != Some(state),
             };
-            if is_more {
+            if has_changed {
                 waiting.push(*next);
             }
         }
     }
-    known
+    states
 }
 
-fn author(item: &ClaimedInst) -> Origin {
+fn origin(item: &ClaimedInst) -> Origin {
     if item.is_inserted() { Origin::Inserted } else { Origin::Original }
 }
 
-/// Passes over the instructions of the program that were between one and the last before it, and are gone.
-/// What was inserted in their places stands before the one, and cannot have relied on what they ended.
-fn pass_removed(
+/// Skips the removed original instructions directly before an original instruction. The code inserted in
+/// their place cannot rely on the pending accesses that they would have completed.
+fn skip_removed(
     state: &mut InstrumentedSgprState,
-    question: &Question<'_>,
+    context: &CheckContext<'_>,
     code: &ClaimedCode,
     at: ClaimedInstIndex,
 ) {
     let Some(index) = code.original(at) else { return };
-    let block = question.program.blocks[question.program.block_of(index)].instructions;
+    let block = context.program.blocks[context.program.block_of(index)].instructions;
     let mut before = index;
     while let Some(previous) = before.previous() {
-        if !block.contains(previous) || question.place(previous).is_some() {
+        if !block.contains(previous) || context.new_pc(previous).is_some() {
             break;
         }
-        state.skip_removed(&question.program.instructions[previous]);
+        state.skip_removed(&context.program.instructions[previous]);
         before = previous;
     }
 }

@@ -1,27 +1,27 @@
-//! Rule 4: no instruction reads or overwrites what a memory operation has yet to deliver, where
-//! one of the two was inserted.
+//! Rule 4: no instruction reads or overwrites a register with an outstanding memory operation, if the
+//! instruction or the operation is inserted.
 //!
-//! An operation is outstanding until a wait proves that it is not. `counter(n)` proves that of an
-//! operation whose queue is ordered if at least *n* younger ones of the same queue were issued on
-//! every path, and of the others only if *n* is 0. At the entry of a device function, after a
-//! call, and in functions that are not understood, any operation of the program may be outstanding
-//! that somebody else began, until each counter was waited down to 0.
+//! An operation is outstanding until a wait proves that it has completed. In an ordered queue, a wait
+//! `counter(n)` proves this if at least *n* younger operations of the queue were issued on every path;
+//! in other queues, only if *n* is 0. At the entry of a device function, after a call, and in functions
+//! with unresolved control flow, any operation may be outstanding, until the code has waited for 0 on
+//! each counter.
 
-use super::Question;
 use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
+use super::context::CheckContext;
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
 use flipwave_isa::counter::{Counter, Counters, Queue};
 use flipwave_isa::{Register, RegisterRange, RegisterSet};
 use std::collections::BTreeMap;
 
-/// What is outstanding at a point.
+/// Memory operations that may be outstanding at a point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Pending {
-    /// Operations by the index of the instruction in the new code.
+struct Outstanding {
+    /// Operations of known instructions, by their indices in the new code.
     operations: BTreeMap<ClaimedInstIndex, Vec<Count>>,
-    /// Counters in which anything may be outstanding.
-    anything: Vec<Counter>,
+    /// Counters that may count operations of unknown instructions.
+    unknown: Vec<Counter>,
 }
 
 /// A counter that may still count an operation.
@@ -29,25 +29,25 @@ struct Pending {
 struct Count {
     counter: Counter,
     queue: Queue,
-    /// Younger operations of the same queue, at least.
+    /// Lower bound of the number of younger operations in the same queue.
     younger: u8,
 }
 
-/// Follows all paths and checks each instruction.
+/// Computes the outstanding operations on all paths, and checks each instruction.
 pub fn check(
-    question: &Question<'_>,
+    context: &CheckContext<'_>,
     code: &ClaimedCode,
     flow: &Flow,
     findings: &mut Vec<Finding>,
 ) {
-    let counters = question.rules.counters;
+    let counters = context.rules.counters;
     let items = code.items();
-    let anything = Pending { anything: counters.all().collect(), ..Pending::default() };
-    // What is known where paths meet; elsewhere it follows from the instruction before.
-    let mut known: BTreeMap<ClaimedInstIndex, Pending> = BTreeMap::new();
+    let anything = Outstanding { unknown: counters.all().collect(), ..Outstanding::default() };
+    // Outstanding operations where paths begin or meet. They determine those at all other instructions.
+    let mut known: BTreeMap<ClaimedInstIndex, Outstanding> = BTreeMap::new();
     let mut waiting: Vec<ClaimedInstIndex> = flow.kernels.iter().map(|(_, first)| *first).collect();
-    known.extend(waiting.iter().map(|first| (*first, Pending::default())));
-    for at in flow.entered_from_elsewhere() {
+    known.extend(waiting.iter().map(|first| (*first, Outstanding::default())));
+    for at in flow.entered_from_unknown() {
         known.insert(at, anything.clone());
         waiting.push(at);
     }
@@ -72,7 +72,7 @@ pub fn check(
             at = next;
         }
     }
-    let walk = |visit: &mut dyn FnMut(ClaimedInstIndex, &Pending)| {
+    let walk = |visit: &mut dyn FnMut(ClaimedInstIndex, &Outstanding)| {
         for (start, pending) in &known {
             let (mut at, mut pending) = (*start, pending.clone());
             loop {
@@ -85,44 +85,46 @@ pub fn check(
             }
         }
     };
-    // Registers that operations of a caller or callee may deliver to, or have yet to read: control
-    // leaves what is followed while they are outstanding.
-    let mut deliverable = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
+    // Registers that operations of a caller or callee may still write or read: vector registers, and
+    // those of operations that are outstanding where control reaches unknown code.
+    let mut external = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
     walk(&mut |at, pending| {
         if flow.successors(at).is_empty() && !items[at].facts.inst.ends_wave() {
-            let delivered = pending.operations.keys().map(|own| items[*own].facts.writes);
-            deliverable = delivered.fold(deliverable, RegisterSet::union);
+            let writes = pending.operations.keys().map(|index| items[*index].facts.writes);
+            external = writes.fold(external, RegisterSet::union);
         }
     });
     walk(&mut |at, pending| {
-        let deliverable = deliverable.difference(read_next(question, code, flow, at));
-        pending.check(question, code, at, &items[at], deliverable, findings);
+        let external = external.difference(read_next(context, code, flow, at));
+        pending.check(context, code, at, external, findings);
     });
 }
 
-impl Pending {
+impl Outstanding {
+    /// Updates the state by the effects of an instruction.
     fn execute(&mut self, counters: Counters, at: ClaimedInstIndex, item: &ClaimedInst) {
         let facts = &item.facts;
         if let Some(counts) = facts.waits {
             for counter in counters.all() {
                 if let Some(count) = counts.at_most(counter) {
-                    self.prove(counter, count);
+                    self.limit(counter, count);
                 }
             }
         }
         if let Some(queue) = facts.settles {
-            self.operations.retain(|_, counts| counts.iter().all(|own| own.queue != queue));
+            self.operations.retain(|_, counts| counts.iter().all(|count| count.queue != queue));
         }
         if facts.counted.is_empty() {
             return;
         }
         for (counter, queue) in facts.counted {
             let counts = self.operations.values_mut().flatten();
-            for count in counts.filter(|own| (own.counter, own.queue) == (*counter, *queue)) {
+            let is_same = |count: &&mut Count| (count.counter, count.queue) == (*counter, *queue);
+            for count in counts.filter(is_same) {
                 count.younger = count.younger.saturating_add(1);
             }
-            // A counter that is full lets no further operation be issued.
-            self.prove(*counter, counters.max_count(*counter));
+            // The hardware issues no operation while the counter is at its maximum.
+            self.limit(*counter, counters.max_count(*counter));
         }
         let count = |(counter, queue): &(Counter, Queue)| Count {
             counter: *counter,
@@ -132,138 +134,143 @@ impl Pending {
         self.operations.insert(at, facts.counted.iter().map(count).collect());
     }
 
-    /// A counter is at most `most`.
-    fn prove(&mut self, counter: Counter, most: u8) {
-        if most == 0 {
-            self.anything.retain(|own| *own != counter);
+    /// Removes operations that have completed if `counter` is at most `max`.
+    fn limit(&mut self, counter: Counter, max: u8) {
+        if max == 0 {
+            self.unknown.retain(|unknown| *unknown != counter);
         }
         for counts in self.operations.values_mut() {
-            counts.retain(|own| {
-                own.counter != counter
-                    || (most > 0 && !(own.queue.is_ordered() && own.younger >= most))
+            counts.retain(|count| {
+                count.counter != counter
+                    || (max > 0 && !(count.queue.is_ordered() && count.younger >= max))
             });
         }
         self.operations.retain(|_, counts| !counts.is_empty());
     }
 
-    /// What may be outstanding on one of two paths; whether that is more than on this one.
-    fn join(&mut self, other: &Pending) -> bool {
-        let mut is_more = false;
+    /// Adds the operations that may be outstanding on another path. Returns `true` if this state has
+    /// changed.
+    fn join(&mut self, other: &Outstanding) -> bool {
+        let mut has_changed = false;
         for (at, counts) in &other.operations {
-            let own = self.operations.entry(*at).or_default();
+            let known_counts = self.operations.entry(*at).or_default();
             for count in counts {
-                let same = own
+                let known = known_counts
                     .iter_mut()
-                    .find(|own| (own.counter, own.queue) == (count.counter, count.queue));
-                match same {
-                    Some(own) if own.younger <= count.younger => {}
-                    Some(own) => {
-                        own.younger = count.younger;
-                        is_more = true;
+                    .find(|known| (known.counter, known.queue) == (count.counter, count.queue));
+                match known {
+                    Some(known) if known.younger <= count.younger => {}
+                    Some(known) => {
+                        known.younger = count.younger;
+                        has_changed = true;
                     }
                     None => {
-                        own.push(*count);
-                        is_more = true;
+                        known_counts.push(*count);
+                        has_changed = true;
                     }
                 }
             }
         }
-        for counter in &other.anything {
-            if !self.anything.contains(counter) {
-                self.anything.push(*counter);
-                is_more = true;
+        for counter in &other.unknown {
+            if !self.unknown.contains(counter) {
+                self.unknown.push(*counter);
+                has_changed = true;
             }
         }
-        is_more
+        has_changed
     }
 
+    /// Checks an instruction against the operations that are outstanding before it. `external` are the
+    /// registers of operations of unknown instructions.
     fn check(
         &self,
-        question: &Question<'_>,
+        context: &CheckContext<'_>,
         code: &ClaimedCode,
         at: ClaimedInstIndex,
-        item: &ClaimedInst,
-        deliverable: RegisterSet,
+        external: RegisterSet,
         findings: &mut Vec<Finding>,
     ) {
-        let mut report = |register: Register, what: String| {
-            let mut finding = Finding::at(CheckRule::Waits, item.pc, what).on(register);
-            finding.old = code.original(at).map(|index| question.old(index));
+        let item = &code.items()[at];
+        let mut report = |register: Register, message: String| {
+            let mut finding =
+                Finding::at(CheckRule::Waits, item.pc, message).with_register(register);
+            finding.old = code.original(at).map(|index| context.old_pc(index));
             findings.push(finding);
         };
-        let touched = item.facts.reads.union(item.facts.writes);
+        let accessed = item.facts.reads.union(item.facts.writes);
         if item.is_inserted()
-            && let Some(counter) = self.anything.first()
-            && let Some(register) = touched.intersection(deliverable).iter().next()
+            && let Some(counter) = self.unknown.first()
+            && let Some(register) = accessed.intersection(external).iter().next()
         {
-            let what = format!(
-                "`{}` without {counter}(0): a caller's or callee's load may be on its way to it",
+            let message = format!(
+                "`{}` without {counter}(0): a load of a caller or callee may be outstanding",
                 item.facts.inst
             );
-            report(register, what);
+            report(register, message);
         }
         for (operation, counts) in &self.operations {
-            let other = &code.items()[*operation];
-            if !item.is_inserted() && !other.is_inserted() {
+            let load = &code.items()[*operation];
+            if !item.is_inserted() && !load.is_inserted() {
                 continue;
             }
-            let is_guarded = counts.iter().any(|count| count.counter == Counter::Expcnt);
-            let delivered = other.facts.writes;
-            if delivered.is_empty() && !is_guarded {
+            let reads_late = counts.iter().any(|count| count.counter == Counter::Expcnt);
+            let loaded = load.facts.writes;
+            if loaded.is_empty() && !reads_late {
                 continue;
             }
-            let meeting = if follows_in_order(item, other, counts) {
-                item.facts.reads.difference(item.facts.writes).intersection(delivered)
+            let conflicts = if follows_in_order(item, load, counts) {
+                item.facts.reads.difference(item.facts.writes).intersection(loaded)
             } else {
-                touched.intersection(delivered)
+                accessed.intersection(loaded)
             };
-            if let Some(register) = meeting.iter().next() {
-                let what = format!(
+            if let Some(register) = conflicts.iter().next() {
+                let message = format!(
                     "`{}` does not wait for `{}` at {:#x}",
-                    item.facts.inst, other.facts.inst, other.pc
+                    item.facts.inst, load.facts.inst, load.pc
                 );
-                report(register, what);
+                report(register, message);
             }
-            let sources = other.facts.reads.intersection(item.facts.writes);
-            if let Some(register) = sources.iter().find(|own| own.is_per_lane() && is_guarded) {
-                let what = format!(
-                    "`{}` does not wait until `{}` at {:#x} has read it",
-                    item.facts.inst, other.facts.inst, other.pc
+            let sources = load.facts.reads.intersection(item.facts.writes);
+            let is_source = |register: &Register| register.is_per_lane() && reads_late;
+            if let Some(register) = sources.iter().find(is_source) {
+                let message = format!(
+                    "`{}` does not wait until `{}` at {:#x} has read the register",
+                    item.facts.inst, load.facts.inst, load.pc
                 );
-                report(register, what);
+                report(register, message);
             }
         }
     }
 }
 
-/// What the next original instruction reads where only inserted code lies before it, in a straight
-/// line: the program itself relies on these registers having been delivered.
+/// Registers that the next original instruction reads, if only inserted code without branches precedes
+/// it. The program itself relies on the completion of loads into these registers.
 fn read_next(
-    question: &Question<'_>,
+    context: &CheckContext<'_>,
     code: &ClaimedCode,
     flow: &Flow,
     mut at: ClaimedInstIndex,
 ) -> RegisterSet {
     let original = loop {
         match (code.original(at), flow.successors(at)) {
-            (Some(original), _) => break &question.program.instructions[original],
-            // Not round a loop.
+            (Some(original), _) => break &context.program.instructions[original],
+            // Forward only, so that the search ends.
             (None, [next]) if *next > at => at = *next,
             (None, _) => return RegisterSet::EMPTY,
         }
     };
     let set = |registers: &[RegisterRange]| registers.iter().copied().collect::<RegisterSet>();
     let reads = set(&original.reads);
-    if !question.rules.counters.incremented_by(original).is_empty() {
-        // Half a register may be loaded while the other half is on its way.
+    if !context.rules.counters.incremented_by(original).is_empty() {
+        // The instruction may load half a register while a load of the other half is outstanding.
         return reads.difference(set(&original.writes));
     }
     reads
 }
 
-/// Whether one load follows another in order, into the same registers too.
-fn follows_in_order(item: &ClaimedInst, other: &ClaimedInst, counts: &[Count]) -> bool {
+/// Returns `true` if the loads `item` and `earlier` complete in order, so both may write the same register.
+fn follows_in_order(item: &ClaimedInst, earlier: &ClaimedInst, counts: &[Count]) -> bool {
     item.facts.loads_in_order
-        && other.facts.loads_in_order
+        && earlier.facts.loads_in_order
         && counts.iter().all(|count| count.queue == Queue::VectorMemory)
 }

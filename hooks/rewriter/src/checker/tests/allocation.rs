@@ -1,28 +1,28 @@
-//! Rule 7.
+//! Tests of rule 7.
 
 use super::Pair;
 use crate::checker::CheckRule;
 
 #[test]
-fn registers_beyond_the_allocation_are_found() {
+fn checker_rejects_registers_outside_the_allocation() {
     let text = "v_add_u32 v0, v0, v1
         + v_mov_b32 v33, v0
         v_add_u32 v1, v0, v1";
     let grown = ".amdhsa_next_free_vgpr 48\n.amdhsa_accum_offset 40";
-    Pair::new(text).breaks(CheckRule::Allocation, "v33");
-    Pair::new(text).descriptor(grown).holds();
+    Pair::new(text).assert_violates(CheckRule::Allocation, "v33");
+    Pair::new(text).descriptor(grown).assert_proven();
     Pair::new(text)
         .descriptor(".amdhsa_next_free_vgpr 48\n.amdhsa_accum_offset 44")
-        .breaks(CheckRule::Allocation, "a4");
+        .assert_violates(CheckRule::Allocation, "a4");
     let text = "v_add_u32 v0, v0, v1
         + s_mov_b32 s60, s0
         v_add_u32 v1, v0, v1";
-    Pair::new(text).breaks(CheckRule::Allocation, "s60");
-    Pair::new(text).descriptor(".amdhsa_next_free_sgpr 64").holds();
+    Pair::new(text).assert_violates(CheckRule::Allocation, "s60");
+    Pair::new(text).descriptor(".amdhsa_next_free_sgpr 64").assert_proven();
 }
 
 #[test]
-fn scratch_beyond_the_kernel_s_or_in_the_guest_s_is_found() {
+fn checker_rejects_scratch_outside_the_bytes_of_inserted_code() {
     let text = "v_add_u32 v0, v0, v1
         + scratch_store_dword off, v0, off offset:16
         v_add_u32 v1, v0, v1";
@@ -33,11 +33,11 @@ fn scratch_beyond_the_kernel_s_or_in_the_guest_s_is_found() {
         )
     };
     let pair = |old: u32, new: u32| {
-        Pair::of("gfx942", text).old_descriptor(&size(old)).descriptor(&size(new))
+        Pair::for_target("gfx942", text).old_descriptor(&size(old)).descriptor(&size(new))
     };
-    pair(16, 20).holds();
-    pair(0, 20).holds();
-    pair(0, 0).breaks(CheckRule::Allocation, "no scratch");
-    pair(16, 16).breaks(CheckRule::Allocation, "from 16 to 16");
-    pair(20, 32).breaks(CheckRule::Allocation, "from 20 to 32");
+    pair(16, 20).assert_proven();
+    pair(0, 20).assert_proven();
+    pair(0, 0).assert_violates(CheckRule::Allocation, "no scratch");
+    pair(16, 16).assert_violates(CheckRule::Allocation, "outside the bytes 16 to 16");
+    pair(20, 32).assert_violates(CheckRule::Allocation, "outside the bytes 20 to 32");
 }

@@ -1,5 +1,5 @@
-//! Pairs of original and new code, written side by side, and what the checker says of them. Each
-//! rule has a pair that keeps it and pairs in which one thing is left out.
+//! Pairs of original and new code, and the results of checking them. Each rule is tested with a correct
+//! pair, and with pairs that violate only this rule.
 
 mod allocation;
 mod chip_bugs;

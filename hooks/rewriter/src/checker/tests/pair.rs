@@ -1,18 +1,18 @@
-//! Original and new code in one text: lines of the assembler, of which those with a `+` are only
-//! in the new code and those with a `-` only in the original.
+//! Original and new code in one text of assembly: lines with a `+` are only in the new code, and lines
+//! with a `-` only in the original.
 
-use crate::checker::{CheckRule, Claims, Inserted, Proof, check};
+use crate::checker::{CheckRule, Claims, Finding, Inserted, Proof, check};
 use crate::dataflow::Live;
 use crate::flow::Disassembly;
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Inst, Isa, Pc, Register, RegisterRange, RegisterSet};
 use std::process::Command;
 
-/// A pair under construction.
+/// A pair of original and new code, and the inputs of its check.
 pub struct Pair {
     target: &'static str,
     text: String,
-    wanted: RegisterSet,
+    live: RegisterSet,
     changes: RegisterSet,
     old_directives: String,
     new_directives: String,
@@ -20,7 +20,7 @@ pub struct Pair {
     has_64_lanes: bool,
 }
 
-/// Registers by their names.
+/// Parses names of registers.
 pub fn set(names: &str) -> RegisterSet {
     let one = |name: &str| -> Vec<Register> {
         let pair = |low: Register| RegisterRange::new(low, 2).iter().collect();
@@ -34,17 +34,17 @@ pub fn set(names: &str) -> RegisterSet {
 }
 
 impl Pair {
-    /// For gfx90a: v0, v1, s0 to s3, a0, SCC, VCC, M0 and MODE are wanted everywhere.
+    /// A pair for gfx90a. v0, v1, s0 to s3, a0, SCC, VCC, M0, MODE and EXEC are live everywhere.
     pub fn new(text: &str) -> Pair {
-        Pair::of("gfx90a", text)
+        Pair::for_target("gfx90a", text)
     }
 
-    /// For another target.
-    pub fn of(target: &'static str, text: &str) -> Pair {
+    /// A pair for another target.
+    pub fn for_target(target: &'static str, text: &str) -> Pair {
         Pair {
             target,
             text: text.to_owned(),
-            wanted: set("v0 v1 a0 s0 s1 s2 s3 scc vcc m0 mode exec"),
+            live: set("v0 v1 a0 s0 s1 s2 s3 scc vcc m0 mode exec"),
             changes: RegisterSet::EMPTY,
             old_directives: String::new(),
             new_directives: String::new(),
@@ -53,61 +53,62 @@ impl Pair {
         }
     }
 
-    /// In waves of 64 lanes, where the target has waves of 32 otherwise.
-    pub fn of_64_lanes(mut self) -> Pair {
+    /// Selects waves of 64 lanes on a target whose default is 32.
+    pub fn with_64_lanes(mut self) -> Pair {
         self.has_64_lanes = true;
         self.old_directives = ".amdhsa_wavefront_size32 0".to_owned();
         self.new_directives = self.old_directives.clone();
         self
     }
 
-    /// What all inserted code was asked to change.
+    /// Sets the registers that all inserted code was requested to change.
     pub fn changes(mut self, names: &str) -> Pair {
         self.changes = set(names);
         self
     }
 
-    /// What is wanted, in all lanes and at all points.
-    pub fn wanted(mut self, names: &str) -> Pair {
-        self.wanted = set(names);
+    /// Sets the registers that are live, in all lanes and before all instructions.
+    pub fn live(mut self, names: &str) -> Pair {
+        self.live = set(names);
         self
     }
 
-    /// Directives of the new kernel's descriptor.
+    /// Sets directives of the new kernel's descriptor.
     pub fn descriptor(mut self, directives: &str) -> Pair {
         self.new_directives = directives.to_owned();
         self
     }
 
-    /// Directives of the original kernel's descriptor.
+    /// Sets directives of the original kernel's descriptor.
     pub fn old_descriptor(mut self, directives: &str) -> Pair {
         self.old_directives = directives.to_owned();
         self
     }
 
-    /// The checker's answer.
-    pub fn check(&self) -> Result<Proof, Vec<crate::checker::Finding>> {
+    /// Runs the checker.
+    pub fn check(&self) -> Result<Proof, Vec<Finding>> {
         let old_text: String = self.lines(|mark| mark != '+');
         let new_text: String = self.lines(|mark| mark != '-');
         let original = self.assemble(&old_text, &self.old_directives);
         let new = self.assemble(&new_text, &self.new_directives);
         let target = self.target.parse().unwrap();
-        let isa = match self.has_64_lanes {
-            true => Isa::with_wave_size(&target, 64).unwrap(),
-            false => Isa::new(&target).unwrap(),
+        let isa = if self.has_64_lanes {
+            Isa::with_wave_size(&target, 64).unwrap()
+        } else {
+            Isa::new(&target).unwrap()
         };
         let new_pcs: Vec<(u64, u64)> = instructions(&isa, &new)
             .iter()
             .map(|inst| (inst.pc.0, inst.pc.0 + u64::from(inst.size)))
             .collect();
         let mut claims = Claims::default();
-        let mut news = new_pcs.into_iter();
+        let mut new_pcs = new_pcs.into_iter();
         for (mark, _) in self.marked().chain([(' ', "s_endpgm")]) {
             let next = claims.instructions.next_index();
             match mark {
                 '-' => _ = claims.instructions.push(None),
                 '+' => {
-                    let (start, end) = news.next().expect("an instruction for each line");
+                    let (start, end) = new_pcs.next().expect("an instruction for each line");
                     let changes = self.changes;
                     match claims.inserted.last_mut() {
                         Some(last) if last.range.end == start => last.range.end = end,
@@ -119,7 +120,7 @@ impl Pair {
                     }
                 }
                 _ => {
-                    let (start, _) = news.next().expect("an instruction for each line");
+                    let (start, _) = new_pcs.next().expect("an instruction for each line");
                     claims.instructions.push(Some(Pc(start)));
                 }
             }
@@ -127,16 +128,16 @@ impl Pair {
         let program = Disassembly::read(&original).unwrap();
         assert_eq!(program.instructions.len(), claims.instructions.len());
         let live = Live {
-            active: self.wanted,
-            masked: self.wanted.intersection(RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS)),
+            active: self.live,
+            masked: self.live.intersection(RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS)),
         };
         let rules = program.rules().unwrap();
         check(rules, &original, &program, &|_| live, &new, &claims)
     }
 
-    /// The pair keeps all rules.
+    /// Asserts that the checker proves the pair.
     #[track_caller]
-    pub fn holds(&self) -> Proof {
+    pub fn assert_proven(&self) -> Proof {
         match self.check() {
             Ok(proof) => proof,
             Err(findings) => {
@@ -146,16 +147,16 @@ impl Pair {
         }
     }
 
-    /// The pair breaks a rule, and no other; `what` is in what is said.
+    /// Asserts that the pair violates only `rule`, and that a finding contains `text`.
     #[track_caller]
-    pub fn breaks(&self, rule: CheckRule, what: &str) {
-        let findings = self.check().expect_err("something is wrong");
+    pub fn assert_violates(&self, rule: CheckRule, text: &str) {
+        let findings = self.check().expect_err("a violation");
         let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
         assert!(findings.iter().all(|finding| finding.rule == rule), "{lines:#?}");
-        assert!(lines.iter().any(|line| line.contains(what)), "no `{what}` in {lines:#?}");
+        assert!(lines.iter().any(|line| line.contains(text)), "no `{text}` in {lines:#?}");
     }
 
-    /// Instructions with their marks.
+    /// Instructions with the first characters of their lines.
     fn marked(&self) -> impl Iterator<Item = (char, &str)> {
         self.text.lines().filter_map(|line| {
             let line = line.trim();
@@ -199,14 +200,14 @@ impl Pair {
             .arg("-o")
             .args([&object, &source])
             .output()
-            .expect("clang-22 is needed by these tests");
+            .expect("these tests require clang-22");
         let messages = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{messages}\n{text}");
         CodeObject::parse(&std::fs::read(&object).unwrap()).unwrap()
     }
 }
 
-/// The kernel's instructions, the final `s_endpgm` included.
+/// The kernel's instructions, including the final `s_endpgm`.
 fn instructions(isa: &Isa, object: &CodeObject) -> Vec<Inst> {
     let kernel = &object.kernels()[0];
     let end = kernel.entry().0 + kernel.code_size;

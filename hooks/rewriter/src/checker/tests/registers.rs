@@ -1,9 +1,9 @@
-//! Rule 3.
+//! Tests of rule 3.
 
 use super::Pair;
 use crate::checker::CheckRule;
 
-/// A counter in memory, with everything it uses saved in registers that nobody wants.
+/// Inserted code that saves the registers it uses in dead registers and restores them.
 const SAVED: &str = "
     v_add_u32 v0, v0, v1
     + s_cselect_b32 s10, 1, 0
@@ -26,47 +26,43 @@ const SAVED: &str = "
 
 /// The pair without the first line that contains `line`.
 fn without(text: &str, line: &str) -> Pair {
-    assert!(text.lines().any(|own| own.contains(line)), "{line}");
-    let mut left_out = false;
-    let kept = text.lines().filter(|own| {
-        let leave = !left_out && own.contains(line);
-        left_out |= leave;
-        !leave
-    });
-    Pair::new(&kept.collect::<Vec<_>>().join("\n"))
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.remove(lines.iter().position(|candidate| candidate.contains(line)).expect(line));
+    Pair::new(&lines.join("\n"))
 }
 
 #[test]
-fn saved_and_restored_is_as_it_was() {
-    let proof = Pair::new(SAVED).holds();
-    assert_eq!((proof.originals, proof.inserted, proof.seams), (3, 16, 2));
+fn checker_proves_saved_and_restored_registers() {
+    let proof = Pair::new(SAVED).assert_proven();
+    assert_eq!((proof.originals, proof.inserted, proof.splices), (3, 16, 2));
 }
 
 #[test]
-fn a_restore_that_is_left_out_is_found() {
-    without(SAVED, "s_mov_b64 vcc, s[12:13]").breaks(CheckRule::Registers, "vcc_lo");
-    without(SAVED, "v_mov_b32 v0, v20").breaks(CheckRule::Registers, "v0: its active lanes");
-    without(SAVED, "s_cmp_lg_u32 s10, 0").breaks(CheckRule::Registers, "scc");
+fn checker_rejects_missing_restore() {
+    without(SAVED, "s_mov_b64 vcc, s[12:13]").assert_violates(CheckRule::Registers, "vcc_lo");
+    without(SAVED, "v_mov_b32 v0, v20")
+        .assert_violates(CheckRule::Registers, "v0: value not preserved in active lanes");
+    without(SAVED, "s_cmp_lg_u32 s10, 0").assert_violates(CheckRule::Registers, "scc");
 }
 
 #[test]
-fn a_save_that_is_left_out_is_found() {
-    without(SAVED, "s_cselect_b32 s10, 1, 0").breaks(CheckRule::Registers, "scc");
-    without(SAVED, "s_mov_b64 s[12:13], vcc").breaks(CheckRule::Registers, "vcc_hi");
-    without(SAVED, "v_mov_b32 v20, v0").breaks(CheckRule::Registers, "v0");
+fn checker_rejects_missing_save() {
+    without(SAVED, "s_cselect_b32 s10, 1, 0").assert_violates(CheckRule::Registers, "scc");
+    without(SAVED, "s_mov_b64 s[12:13], vcc").assert_violates(CheckRule::Registers, "vcc_hi");
+    without(SAVED, "v_mov_b32 v20, v0").assert_violates(CheckRule::Registers, "v0");
 }
 
 #[test]
-fn exec_that_is_not_restored_is_found() {
+fn checker_rejects_missing_restore_of_exec() {
     let restore = "v_mov_b32 v0, v20\n    + s_mov_b64 exec, s[14:15]";
     let text = SAVED.replace(restore, "v_mov_b32 v0, v20");
     assert_ne!(text, SAVED);
-    Pair::new(&text).breaks(CheckRule::Registers, "exec_lo");
+    Pair::new(&text).assert_violates(CheckRule::Registers, "exec_lo");
 }
 
 #[test]
-fn masked_lanes_that_are_saved_under_exec_are_lost() {
-    // The save sees the active lanes alone, and all lanes are overwritten.
+fn save_under_exec_does_not_preserve_masked_lanes() {
+    // Only active lanes are saved, but all lanes are overwritten.
     Pair::new(
         "v_add_u32 v0, v0, v1
         + v_mov_b32 v20, v0
@@ -77,8 +73,8 @@ fn masked_lanes_that_are_saved_under_exec_are_lost() {
         + s_mov_b64 exec, s[14:15]
         v_add_u32 v1, v0, v1",
     )
-    .breaks(CheckRule::Registers, "v0: its masked lanes");
-    // Under the guest's EXEC they are not touched in the first place.
+    .assert_violates(CheckRule::Registers, "v0: value not preserved in masked lanes");
+    // Under the original EXEC, masked lanes are not overwritten.
     Pair::new(
         "v_add_u32 v0, v0, v1
         + v_mov_b32 v20, v0
@@ -86,11 +82,11 @@ fn masked_lanes_that_are_saved_under_exec_are_lost() {
         + v_mov_b32 v0, v20
         v_add_u32 v1, v0, v1",
     )
-    .holds();
+    .assert_proven();
 }
 
 #[test]
-fn masked_lanes_alone_can_be_saved() {
+fn masked_lanes_can_be_saved_separately() {
     Pair::new(
         "v_add_u32 v0, v0, v1
         + s_cselect_b32 s10, 1, 0
@@ -102,11 +98,11 @@ fn masked_lanes_alone_can_be_saved() {
         + s_cmp_lg_u32 s10, 0
         v_add_u32 v1, v0, v1",
     )
-    .holds();
+    .assert_proven();
 }
 
 #[test]
-fn lanes_of_a_vector_register_hold_scalars() {
+fn scalars_can_be_saved_in_lanes() {
     let text = "v_add_u32 v0, v0, v1
         + v_writelane_b32 v20, s2, 3
         + v_writelane_b32 v20, s3, 4
@@ -115,17 +111,18 @@ fn lanes_of_a_vector_register_hold_scalars() {
         + v_readlane_b32 s2, v20, 3
         + v_readlane_b32 s3, v20, 4
         v_add_u32 v1, v0, v1";
-    Pair::new(text).holds();
-    Pair::new(&text.replace("s2, v20, 3", "s2, v20, 4")).breaks(CheckRule::Registers, "s2");
-    // The lane that was written is a wanted register's.
-    Pair::new(&text.replace("v20", "v1")).breaks(CheckRule::Registers, "v1");
-    // What is written over all of the register takes the lanes with it.
+    Pair::new(text).assert_proven();
+    Pair::new(&text.replace("s2, v20, 3", "s2, v20, 4"))
+        .assert_violates(CheckRule::Registers, "s2");
+    // The lanes belong to a live register.
+    Pair::new(&text.replace("v20", "v1")).assert_violates(CheckRule::Registers, "v1");
+    // A write of the complete register overwrites the lanes.
     let text = text.replace("+ s_mov_b32 s2, 0", "+ v_mov_b32 v20, 0");
-    Pair::new(&text).breaks(CheckRule::Registers, "s3");
+    Pair::new(&text).assert_violates(CheckRule::Registers, "s3");
 }
 
 #[test]
-fn accumulation_registers_hold_vectors() {
+fn vectors_can_be_saved_in_accumulation_registers() {
     let text = "v_add_u32 v0, v0, v1
         + s_mov_b64 s[14:15], exec
         + s_mov_b64 exec, -1
@@ -134,12 +131,12 @@ fn accumulation_registers_hold_vectors() {
         + v_accvgpr_read_b32 v0, a1
         + s_mov_b64 exec, s[14:15]
         v_add_u32 v1, v0, v1";
-    Pair::new(text).holds();
-    Pair::new(&text.replace("a1", "a0")).breaks(CheckRule::Registers, "a0");
+    Pair::new(text).assert_proven();
+    Pair::new(&text.replace("a1", "a0")).assert_violates(CheckRule::Registers, "a0");
 }
 
 #[test]
-fn scratch_holds_vectors() {
+fn vectors_can_be_saved_in_scratch() {
     const SIZE: &str = ".amdhsa_private_segment_fixed_size 16\n";
     for (target, enable, store, load) in [
         (
@@ -167,17 +164,19 @@ fn scratch_holds_vectors() {
             v_add_u32 v1, v0, v1"
         );
         let descriptor = format!("{SIZE}.amdhsa_{enable} 1");
-        let pair = |text: &str| Pair::of(target, text).wanted("v0 v1 exec").descriptor(&descriptor);
-        pair(&text).holds();
-        pair(&text.replacen("offset:8", "offset:12", 1)).breaks(CheckRule::Registers, "v0");
-        pair(&text.replace("+ s_mov_b64 exec, -1", "")).holds();
+        let pair =
+            |text: &str| Pair::for_target(target, text).live("v0 v1 exec").descriptor(&descriptor);
+        pair(&text).assert_proven();
+        pair(&text.replacen("offset:8", "offset:12", 1))
+            .assert_violates(CheckRule::Registers, "v0");
+        pair(&text.replace("+ s_mov_b64 exec, -1", "")).assert_proven();
         let narrow = text.replace("+ v_mov_b32 v0, 1", "+ s_mov_b64 exec, s[14:15]");
-        pair(&narrow).holds();
+        pair(&narrow).assert_proven();
     }
 }
 
 #[test]
-fn mode_is_kept_by_its_fields() {
+fn fields_of_mode_can_be_saved() {
     let text = "v_add_u32 v0, v0, v1
         + s_getreg_b32 s10, hwreg(HW_REG_MODE, 0, 8)
         + s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), 0xf0
@@ -185,46 +184,47 @@ fn mode_is_kept_by_its_fields() {
         + s_nop 0
         + s_setreg_b32 hwreg(HW_REG_MODE, 0, 8), s10
         v_add_u32 v1, v0, v1";
-    Pair::new(text).holds();
-    Pair::new(&text.replacen("MODE, 0, 8", "MODE, 0, 4", 1)).breaks(CheckRule::Registers, "mode");
-    without(text, "s_setreg_b32").breaks(CheckRule::Registers, "mode");
+    Pair::new(text).assert_proven();
+    Pair::new(&text.replacen("MODE, 0, 8", "MODE, 0, 4", 1))
+        .assert_violates(CheckRule::Registers, "mode");
+    without(text, "s_setreg_b32").assert_violates(CheckRule::Registers, "mode");
 }
 
 #[test]
-fn what_a_hook_is_asked_to_change_may_change_once() {
+fn requested_changes_are_accepted() {
     let text = "v_add_u32 v0, v0, v1
         + v_mov_b32 v0, 1
         v_add_u32 v1, v0, v1";
-    Pair::new(text).changes("v0").holds();
-    Pair::new(text).changes("v1").breaks(CheckRule::Registers, "v0");
+    Pair::new(text).changes("v0").assert_proven();
+    Pair::new(text).changes("v1").assert_violates(CheckRule::Registers, "v0");
 }
 
 #[test]
-fn exec_that_a_hook_changes_changes_what_all_lanes_must_keep() {
+fn changed_exec_requires_all_lanes_to_be_preserved() {
     let text = "v_add_u32 v0, v0, v1
         + s_mov_b64 exec, s[10:11]
         v_add_u32 v1, v0, v1";
-    Pair::new(text).changes("exec").holds();
-    Pair::new(text).breaks(CheckRule::Registers, "exec_lo");
+    Pair::new(text).changes("exec").assert_proven();
+    Pair::new(text).assert_violates(CheckRule::Registers, "exec_lo");
     let text = "v_add_u32 v0, v0, v1
         + v_mov_b32 v0, 1
         + s_mov_b64 exec, s[10:11]
         v_add_u32 v1, v0, v1";
-    Pair::new(text).changes("exec").breaks(CheckRule::Registers, "v0");
+    Pair::new(text).changes("exec").assert_violates(CheckRule::Registers, "v0");
 }
 
 #[test]
-fn what_is_wanted_nowhere_is_free() {
+fn dead_registers_may_be_overwritten() {
     let text = "v_add_u32 v0, v0, v1
         + v_mov_b32 v1, 1
         + s_mov_b32 s3, 1
         v_add_u32 v1, v0, v0";
-    Pair::new(text).wanted("v0").holds();
-    Pair::new(text).wanted("v0 s3").breaks(CheckRule::Registers, "s3");
+    Pair::new(text).live("v0").assert_proven();
+    Pair::new(text).live("v0 s3").assert_violates(CheckRule::Registers, "s3");
 }
 
 #[test]
-fn both_ways_of_a_branch_restore() {
+fn both_paths_of_a_branch_must_restore() {
     let text = "v_add_u32 v0, v0, v1
         + s_mov_b32 s10, s2
         + s_cbranch_scc1 9f
@@ -232,12 +232,12 @@ fn both_ways_of_a_branch_restore() {
         + s_mov_b32 s2, s10
         + 9:
         v_add_u32 v1, v0, v1";
-    Pair::new(text).holds();
-    Pair::new(&text.replace("+ s_mov_b32 s2, s10", "")).breaks(CheckRule::Registers, "s2");
+    Pair::new(text).assert_proven();
+    Pair::new(&text.replace("+ s_mov_b32 s2, s10", "")).assert_violates(CheckRule::Registers, "s2");
 }
 
 #[test]
-fn loops_of_inserted_code_are_followed_to_their_fixed_point() {
+fn loops_of_inserted_code_are_executed_to_a_fixed_point() {
     let text = "v_add_u32 v0, v0, v1
         + s_cselect_b32 s12, 1, 0
         + s_mov_b32 s10, s2
@@ -247,52 +247,53 @@ fn loops_of_inserted_code_are_followed_to_their_fixed_point() {
         + s_mov_b32 s2, s10
         + s_cmp_lg_u32 s12, 0
         v_add_u32 v1, v0, v1";
-    Pair::new(text).holds();
-    // The second time round, the copy is of what the loop made.
+    Pair::new(text).assert_proven();
+    // In the second iteration, the copy has the value computed by the loop.
     let moved = text.replace("+ s_mov_b32 s10, s2\n        + 8:", "+ 8:\n + s_mov_b32 s10, s2");
     assert_ne!(text, moved);
-    Pair::new(&moved).breaks(CheckRule::Registers, "s2");
+    Pair::new(&moved).assert_violates(CheckRule::Registers, "s2");
 }
 
 #[test]
-fn an_instruction_that_is_replaced_writes_what_it_wrote() {
+fn replacement_may_write_the_registers_of_the_instruction() {
     let text = "v_mov_b32 v1, v0
         - v_add_u32 v0, v0, v1
         + v_mov_b32 v0, 1
         v_add_u32 v1, v0, v1";
-    Pair::new(text).holds();
+    Pair::new(text).assert_proven();
     let text = "v_mov_b32 v1, v0
         - v_add_u32 v0, v0, v1
         + v_mov_b32 v1, 1
         v_add_u32 v1, v0, v1";
-    Pair::new(text).breaks(CheckRule::Registers, "v1");
+    Pair::new(text).assert_violates(CheckRule::Registers, "v1");
 }
 
-/// Other hardware registers have a bit of the same number.
+/// Other hardware registers have bits with the same number.
 #[test]
-fn only_a_write_of_mode_switches_gpr_index_mode_on() {
+fn writes_of_other_hardware_registers_do_not_enable_gpr_index_mode() {
     let text = "s_setreg_b32 hwreg(HW_REG_TRAPSTS), s0
         v_mov_b32 v0, v1
         + v_mov_b32 v9, v1
         v_mov_b32 v1, v0";
-    Pair::new(text).holds();
-    Pair::new(&text.replace("TRAPSTS", "MODE")).breaks(CheckRule::Control, "GPR-index mode");
+    Pair::new(text).assert_proven();
+    Pair::new(&text.replace("TRAPSTS", "MODE"))
+        .assert_violates(CheckRule::Control, "GPR-index mode");
 }
 
 #[test]
-fn vector_code_in_gpr_index_mode_is_refused() {
+fn checker_rejects_vector_code_in_gpr_index_mode() {
     let text = "s_set_gpr_idx_on s0, gpr_idx(SRC0)
         + v_mov_b32 v20, 1
         v_mov_b32 v0, v1
         s_set_gpr_idx_off
         + v_mov_b32 v20, 1
         v_mov_b32 v0, v1";
-    Pair::new(text).breaks(CheckRule::Control, "GPR-index mode");
-    without(text, "+ v_mov_b32 v20, 1").holds();
+    Pair::new(text).assert_violates(CheckRule::Control, "GPR-index mode");
+    without(text, "+ v_mov_b32 v20, 1").assert_proven();
 }
 
 #[test]
-fn gpr_index_mode_is_left_and_entered_again() {
+fn gpr_index_mode_can_be_disabled_and_restored() {
     let text = "s_set_gpr_idx_on s0, gpr_idx(SRC0)
         + s_set_gpr_idx_off
         + v_mov_b32 v20, 1
@@ -300,28 +301,28 @@ fn gpr_index_mode_is_left_and_entered_again() {
         v_mov_b32 v0, v1
         s_set_gpr_idx_off
         v_mov_b32 v0, v1";
-    Pair::new(text).holds();
-    without(text, "+ s_setreg_imm32_b32").breaks(CheckRule::Registers, "mode");
-    let behind = "+ s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1\n+ v_mov_b32 v20, 1\n";
-    let on = text.replace("+ s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1", behind);
-    Pair::new(&on).breaks(CheckRule::Control, "GPR-index mode");
-    // Where it was off it must not be on, and where it is not known it cannot be restored.
+    Pair::new(text).assert_proven();
+    without(text, "+ s_setreg_imm32_b32").assert_violates(CheckRule::Registers, "mode");
+    let enabled = "+ s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1\n+ v_mov_b32 v20, 1\n";
+    let on = text.replace("+ s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1", enabled);
+    Pair::new(&on).assert_violates(CheckRule::Control, "GPR-index mode");
+    // The mode must not be switched on if it was off, and cannot be restored if it was unknown.
     Pair::new(&text.replace("gpr_idx(SRC0)\n", "gpr_idx(SRC0)\n s_set_gpr_idx_off\n"))
-        .breaks(CheckRule::Registers, "mode");
+        .assert_violates(CheckRule::Registers, "mode");
     Pair::new(&format!("s_cbranch_scc0 L\n{}", text.replacen("+", "L:\n+", 1)))
-        .breaks(CheckRule::Registers, "mode");
+        .assert_violates(CheckRule::Registers, "mode");
 }
 
 #[test]
-fn registers_that_a_kernel_starts_with_may_be_moved() {
+fn initial_registers_may_move_if_the_kernel_restores_them() {
     let text = "+ s_mov_b64 s[0:1], s[2:3]
         v_add_u32 v0, v0, v1";
     let pointer = ".amdhsa_user_sgpr_dispatch_ptr 1";
-    // The dispatch packet's address is now before that of the arguments.
-    Pair::new(text).wanted("s0 s1").descriptor(pointer).holds();
-    Pair::new(text).wanted("s0 s1").breaks(CheckRule::Registers, "s0");
+    // The new kernel has the dispatch packet's address before that of the arguments.
+    Pair::new(text).live("s0 s1").descriptor(pointer).assert_proven();
+    Pair::new(text).live("s0 s1").assert_violates(CheckRule::Registers, "s0");
     Pair::new("v_add_u32 v0, v0, v1")
-        .wanted("s0 s1")
+        .live("s0 s1")
         .descriptor(pointer)
-        .breaks(CheckRule::Registers, "s0");
+        .assert_violates(CheckRule::Registers, "s0");
 }

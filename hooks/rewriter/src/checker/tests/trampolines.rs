@@ -1,4 +1,4 @@
-//! Old code that stays: rules 1 and 2.
+//! Tests of rules 1 and 2 for code that remains in place.
 
 use crate::checker::{CheckRule, Claims, Finding, Inserted, check};
 use crate::dataflow::Liveness;
@@ -8,12 +8,12 @@ use crate::layout::{CodeLayout, Edits, InsertedCode, Piece, Placement, relayout}
 use flipwave_codeobj::{CodeObject, Editor};
 use flipwave_isa::{Pc, RegisterSet};
 
-/// A loop, with a literal in it.
+/// A loop that contains a literal.
 const LOOP: &str = "s_mov_b32 s4, 3\nloop: s_nop 1\ns_mov_b32 s5, 0x12345\ns_nop 2\n\
                     s_sub_u32 s4, s4, 1\ns_cbranch_scc0 loop\ns_endpgm\n";
 
-/// A kernel whose code stays, with `s_nop 7` before some instructions.
-struct Stay {
+/// A kernel whose code remains in place, with trampolines that insert `s_nop 7` before some instructions.
+struct TrampolineKernel {
     sample: Sample,
     program: Disassembly,
     layout: CodeLayout,
@@ -21,8 +21,8 @@ struct Stay {
     claims: Claims,
 }
 
-impl Stay {
-    fn new(body: &str, edited: &[u32]) -> Stay {
+impl TrampolineKernel {
+    fn new(body: &str, edited: &[u32]) -> TrampolineKernel {
         let sample = Sample::new("gfx90a", &[("k", body.to_owned())], "", "");
         let program = Disassembly::read(&sample.object).expect("a program");
         let nop = InsertedCode {
@@ -51,15 +51,15 @@ impl Stay {
             instructions: layout.places.iter().map(|place| place.inst).collect(),
             inserted: inserted.collect(),
         };
-        Stay { sample, program, layout, new, claims }
+        TrampolineKernel { sample, program, layout, new, claims }
     }
 
     fn pc(&self, index: usize) -> u64 {
         self.program.instructions[InstIndex::new(index)].pc.0
     }
 
-    /// Puts other words into the new code object.
-    fn put(&mut self, address: u64, text: &str) {
+    /// Overwrites code of the new code object.
+    fn patch(&mut self, address: u64, text: &str) {
         let words = self.sample.isa.assemble(text).expect(text);
         let segment = self.new.segment_at(Pc(address)).expect("code");
         let offset = (segment.file_offset() + address - segment.address) as usize;
@@ -68,102 +68,102 @@ impl Stay {
         self.new = CodeObject::parse(&bytes).expect("a code object");
     }
 
-    /// Claims that words of old text are inserted.
+    /// Claims that a range of old code is inserted.
     fn claim(&mut self, address: u64, size: u64) {
         let (range, changes) = (address..address + size, RegisterSet::EMPTY);
         self.claims.inserted.push(Inserted { range, at: None, changes });
-        self.claims.inserted.sort_by_key(|own| own.range.start);
+        self.claims.inserted.sort_by_key(|inserted| inserted.range.start);
     }
 
     fn check(&self) -> Vec<Finding> {
         let liveness = Liveness::new(&self.program);
-        let wanted = |at| liveness.before(at);
+        let live = |at| liveness.before(at);
         let object = &self.sample.object;
         let rules = self.program.rules().expect("rules");
-        let checked = check(rules, object, &self.program, &wanted, &self.new, &self.claims);
+        let checked = check(rules, object, &self.program, &live, &self.new, &self.claims);
         checked.err().unwrap_or_default()
     }
 
     #[track_caller]
-    fn breaks_control(&self, what: &str) {
+    fn assert_violates_control(&self, text: &str) {
         let lines: Vec<String> = self.check().iter().map(ToString::to_string).collect();
         assert!(
             self.check().iter().any(|finding| finding.rule == CheckRule::Control),
             "{lines:#?}"
         );
-        assert!(lines.iter().any(|line| line.contains(what)), "no `{what}` in {lines:#?}");
+        assert!(lines.iter().any(|line| line.contains(text)), "no `{text}` in {lines:#?}");
     }
 }
 
 #[test]
-fn code_that_stays_with_trampolines_is_proven() {
+fn checker_proves_code_with_trampolines() {
     for edited in [&[0][..], &[1], &[2], &[1, 2], &[2, 3], &[4], &[0, 1, 2, 3, 4, 5, 6]] {
-        let stay = Stay::new(LOOP, edited);
-        assert_eq!(stay.check(), [], "{edited:?}");
-        assert!(!stay.layout.patches.is_empty());
+        let kernel = TrampolineKernel::new(LOOP, edited);
+        assert_eq!(kernel.check(), [], "{edited:?}");
+        assert!(!kernel.layout.patches.is_empty());
     }
 }
 
 #[test]
-fn a_way_to_a_trampoline_that_is_missing_or_leads_elsewhere_is_found() {
-    let mut stay = Stay::new(LOOP, &[1]);
-    stay.put(stay.pc(1), "s_nop 1");
-    stay.breaks_control("instead");
-    let mut stay = Stay::new(LOOP, &[1]);
-    stay.put(stay.pc(1), "s_branch 0");
-    stay.breaks_control("instead");
+fn checker_rejects_missing_or_wrong_branch_to_a_trampoline() {
+    let mut kernel = TrampolineKernel::new(LOOP, &[1]);
+    kernel.patch(kernel.pc(1), "s_nop 1");
+    kernel.assert_violates_control("wrong original instruction");
+    let mut kernel = TrampolineKernel::new(LOOP, &[1]);
+    kernel.patch(kernel.pc(1), "s_branch 0");
+    kernel.assert_violates_control("wrong original instruction");
 }
 
 #[test]
-fn a_way_back_that_skips_an_instruction_is_found() {
-    let mut stay = Stay::new(LOOP, &[3]);
-    let back = stay.layout.places[InstIndex(3)].end.0;
-    let distance = (stay.pc(5) as i64 - back as i64 - 4) / 4;
-    stay.put(back, &format!("s_branch {}", distance as u16));
-    stay.breaks_control("instead");
+fn checker_rejects_branch_back_that_skips_an_instruction() {
+    let mut kernel = TrampolineKernel::new(LOOP, &[3]);
+    let back = kernel.layout.places[InstIndex(3)].end.0;
+    let distance = (kernel.pc(5) as i64 - back as i64 - 4) / 4;
+    kernel.patch(back, &format!("s_branch {}", distance as u16));
+    kernel.assert_violates_control("wrong original instruction");
 }
 
 #[test]
-fn an_instruction_that_a_branch_leads_to_must_not_be_overwritten() {
-    // As if what leads to the first instruction's trampoline took the loop's first with it: where
-    // that stays, and where it has moved.
-    let mut stay = Stay::new(LOOP, &[0]);
-    stay.put(stay.pc(1), "s_nop 5");
-    stay.claim(stay.pc(1), 4);
-    stay.breaks_control("two claims overlap");
-    let mut stay = Stay::new(LOOP, &[0, 1]);
-    stay.put(stay.pc(1), "s_nop 5");
-    stay.breaks_control("instead");
+fn checker_rejects_overwritten_branch_target() {
+    // The branch to the first instruction's trampoline also overwrites the first instruction of the loop:
+    // one that remains in place, then one that has moved.
+    let mut kernel = TrampolineKernel::new(LOOP, &[0]);
+    kernel.patch(kernel.pc(1), "s_nop 5");
+    kernel.claim(kernel.pc(1), 4);
+    kernel.assert_violates_control("claims overlap");
+    let mut kernel = TrampolineKernel::new(LOOP, &[0, 1]);
+    kernel.patch(kernel.pc(1), "s_nop 5");
+    kernel.assert_violates_control("wrong original instruction");
 }
 
 #[test]
-fn what_nobody_leads_to_may_be_overwritten_if_it_is_claimed() {
-    let mut stay = Stay::new(LOOP, &[2, 3]);
-    assert!(!stay.layout.patches.iter().any(|patch| patch.address == stay.pc(3)));
-    stay.put(stay.pc(3), "s_nop 5");
-    stay.breaks_control("nobody claims");
-    stay.claim(stay.pc(3), 4);
-    assert_eq!(stay.check(), []);
+fn unreachable_old_code_may_be_overwritten_if_claimed() {
+    let mut kernel = TrampolineKernel::new(LOOP, &[2, 3]);
+    assert!(!kernel.layout.patches.iter().any(|patch| patch.address == kernel.pc(3)));
+    kernel.patch(kernel.pc(3), "s_nop 5");
+    kernel.assert_violates_control("unclaimed code");
+    kernel.claim(kernel.pc(3), 4);
+    assert_eq!(kernel.check(), []);
 }
 
 #[test]
-fn a_branch_into_an_instruction_finds_there_what_it_found() {
-    // The literal is an instruction, too; nobody understands this.
+fn checker_rejects_overwritten_target_inside_an_instruction() {
+    // The literal is executed as an instruction, which control-flow analysis does not support.
     let body = "s_mov_b32 s4, 3\ns_cbranch_scc0 1\ns_mov_b32 s5, 0xbf800001\ns_nop 2\ns_endpgm\n";
-    let mut stay = Stay::new(body, &[2]);
-    assert!(!stay.program.functions[FunctionIndex(0)].unresolved.is_empty());
-    assert_eq!(stay.check(), []);
-    stay.claim(stay.pc(2) + 4, 4);
-    stay.breaks_control("where no instruction begins");
+    let mut kernel = TrampolineKernel::new(body, &[2]);
+    assert!(!kernel.program.functions[FunctionIndex(0)].unresolved.is_empty());
+    assert_eq!(kernel.check(), []);
+    kernel.claim(kernel.pc(2) + 4, 4);
+    kernel.assert_violates_control("which is not an instruction");
 }
 
 #[test]
-fn every_old_address_of_a_function_that_is_not_understood_leads_to_its_instruction() {
+fn unresolved_functions_keep_all_old_addresses() {
     let body = LOOP.replace("s_endpgm", "s_setpc_b64 s[10:11]");
-    let mut stay = Stay::new(&body, &[2, 3]);
-    assert!(!stay.program.functions[FunctionIndex(0)].unresolved.is_empty());
-    assert_eq!(stay.check(), []);
-    // Of one that is understood, nothing leads to the second of two neighbours.
-    stay.put(stay.pc(3), "s_nop 5");
-    stay.breaks_control("");
+    let mut kernel = TrampolineKernel::new(&body, &[2, 3]);
+    assert!(!kernel.program.functions[FunctionIndex(0)].unresolved.is_empty());
+    assert_eq!(kernel.check(), []);
+    // In a resolved function, the second of two adjacent trampolines could be overwritten.
+    kernel.patch(kernel.pc(3), "s_nop 5");
+    kernel.assert_violates_control("");
 }

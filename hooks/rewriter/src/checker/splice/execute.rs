@@ -1,4 +1,4 @@
-//! One inserted instruction, executed symbolically.
+//! Symbolic execution of one inserted instruction.
 
 use super::content::Content;
 use super::state::{Indexing, SymbolicState};
@@ -6,34 +6,37 @@ use super::{scalar, vector};
 use crate::checker::facts::Facts;
 use flipwave_isa::{Class, LanesWritten, Opcode, Register};
 
-/// Executes an instruction at `pc`; gives what must not be inserted here.
+/// Executes the instruction at `pc`.
+///
+/// # Errors
+/// Returns a message if the instruction must not be inserted here.
 pub fn execute(facts: &Facts, pc: u64, state: &mut SymbolicState) -> Result<(), &'static str> {
     let is_vector = matches!(facts.inst.class(), Class::Valu | Class::Matrix);
     if is_vector && state.indexing() == Indexing::Guest {
-        return Err("a vector instruction where the guest may be in GPR-index mode");
+        return Err("vector instruction where the original program may be in GPR-index mode");
     }
     match facts.opcode() {
-        Opcode::SBarrier => return Err("inserted code meets a barrier"),
+        Opcode::SBarrier => return Err("barrier in inserted code"),
         _ if facts.inst.ends_wave() => return Err("inserted code ends the wave"),
         Opcode::SSetpc | Opcode::SCbranchFork | Opcode::SCbranchJoin => {
-            return Err("inserted code goes somewhere that cannot be followed");
+            return Err("control flow of inserted code cannot be followed");
         }
         _ => {}
     }
-    let done = match facts.inst.class() {
+    let executed = match facts.inst.class() {
         Class::Salu | Class::Branch => scalar::execute(facts, pc, state),
         Class::Smem => scalar::load_arguments(&facts.inst, state),
         Class::Valu | Class::Vmem => vector::execute(facts, state),
         _ => None,
     };
-    if done.is_none() {
+    if executed.is_none() {
         forget_written(facts, state);
     }
     vector::indexed_writes(facts, state);
     Ok(())
 }
 
-/// Nothing is known of what an instruction writes.
+/// Sets all registers that an instruction writes to unknown values.
 fn forget_written(facts: &Facts, state: &mut SymbolicState) {
     for register in facts.writes.iter() {
         if !register.is_per_lane() {

@@ -1,15 +1,15 @@
-//! Vector instructions, as far as inserted code moves values with them.
+//! Vector instructions with which inserted code moves values.
 
 use super::content::Content;
 use super::scalar;
-use super::state::{Indexing, Location, Plane, Reach, Slot, SymbolicState};
+use super::state::{Indexing, LaneSet, Location, ScratchSlot, SymbolicState, WrittenLanes};
 use crate::checker::facts::Facts;
 use flipwave_isa::{
     Class, Encoding, Family, Inst, MemoryKind, MemoryOperand, MemorySpace, Opcode, Operand,
     OutputScale, Register, RegisterRange, RegisterSet, Sgpr, Value,
 };
 
-/// Executes an instruction, if it is one that is followed more closely than by what it writes.
+/// Executes an instruction. Returns `None` if only the registers that it writes are known.
 pub fn execute(facts: &Facts, state: &mut SymbolicState) -> Option<()> {
     let inst = &facts.inst;
     match facts.opcode() {
@@ -18,7 +18,7 @@ pub fn execute(facts: &Facts, state: &mut SymbolicState) -> Option<()> {
         | Opcode::VAccvgprRead
         | Opcode::VAccvgprWrite
         | Opcode::VAccvgprMov
-            if moves(inst) && state.indexing() == Indexing::Off =>
+            if is_plain(inst) && state.indexing() == Indexing::Off =>
         {
             let to = destination(inst)?;
             let contents: Vec<_> = (0..to.words).map(|word| source(inst, word, state)).collect();
@@ -29,13 +29,13 @@ pub fn execute(facts: &Facts, state: &mut SymbolicState) -> Option<()> {
         }
         Opcode::VSwap if state.indexing() == Indexing::Off => {
             let mut registers = inst.destinations().filter_map(|operand| range(&operand.value));
-            let (one, two) = (registers.next()?.first, registers.next()?.first);
-            let (first, second) = (state.vector(one), state.vector(two));
-            state.write_vector(one, second);
-            state.write_vector(two, first);
+            let (a, b) = (registers.next()?.first, registers.next()?.first);
+            let (contents_a, contents_b) = (state.vector(a), state.vector(b));
+            state.write_vector(a, contents_b);
+            state.write_vector(b, contents_a);
             Some(())
         }
-        Opcode::VAnd if moves(inst) && state.indexing() == Indexing::Off => {
+        Opcode::VAnd if is_plain(inst) && state.indexing() == Indexing::Off => {
             let mask = scalar::source(inst, 0, 0, state);
             let from = range(&inst.sources().nth(1)?.value)?.first;
             let contents = state.vector(from).map(|content| content.masked(mask));
@@ -72,17 +72,17 @@ pub fn execute(facts: &Facts, state: &mut SymbolicState) -> Option<()> {
     }
 }
 
-/// Whether the instruction copies its source as it is.
-fn moves(inst: &Inst) -> bool {
+/// Returns `true` if the instruction has no modifiers that change its sources or result.
+fn is_plain(inst: &Inst) -> bool {
     let modifiers = &inst.modifiers;
-    let is_plain = |operand: &Operand| !operand.negate && !operand.absolute;
+    let is_plain_operand = |operand: &Operand| !operand.negate && !operand.absolute;
     !modifiers.clamp
         && modifiers.output_scale == OutputScale::None
         && modifiers.op_sel.unwrap_or_default() == 0
         && !matches!(inst.encoding, Encoding::Dpp | Encoding::Sdwa)
         && modifiers.dpp.is_none()
         && modifiers.sdwa.is_none()
-        && inst.operands.iter().all(is_plain)
+        && inst.operands.iter().all(is_plain_operand)
 }
 
 fn range(value: &Value) -> Option<RegisterRange> {
@@ -96,7 +96,7 @@ fn destination(inst: &Inst) -> Option<RegisterRange> {
     range(&inst.destinations().next()?.value)
 }
 
-/// A word of the first source, in the active and in the masked lanes.
+/// A word of the first source, in active and in masked lanes.
 fn source(inst: &Inst, word: u8, state: &SymbolicState) -> [Content; 2] {
     match inst.sources().next().and_then(|operand| range(&operand.value)) {
         Some(from) if from.first.is_per_lane() => match from.first.offset(word) {
@@ -107,19 +107,19 @@ fn source(inst: &Inst, word: u8, state: &SymbolicState) -> [Content; 2] {
     }
 }
 
-/// A comparison has a bit for each lane that EXEC selects, and zeros for the others.
+/// A comparison, whose result has zeros for all lanes that EXEC does not select.
 fn compare(facts: &Facts, state: &mut SymbolicState) {
-    let narrows = matches!(state.reach(), Reach::Active | Reach::Some);
+    let narrows = matches!(state.written_lanes(), WrittenLanes::Active | WrittenLanes::SomeActive);
     for range in &facts.inst.writes {
         for (word, register) in range.iter().enumerate() {
             let half = if word == 0 { Register::ExecLo } else { Register::ExecHi };
-            let content = if narrows { Content::Within(half) } else { Content::Unknown };
+            let content = if narrows { Content::ExecSubset(half) } else { Content::Unknown };
             state.set_scalar(register, content);
         }
     }
 }
 
-/// Scratch that every lane addresses the same way.
+/// An access to scratch at an offset that is the same in all lanes.
 fn scratch(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let operand = inst.memory_operand()?;
     let is_scratch = match operand.access.space {
@@ -137,21 +137,21 @@ fn scratch(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
             let slot = slot?;
             for (word, register) in (0..).zip(operand.loaded?.iter()) {
                 let slot = slot.at(word);
-                let contents = Plane::ALL.map(|plane| state.get(Location::Slot(plane, slot)));
+                let contents = LaneSet::ALL.map(|lanes| state.get(Location::Slot(lanes, slot)));
                 state.write_vector(register, contents);
             }
         }
         MemoryKind::Store => {
             let (Some(slot), [data]) = (slot, &operand.stored[..]) else {
-                // Its address is not known.
+                // A store to an unknown address.
                 state.retain_slots(|_| false);
                 return Some(());
             };
             for (word, register) in (0..).zip(data.iter()) {
                 let slot = slot.at(word);
-                state.retain_slots(|other| *other == slot || other.is_apart(&slot));
+                state.retain_slots(|known| *known == slot || known.is_disjoint(&slot));
                 let contents = state.vector(register);
-                state.write_lanes(|plane| Location::Slot(plane, slot), contents);
+                state.write_lanes(|lanes| Location::Slot(lanes, slot), contents);
             }
         }
         MemoryKind::Atomic => state.retain_slots(|_| false),
@@ -159,32 +159,32 @@ fn scratch(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     Some(())
 }
 
-/// Where the resource of scratch is, by the calling convention.
+/// The registers that hold the scratch resource by the calling convention.
 const SCRATCH_RESOURCE: RegisterRange = RegisterRange { first: Register::Sgpr(Sgpr(0)), words: 4 };
 
-/// The slot that an access goes to, if no vector register is in its address.
-fn slot(operand: &MemoryOperand, state: &SymbolicState) -> Option<Slot> {
+/// The slot that an instruction accesses, if its address uses no vector register.
+fn slot(operand: &MemoryOperand, state: &SymbolicState) -> Option<ScratchSlot> {
     let resource = operand.resource.map(|range| range.first);
     let mut words = operand.resource.into_iter().flat_map(|range| range.iter());
     if operand.vaddr.is_some()
         || operand.offen
         || operand.idxen
-        || words.any(|word| state.scalar(word) != Content::Own(word))
+        || words.any(|word| state.scalar(word) != Content::Initial(word))
     {
         return None;
     }
     let base = operand.saddr.or(operand.soffset);
     let base = base.map_or(Content::Constant(0), |range| state.scalar(range.first));
     let [offset] = operand.offsets[..] else { return None };
-    Slot { resource, base, offset }.known()
+    ScratchSlot { resource, base, offset }.normalized()
 }
 
-impl Slot {
-    /// With what is known of the base moved to the offset; nothing where the base is unknown.
-    fn known(self) -> Option<Slot> {
+impl ScratchSlot {
+    /// Moves a constant base to the offset. Returns `None` if the base is unknown.
+    fn normalized(self) -> Option<ScratchSlot> {
         match self.base {
             Content::Unknown => None,
-            Content::Constant(base) => Some(Slot {
+            Content::Constant(base) => Some(ScratchSlot {
                 base: Content::Constant(0),
                 offset: self.offset + i64::from(base),
                 ..self
@@ -193,25 +193,25 @@ impl Slot {
         }
     }
 
-    /// The dword at a distance, in words.
-    fn at(self, words: i64) -> Slot {
-        Slot { offset: self.offset + 4 * words, ..self }
+    /// The slot `words` words behind this one.
+    fn at(self, words: i64) -> ScratchSlot {
+        ScratchSlot { offset: self.offset + 4 * words, ..self }
     }
 
-    /// Whether the two have no byte in common.
-    fn is_apart(&self, other: &Slot) -> bool {
+    /// Returns `true` if the slots have no byte in common.
+    fn is_disjoint(&self, other: &ScratchSlot) -> bool {
         self.resource == other.resource
             && self.base == other.base
             && self.offset.abs_diff(other.offset) >= 4
     }
 }
 
-/// What an instruction changes besides the registers it names: through an index in M0.
+/// Forgets the registers that an instruction may write through an index in M0.
 pub fn indexed_writes(facts: &Facts, state: &mut SymbolicState) {
     let operation = facts.inst.operation;
-    let moves_vectors = operation.is(Family::VectorMovrel)
-        || (state.indexing() == Indexing::On && facts.inst.class() == Class::Valu);
-    let written = if moves_vectors {
+    let writes_vectors = operation.is(Family::VectorMovrel)
+        || (state.indexing() == Indexing::Inserted && facts.inst.class() == Class::Valu);
+    let written = if writes_vectors {
         RegisterSet::VGPRS
     } else if operation.is(Family::ScalarMovrelDestination) {
         (0..106).map(|n| Register::Sgpr(Sgpr(n))).collect()

@@ -1,11 +1,11 @@
-//! Scalar instructions, as far as inserted code moves values with them.
+//! Scalar instructions with which inserted code moves values and computes code addresses.
 
 use super::content::Content;
-use super::state::{INDEX_MODE, SymbolicState};
+use super::state::{INDEX_MODE, IndexModeWrite, SymbolicState};
 use crate::checker::facts::Facts;
-use flipwave_isa::{Inst, Opcode, Register, RegisterRange, Value};
+use flipwave_isa::{Inst, Opcode, Register, RegisterRange, Sgpr, Value};
 
-/// Executes an instruction, if it is one that is followed more closely than by what it writes.
+/// Executes an instruction. Returns `None` if only the registers that it writes are known.
 pub fn execute(facts: &Facts, pc: u64, state: &mut SymbolicState) -> Option<()> {
     let inst = &facts.inst;
     match facts.opcode() {
@@ -42,14 +42,14 @@ pub fn execute(facts: &Facts, pc: u64, state: &mut SymbolicState) -> Option<()> 
         Opcode::SAddc => add_high(inst, state),
         Opcode::SGetreg => read_mode(inst, state),
         Opcode::SSetreg | Opcode::SSetregImm32 => write_mode(inst, state),
-        // What is indexed and by how much is in M0, which this one leaves.
+        // Unlike the other two, this instruction does not write M0.
         Opcode::SSetGprIdxOff => {
-            state.set_indexing(Some(false));
+            state.set_index_mode(IndexModeWrite::Off);
             Some(())
         }
         Opcode::SSetGprIdxOn | Opcode::SSetGprIdxMode => {
             let is_on = facts.opcode() == Opcode::SSetGprIdxOn;
-            state.set_indexing(is_on.then_some(true));
+            state.set_index_mode(if is_on { IndexModeWrite::On } else { IndexModeWrite::Unknown });
             state.set_scalar(Register::M0, Content::Unknown);
             Some(())
         }
@@ -65,19 +65,19 @@ pub fn execute(facts: &Facts, pc: u64, state: &mut SymbolicState) -> Option<()> 
     }
 }
 
-/// A load of what the original kernel had in registers when it started.
+/// Executes a load of arguments that the original kernel had in registers when it started.
 pub fn load_arguments(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let arguments = state.arguments?;
     let memory = inst.memory_operand()?;
-    let (to, base) = (memory.loaded?, memory.saddr?);
+    let (destination, base) = (memory.loaded?, memory.saddr?);
     if inst.operation.opcode() != Opcode::SLoad || memory.soffset.is_some() {
         return None;
     }
     let pointer = [base.first, base.first.offset(1)?].map(|register| state.scalar(register));
     let offset = *memory.offsets.first()? as u64;
-    for word in 0..to.words {
+    for word in 0..destination.words {
         let content = arguments.loaded(pointer, offset.wrapping_add(4 * u64::from(word)));
-        write(to, word, content, state);
+        write(destination, word, content, state);
     }
     Some(())
 }
@@ -100,20 +100,20 @@ fn write_address(range: RegisterRange, address: u64, state: &mut SymbolicState) 
     write(range, 1, Content::AddressHigh(address), state);
 }
 
-/// A word of a source.
+/// A word of the source operand at `index`.
 pub fn source(inst: &Inst, index: usize, word: u8, state: &SymbolicState) -> Content {
     let Some(operand) = inst.sources().nth(index) else { return Content::Unknown };
     match operand.value {
         Value::Register(range) => (range.first.offset(word).filter(|_| word < range.words))
             .map_or(Content::Unknown, |register| state.scalar(register)),
         Value::Integer(value) => Content::Constant((value >> (32 * word)) as u32),
-        // How a literal is extended to 64 bits depends on the operation.
+        // The extension of a literal to 64 bits depends on the operation.
         Value::Literal(value) if word == 0 => Content::Constant(value),
         _ => Content::Unknown,
     }
 }
 
-/// An operation on each word by itself, of one or two sources.
+/// An operation with one or two sources that computes each word separately.
 fn map(
     inst: &Inst,
     state: &mut SymbolicState,
@@ -132,7 +132,7 @@ fn map(
     Some(())
 }
 
-/// EXEC to the destination, then an operation of EXEC and the source to EXEC.
+/// Copies EXEC to the destination, then applies `operation` to EXEC and the source and writes EXEC.
 fn save_exec(
     inst: &Inst,
     state: &mut SymbolicState,
@@ -148,13 +148,13 @@ fn save_exec(
     Some(())
 }
 
-/// `s_cselect t, 1, 0` is SCC as a number.
+/// A conditional move. `s_cselect t, 1, 0` copies SCC to a register.
 fn select(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let to = destination(inst)?;
     let scc = state.scalar(Register::Scc);
     for word in 0..to.words {
         let value = match (source(inst, 0, word, state), source(inst, 1, word, state)) {
-            (one, two) if one == two => one,
+            (first, second) if first == second => first,
             (Content::Constant(1), Content::Constant(0)) => scc,
             _ => Content::Unknown,
         };
@@ -163,22 +163,22 @@ fn select(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     Some(())
 }
 
-/// A comparison that gives SCC back where its first source is SCC as a number.
-fn compare(inst: &Inst, with: u32, state: &mut SymbolicState) -> Option<()> {
-    let number = source(inst, 0, 0, state);
-    let is_scc = number == Content::Own(Register::Scc)
-        && source(inst, 1, 0, state) == Content::Constant(with);
-    state.set_scalar(Register::Scc, if is_scc { number } else { Content::Unknown });
+/// A comparison, which restores SCC if its first source is a copy of SCC and its second `constant`.
+fn compare(inst: &Inst, constant: u32, state: &mut SymbolicState) -> Option<()> {
+    let value = source(inst, 0, 0, state);
+    let restores_scc = value == Content::Initial(Register::Scc)
+        && source(inst, 1, 0, state) == Content::Constant(constant);
+    state.set_scalar(Register::Scc, if restores_scc { value } else { Content::Unknown });
     Some(())
 }
 
-/// The low half of an address, plus a number.
+/// The addition of a constant to the low half of an address.
 fn add_low(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let to = destination(inst)?;
     let (sum, carry) = match (source(inst, 0, 0, state), source(inst, 1, 0, state)) {
-        (Content::AddressLow(from), Content::Constant(value)) => {
-            let sum = from.wrapping_add(value.into());
-            (Content::AddressLow(sum), Content::Carry(sum, from))
+        (Content::AddressLow(base), Content::Constant(value)) => {
+            let sum = base.wrapping_add(value.into());
+            (Content::AddressLow(sum), Content::Carry { sum, base })
         }
         _ => (Content::Unknown, Content::Unknown),
     };
@@ -187,15 +187,15 @@ fn add_low(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     Some(())
 }
 
-/// The high half of an address, plus a number and the carry of the low half.
+/// The addition of a constant and the carry to the high half of an address.
 fn add_high(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let to = destination(inst)?;
     let sources = [source(inst, 0, 0, state), source(inst, 1, 0, state)];
     let high = match (sources, state.scalar(Register::Scc)) {
-        ([Content::AddressHigh(from), Content::Constant(value)], Content::Carry(sum, begin))
-            if begin == from =>
+        ([Content::AddressHigh(high), Content::Constant(value)], Content::Carry { sum, base })
+            if base == high =>
         {
-            // The low half of the sum was made with an unsigned number.
+            // The low half was computed with an unsigned constant.
             Some(sum.wrapping_add(u64::from(value) << 32))
         }
         _ => None,
@@ -203,7 +203,7 @@ fn add_high(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let low = to.first;
     write(to, 0, high.map_or(Content::Unknown, Content::AddressHigh), state);
     state.set_scalar(Register::Scc, Content::Unknown);
-    // The low half belongs to the whole sum, not to what was known of it before.
+    // The low half now belongs to the complete sum.
     if let (Some(sum), Some(Content::AddressLow(old))) =
         (high, below(low).map(|register| state.scalar(register)))
         && old as u32 == sum as u32
@@ -214,33 +214,43 @@ fn add_high(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     Some(())
 }
 
-/// The register before a scalar register.
+/// The scalar register with the next lower number.
 fn below(register: Register) -> Option<Register> {
     match register {
-        Register::Sgpr(own) => own.0.checked_sub(1).map(|n| Register::Sgpr(flipwave_isa::Sgpr(n))),
+        Register::Sgpr(sgpr) => sgpr.0.checked_sub(1).map(|n| Register::Sgpr(Sgpr(n))),
         Register::VccHi => Some(Register::VccLo),
         _ => None,
     }
 }
 
-/// `hwreg` of MODE: offset and size of the field. Bits 5:0 are the hardware register's number,
-/// 10:6 the offset, 15:11 the size less one (ISA manual, "S_GETREG_B32").
-fn mode_field(inst: &Inst) -> Option<(u8, u8)> {
-    const MODE: u16 = 1;
-    let field = inst.immediate? as u16;
-    (field & 0x3f == MODE).then_some(((field >> 6 & 0x1f) as u8, (field >> 11) as u8 + 1))
+/// A field of MODE.
+#[derive(Clone, Copy)]
+struct ModeField {
+    offset: u8,
+    size: u8,
 }
 
-fn bits((offset, size): (u8, u8)) -> u32 {
-    let ones = u32::MAX >> (32 - u32::from(size.clamp(1, 32)));
-    ones << offset
+impl ModeField {
+    fn bits(self) -> u32 {
+        let ones = u32::MAX >> (32 - u32::from(self.size.clamp(1, 32)));
+        ones << self.offset
+    }
+}
+
+/// The field of MODE that `hwreg` names. Bits 5:0 are the hardware register's number, 10:6 the offset,
+/// 15:11 the size minus one (ISA manual, "S_GETREG_B32").
+fn mode_field(inst: &Inst) -> Option<ModeField> {
+    const MODE: u16 = 1;
+    let field = inst.immediate? as u16;
+    let (offset, size) = ((field >> 6 & 0x1f) as u8, (field >> 11) as u8 + 1);
+    (field & 0x3f == MODE).then_some(ModeField { offset, size })
 }
 
 fn read_mode(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     let to = destination(inst)?;
     let content = match mode_field(inst) {
-        Some((offset, size)) if state.mode_changed & bits((offset, size)) == 0 => {
-            Content::ModeField { offset, size }
+        Some(field) if state.mode_changed & field.bits() == 0 => {
+            Content::ModeField { offset: field.offset, size: field.size }
         }
         _ => Content::Unknown,
     };
@@ -248,8 +258,8 @@ fn read_mode(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     Some(())
 }
 
-/// A write of MODE. Other hardware registers are FLAT_SCRATCH's halves on gfx10, or nothing that
-/// the guest computes with.
+/// A write of a hardware register. Apart from MODE, programs only compute with the halves of
+/// FLAT_SCRATCH on gfx10.
 fn write_mode(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
     const FLAT_SCRATCH: [u16; 2] = [20, 21];
     let Some(field) = mode_field(inst) else {
@@ -260,19 +270,20 @@ fn write_mode(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
         return Some(());
     };
     let value = source(inst, 1, 0, state);
-    let (offset, size) = field;
-    if value == (Content::ModeField { offset, size }) {
-        state.mode_changed &= !bits(field);
+    let (offset, bits) = (field.offset, field.bits());
+    if value == (Content::ModeField { offset, size: field.size }) {
+        state.mode_changed &= !bits;
     } else {
-        state.mode_changed |= bits(field);
+        state.mode_changed |= bits;
     }
-    if bits(field) & INDEX_MODE != 0 {
+    if bits & INDEX_MODE != 0 {
         match value {
-            Content::ModeField { .. } => state.set_indexing_of_guest(),
+            Content::ModeField { .. } => state.restore_index_mode(),
             Content::Constant(value) => {
-                state.set_indexing(Some(value << offset & INDEX_MODE != 0));
+                let is_on = value << offset & INDEX_MODE != 0;
+                state.set_index_mode(if is_on { IndexModeWrite::On } else { IndexModeWrite::Off });
             }
-            _ => state.set_indexing(None),
+            _ => state.set_index_mode(IndexModeWrite::Unknown),
         }
     }
     Some(())
