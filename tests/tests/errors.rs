@@ -156,7 +156,10 @@ fn renamed_commands_are_refused_with_their_new_names() {
 fn an_unknown_kernel_is_refused_with_the_known_ones() {
     let bench = Bench::new();
     let finished = bench.run_with("    name: vector_add", "    name: vector_sub");
-    assert_refused(&finished, &["add.cl", "no kernel `vector_sub`", "it has: vector_add"]);
+    assert_refused(
+        &finished,
+        &["add.cl", "no kernel `vector_sub`", "the code object has: vector_add"],
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! Without a file one of 2,000 kernels and 20 MB is made by clang-22.
 
 use flipwave_codeobj::{CodeObject, MappedFile};
-use flipwave_hooks::flow::{Disassembly, Survey};
+use flipwave_hooks::flow::{Disassembly, ProgramSummary};
 use std::error::Error;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -35,13 +35,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("one kernel    {:?}, {} instructions", start.elapsed(), one.instructions.len());
     println!("memory        {}", memory()?);
     let start = Instant::now();
-    let mut survey = Survey::of(&object)?;
-    let surveyed = start.elapsed();
+    let mut summary = ProgramSummary::new(&object)?;
+    let analyzed = start.elapsed();
     let mut instructions = 0;
-    for group in survey.groups() {
-        instructions += survey.disassembly(&group).instructions.len();
+    for group in summary.groups() {
+        instructions += summary.disassembly(&group).instructions.len();
     }
-    println!("all functions {surveyed:?}, {:?} with each decoded again", start.elapsed());
+    println!("all functions {analyzed:?}, {:?} with each decoded again", start.elapsed());
     println!("              {instructions} instructions");
     println!("memory        {}", memory()?);
     Ok(())

@@ -1,23 +1,23 @@
-//! Divides a function into basic blocks.
+//! Division of a function into basic blocks.
 
-use super::draft::Draft;
+use super::decoded::DecodedFunction;
 use super::{BlockEnd, EdgeKind};
 use flipwave_isa::{Control, Generation, Pc};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Where an `s_setpc_b64` goes.
+/// The target of an `s_setpc_b64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JumpTarget {
-    /// Back to the caller.
+    /// The caller.
     Return,
-    /// To an address.
+    /// A known address.
     To(Pc),
-    /// It is not known where.
+    /// An unknown address.
     Unknown,
 }
 
-/// A block; instructions and blocks are counted from the function's first.
+/// A block. Indices of instructions and blocks are relative to the function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalBlock {
     pub instructions: Range<usize>,
@@ -25,49 +25,49 @@ pub struct LocalBlock {
     pub end: BlockEnd,
 }
 
-/// A function's blocks.
+/// The blocks of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     pub blocks: Vec<LocalBlock>,
-    /// Instructions that control leaves to places that are not known, and why.
+    /// Instructions whose successors are unknown, with the reasons.
     pub unresolved: BTreeMap<usize, String>,
-    /// Branches out of the function, and where they go.
+    /// Branches out of the function, with their targets.
     pub tail_calls: BTreeMap<usize, Pc>,
 }
 
 impl Blocks {
-    /// Divides a function. `jumps` says of `s_setpc_b64` where they go; `is_entry` whether a
-    /// function begins at an address.
-    pub fn of(
-        draft: &Draft,
+    /// Divides a function. `jumps` are the targets of its `s_setpc_b64`; `is_entry` returns `true` for
+    /// addresses of functions.
+    pub fn new(
+        decoded: &DecodedFunction,
         generation: Generation,
         jumps: &BTreeMap<usize, JumpTarget>,
         is_entry: impl Fn(Pc) -> bool,
     ) -> Blocks {
         let controls: Vec<Control> =
-            draft.insts.iter().map(|inst| inst.control(generation)).collect();
+            decoded.insts.iter().map(|inst| inst.control(generation)).collect();
         let target = |index: usize, control: Control| match (control, jumps.get(&index)) {
-            (Control::Branch | Control::Conditional, _) => draft.insts[index].branch_target,
+            (Control::Branch | Control::Conditional, _) => decoded.insts[index].branch_target,
             (Control::Jump, Some(JumpTarget::To(target))) => Some(*target),
             _ => None,
         };
         let mut leaders = BTreeSet::from([0]);
         for (index, control) in controls.iter().enumerate() {
-            if *control != Control::Next || draft.gaps.contains(&index) {
+            if *control != Control::Next || decoded.gaps.contains(&index) {
                 leaders.insert(index + 1);
             }
-            leaders.extend(target(index, *control).and_then(|target| draft.at(target)));
+            leaders.extend(target(index, *control).and_then(|target| decoded.at(target)));
         }
-        leaders.retain(|leader| *leader < draft.insts.len());
+        leaders.retain(|leader| *leader < decoded.insts.len());
         let starts: Vec<usize> = leaders.into_iter().collect();
-        let ends = starts.iter().copied().skip(1).chain([draft.insts.len()]);
+        let ends = starts.iter().copied().skip(1).chain([decoded.insts.len()]);
         let block_at = |inst: usize| starts.binary_search(&inst).ok();
 
         let mut result = Blocks::default();
         for (start, end) in starts.iter().copied().zip(ends) {
             let last = end - 1;
             let control = controls[last];
-            let next = block_at(end).filter(|_| !draft.gaps.contains(&last));
+            let next = block_at(end).filter(|_| !decoded.gaps.contains(&last));
             let mut successors = Vec::new();
             let mut unresolved = None;
             let mut kind = BlockEnd::Edges;
@@ -76,7 +76,8 @@ impl Blocks {
                 Some(next) => successors.push((next, EdgeKind::FallThrough)),
                 None => {
                     *unresolved = Some(
-                        "control runs on into bytes that are no code of the function".to_owned(),
+                        "control reaches bytes that are not instructions of the function"
+                            .to_owned(),
                     )
                 }
             };
@@ -93,7 +94,7 @@ impl Blocks {
                         fall_through(&mut successors, &mut unresolved);
                     }
                     match (target(last, control), jumps.get(&last)) {
-                        (Some(target), _) => match draft.at(target).and_then(block_at) {
+                        (Some(target), _) => match decoded.at(target).and_then(block_at) {
                             Some(block) => successors.push((block, EdgeKind::Taken)),
                             None if is_entry(target) && successors.is_empty() => {
                                 kind = BlockEnd::TailCall;
@@ -101,13 +102,13 @@ impl Blocks {
                             }
                             None => {
                                 unresolved = Some(format!(
-                                    "it goes to {target}, where no instruction of the function begins"
+                                    "branch to {target}, which is not an instruction of the function"
                                 ));
                             }
                         },
                         (None, Some(JumpTarget::Return)) => kind = BlockEnd::Return,
                         (None, _) => {
-                            unresolved = Some("it goes to an address that is not known".to_owned());
+                            unresolved = Some("jump to an unknown address".to_owned());
                         }
                     }
                 }

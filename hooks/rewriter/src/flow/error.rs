@@ -1,73 +1,72 @@
-//! Why a code object's code cannot be read.
+//! Errors of control-flow analysis.
 
 use flipwave_isa::{IsaError, Pc};
 
-/// Why a code object's code cannot be read.
+/// Errors returned when analyzing the code of a code object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlowError {
     /// The target's code cannot be decoded.
     #[error(transparent)]
     Isa(#[from] IsaError),
-    /// Kernels for waves of different sizes share the code.
+    /// The code object's kernels have different wave sizes.
     #[error(
-        "kernel `{first}` has waves of {first_size} lanes and kernel `{second}` of {second_size}; \
-         expected one wave size in a code object: compile them apart"
+        "different wave sizes in one code object: {first_size} lanes in kernel `{first}`, \
+         {second_size} in kernel `{second}`; compile them to separate code objects"
     )]
     WaveSizes {
         /// A kernel.
         first: String,
-        /// Lanes of its waves.
+        /// The wave size of the first kernel.
         first_size: u32,
         /// Another kernel.
         second: String,
-        /// Lanes of its waves.
+        /// The wave size of the second kernel.
         second_size: u32,
     },
-    /// A kernel that begins with no instruction.
-    #[error("kernel `{kernel}` begins at {start} with bytes that are no instruction of {target}")]
+    /// The bytes at a kernel's start are not an instruction.
+    #[error("invalid {target} instruction at {start}, the start of kernel `{kernel}`")]
     NoInstruction {
         /// The kernel.
         kernel: String,
-        /// Where waves begin.
+        /// Address at which waves start.
         start: Pc,
         /// The target.
         target: String,
     },
-    /// Code that two kernels share names VGPRs that are AccVGPRs in one of them.
+    /// Kernels disagree on which VGPRs are AccVGPRs.
     #[error(
-        "{pc}: kernel `{second}` comes here, which names VGPRs from v{offset} on; in kernel \
-         `{first}` those are AccVGPRs and code names them so, too: expected the same \
-         accum_offset in both, or kernels in code objects of their own"
+        "conflicting accum_offset: v{offset} and higher VGPRs are AccVGPRs in kernel `{first}`, but \
+         not in kernel `{second}`, which uses one at {pc}; use the same accum_offset, or separate \
+         code objects"
     )]
     SharedVgprs {
-        /// The kernel whose code names AccVGPRs as VGPRs.
+        /// A kernel whose code names AccVGPRs as VGPRs.
         first: String,
-        /// Where its AccVGPRs begin.
+        /// The number of the first VGPR that is an AccVGPR in that kernel.
         offset: u16,
-        /// A kernel where they begin elsewhere.
+        /// A kernel with another accum_offset.
         second: String,
-        /// An instruction of that.
+        /// An instruction of the second kernel that names such a VGPR.
         pc: Pc,
     },
-    /// More code than indices can count.
-    #[error("the code has more than {limit} instructions")]
+    /// The code is too large for 32-bit indices.
+    #[error("more than {limit} instructions in a code object")]
     TooLarge {
-        /// The most that are read.
+        /// The maximum.
         limit: u32,
     },
 }
 
-/// A target whose code may not be changed.
+/// Error returned when rewriting code for a target whose rules are not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "code for {target} with waves of {wave_size} lanes can be read, and not be changed: not all its \
-     wait counters and manual hazards are known here, and nothing could be proven of new code; \
-     expected a target of gfx9 to gfx12, and not of gfx12.5"
+    "cannot rewrite code for {target} with waves of {wave_size} lanes: its wait counters and manual \
+     hazards are not completely known; supported are gfx9 to gfx12, except gfx12.5"
 )]
 pub struct NoRules {
     /// The target.
     pub target: String,
-    /// Lanes of the waves.
+    /// Number of lanes of a wave.
     pub wave_size: u8,
 }

@@ -1,23 +1,23 @@
-//! What tracking the addresses of a function starts from, and what it finds.
+//! Inputs and results of tracking addresses in a function.
 
 use super::block::JumpTarget;
 use flipwave_isa::{Generation, Pc, Register, RegisterSet, Sgpr};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of the rest of the program.
-pub struct Surroundings<'a> {
+/// Facts about the rest of the program.
+pub struct ProgramContext<'a> {
     /// The target's generation.
     pub generation: Generation,
-    /// What relocations put where: ELF virtual addresses by place.
+    /// Relocated pointers: ELF virtual addresses by location.
     pub relocated: &'a BTreeMap<u64, u64>,
-    /// What functions write, by where they begin. Of others, what LLVM's calling convention says
-    /// is believed.
+    /// Registers that functions write, by the functions' addresses. Other functions are assumed to follow
+    /// LLVM's calling convention.
     pub written: &'a BTreeMap<u64, RegisterSet>,
-    /// The pair that holds the return address at the start; nothing for kernels.
+    /// The register pair that holds the return address at the entry; `None` for kernels.
     pub return_pair: Option<Sgpr>,
 }
 
-/// An address chain; instructions are counted from the function's first.
+/// An address chain. Indices of instructions are relative to the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LocalChain {
     pub getpc: u32,
@@ -30,20 +30,20 @@ pub struct LocalChain {
 /// A call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalCall {
-    /// Where it goes, if that is known.
+    /// The called address, if known.
     pub target: Option<Pc>,
-    /// The pair that it puts the return address into.
+    /// The register pair that receives the return address.
     pub pair: Option<Sgpr>,
 }
 
-/// What was found out.
+/// Results of tracking addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     pub chains: BTreeSet<LocalChain>,
     pub calls: BTreeMap<usize, LocalCall>,
     pub jumps: BTreeMap<usize, JumpTarget>,
-    /// `s_getpc_b64` whose results go into something that is not understood.
+    /// Instructions `s_getpc_b64` whose results are used in an unsupported way, with the reasons.
     pub unresolved: BTreeMap<usize, String>,
-    /// Addresses that are used for something else than a call or a load.
+    /// Addresses that are used other than for a call or a load.
     pub escaped: BTreeSet<u64>,
 }

@@ -1,40 +1,40 @@
-//! Functions that may run in the same wave.
+//! Functions that may execute in the same wave.
 
 use super::{Disassembly, Function, FunctionIndex, IndexVec, Key, UnresolvedKind};
 use petgraph::unionfind::UnionFind;
 
 impl Function {
-    /// Whether control may leave it for an unknown place, or enter it from one.
+    /// Returns `true` if control may leave to an unknown address or enter from unknown code.
     pub fn has_unknown_control(&self) -> bool {
-        self.unresolved.iter().any(|own| own.kind != UnresolvedKind::Address)
+        self.unresolved.iter().any(|unresolved| unresolved.kind != UnresolvedKind::Address)
     }
 }
 
-/// A program's functions, divided so that no call or jump leads from one group to another.
+/// A partition of a program's functions. No call or jump leads from one group to another.
 #[derive(Clone, Debug)]
 pub struct Groups {
     groups: Vec<Vec<FunctionIndex>>,
-    /// By function: the number of its group.
+    /// The group of each function.
     numbers: IndexVec<FunctionIndex, usize>,
 }
 
 impl Groups {
-    /// Divides the functions of a program.
+    /// Partitions the functions of a program.
     ///
-    /// A call through an unknown pointer may reach every function whose address is taken, and so
-    /// may a jump to an unknown place; the latter may also reach labels whose address is taken.
+    /// An indirect call or a jump to an unknown address may reach every function whose address is taken. Such a
+    /// jump may also reach labels whose address is taken.
     pub fn of(program: &Disassembly) -> Groups {
         let mut classes: UnionFind<usize> = UnionFind::new(program.functions.len());
         let mut unknown: Option<FunctionIndex> = None;
         for (index, function) in program.functions.enumerated() {
-            let mut leaves_known = true;
+            let mut calls_unknown = false;
             for call in &function.calls {
                 match call.callee {
                     Some(callee) => _ = classes.union(index.number(), callee.number()),
-                    None => leaves_known = false,
+                    None => calls_unknown = true,
                 }
             }
-            if !leaves_known || function.address_taken || function.has_unknown_control() {
+            if calls_unknown || function.address_taken || function.has_unknown_control() {
                 let first = *unknown.get_or_insert(index);
                 classes.union(first.number(), index.number());
             }
@@ -54,12 +54,12 @@ impl Groups {
         Groups { groups, numbers }
     }
 
-    /// All groups by their first function, the functions of each by ascending index.
+    /// All groups in the order of their first functions; each lists its functions by ascending index.
     pub fn iter(&self) -> impl Iterator<Item = &[FunctionIndex]> {
         self.groups.iter().map(Vec::as_slice)
     }
 
-    /// Number of a function's group, in the order of [`Groups::iter`].
+    /// The number of a function's group, in the order of [`Groups::iter`].
     pub fn number(&self, function: FunctionIndex) -> usize {
         self.numbers[function]
     }

@@ -1,19 +1,19 @@
-//! Typed indices of dense tables: what has a row for each instruction, block or function is
-//! indexed by nothing else.
+//! Dense tables with typed indices: a table with a row for each instruction, block or function can only be
+//! indexed by an index of this kind.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// A kind of index.
+/// A type of index.
 pub trait Key: Copy + Ord {
-    /// The index of this number, from 0.
+    /// The index with the given number, which starts at 0.
     fn new(number: usize) -> Self;
 
-    /// Its number.
+    /// The number of the index.
     fn number(self) -> usize;
 }
 
-/// Declares kinds of indices.
+/// Declares types of indices.
 macro_rules! keys {
     ($($(#[$doc:meta])* $name:ident;)+) => {$(
         $(#[$doc])*
@@ -33,74 +33,74 @@ macro_rules! keys {
 }
 
 keys! {
-    /// Index of an instruction of a [`Disassembly`](super::Disassembly); ascending with the address.
+    /// Index of an instruction of a [`Disassembly`](super::Disassembly), in the order of addresses.
     InstIndex;
     /// Index of a basic block of a [`Disassembly`](super::Disassembly).
     BlockIndex;
-    /// Index of a function of a [`Disassembly`](super::Disassembly); kernels are functions.
+    /// Index of a kernel or device function of a [`Disassembly`](super::Disassembly).
     FunctionIndex;
 }
 
 pub(crate) use keys;
 
 impl InstIndex {
-    /// The instruction at the next higher address, which may belong to another function, or be
-    /// none where this is the last.
+    /// The instruction at the next higher address. It may belong to another function, and does not exist if
+    /// this is the last instruction.
     #[must_use]
     pub fn next(self) -> InstIndex {
         InstIndex(self.0 + 1)
     }
 
-    /// The instruction at the next lower address; nothing where this is the first.
+    /// The instruction at the next lower address; `None` for the first instruction.
     pub fn previous(self) -> Option<InstIndex> {
         self.0.checked_sub(1).map(InstIndex)
     }
 }
 
-/// Consecutive indices.
+/// A range of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IndexRange<K> {
-    /// The first.
+    /// First index.
     pub start: K,
-    /// The one after the last.
+    /// Index after the last one.
     pub end: K,
 }
 
 impl<K: Key> IndexRange<K> {
-    /// From `start` to before `end`.
+    /// The range from `start` to `end`, excluding `end`.
     pub fn new(start: K, end: K) -> IndexRange<K> {
         IndexRange { start, end }
     }
 
-    /// How many there are.
+    /// Number of indices.
     pub fn len(self) -> usize {
         self.end.number().saturating_sub(self.start.number())
     }
 
-    /// Whether there is none.
+    /// Returns `true` if the range is empty.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Whether an index is one of them.
+    /// Returns `true` if the range contains an index.
     pub fn contains(self, index: K) -> bool {
         self.start <= index && index < self.end
     }
 
-    /// The last; nothing where there is none.
+    /// The last index; `None` if the range is empty.
     pub fn last(self) -> Option<K> {
         self.iter().next_back()
     }
 
-    /// All of them, ascending.
+    /// All indices, ascending.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator + Clone {
         (self.start.number()..self.end.number()).map(K::new)
     }
 }
 
-/// A table with a row for each index of a kind.
+/// A table with a row for each index of type `K`.
 ///
-/// An index that it has no row for is a mistake of the program, and panics.
+/// Indexing panics if the index is out of range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexVec<K, T> {
     rows: Vec<T>,
@@ -113,7 +113,7 @@ impl<K: Key, T> IndexVec<K, T> {
         Vec::new().into()
     }
 
-    /// A table of `len` rows that are the same.
+    /// A table of `len` copies of a row.
     pub fn filled(row: T, len: usize) -> IndexVec<K, T>
     where
         T: Clone,
@@ -121,12 +121,12 @@ impl<K: Key, T> IndexVec<K, T> {
         vec![row; len].into()
     }
 
-    /// The index of the row that is added next.
+    /// The index of the next row to be added.
     pub fn next_index(&self) -> K {
         K::new(self.rows.len())
     }
 
-    /// Adds a row.
+    /// Adds a row and returns its index.
     pub fn push(&mut self, row: T) -> K {
         let index = self.next_index();
         self.rows.push(row);
@@ -138,7 +138,7 @@ impl<K: Key, T> IndexVec<K, T> {
         self.rows.extend(rows);
     }
 
-    /// The row of an index that came from elsewhere and may be none of this table's.
+    /// The row at an index; `None` if the index is out of range.
     pub fn get(&self, index: K) -> Option<&T> {
         self.rows.get(index.number())
     }

@@ -5,7 +5,7 @@ use petgraph::algo::dominators;
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A natural loop; blocks are counted from the function's first.
+/// A natural loop. Indices of blocks are relative to the function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalLoop {
     pub header: usize,
@@ -13,9 +13,8 @@ pub struct LocalLoop {
     pub depth: u32,
 }
 
-/// The natural loops of a function, outer before inner: an edge back to a block that all ways to
-/// it go through makes one. Loops with several ways in are none. Loops that begin with one block
-/// are one loop.
+/// The natural loops of a function, outer loops first. An edge to a block that dominates its source forms a
+/// loop. Loops with the same header are merged. Irreducible loops are not reported.
 pub fn loops(blocks: &[LocalBlock]) -> Vec<LocalLoop> {
     let edges = blocks.iter().enumerate().flat_map(|(from, block)| {
         block.successors.iter().map(move |(to, _)| (from as u32, *to as u32))
@@ -31,30 +30,32 @@ pub fn loops(blocks: &[LocalBlock]) -> Vec<LocalLoop> {
     let mut bodies: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for edge in graph.raw_edges() {
         let (tail, header) = (edge.source(), edge.target());
-        let is_back = dominators.dominators(tail).is_some_and(|mut own| own.any(|at| at == header));
+        let is_back = dominators
+            .dominators(tail)
+            .is_some_and(|mut dominators| dominators.any(|dominator| dominator == header));
         if !is_back {
             continue;
         }
         let body = bodies.entry(header.index()).or_default();
         body.insert(header.index());
-        let mut open = vec![tail];
-        while let Some(block) = open.pop() {
+        let mut waiting = vec![tail];
+        while let Some(block) = waiting.pop() {
             if body.insert(block.index()) {
-                open.extend(graph.neighbors_directed(block, petgraph::Direction::Incoming));
+                waiting.extend(graph.neighbors_directed(block, petgraph::Direction::Incoming));
             }
         }
     }
-    // A way into a body from unreachable code is none.
+    // Unreachable predecessors do not belong to loops.
     for body in bodies.values_mut() {
         body.retain(|block| dominators.dominators(NodeIndex::new(*block)).is_some());
     }
     let mut loops: Vec<LocalLoop> = bodies
         .iter()
         .map(|(header, body)| {
-            let around = bodies.values().filter(|other| other.contains(header));
-            LocalLoop { header: *header, blocks: body.clone(), depth: around.count() as u32 }
+            let containing = bodies.values().filter(|body| body.contains(header));
+            LocalLoop { header: *header, blocks: body.clone(), depth: containing.count() as u32 }
         })
         .collect();
-    loops.sort_by_key(|own| (own.depth, own.header));
+    loops.sort_by_key(|natural_loop| (natural_loop.depth, natural_loop.header));
     loops
 }

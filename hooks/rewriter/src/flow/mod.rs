@@ -1,20 +1,23 @@
-//! Instructions, basic blocks, functions, calls and loops of a code object.
+//! Control-flow analysis: instructions, basic blocks, functions, calls and loops of a code object.
+//!
+//! [`ProgramSummary`] finds the functions and their control flow, and [`Disassembly`] holds the decoded
+//! code of all or some of them.
 
 mod access;
 mod block;
-mod draft;
+mod decoded;
+mod effect;
 mod error;
-mod extent;
+mod extents;
 mod findings;
 mod groups;
 mod index;
 mod loops;
 mod read;
-mod shared;
-mod step;
-mod survey;
+mod summary;
 mod track;
 mod value;
+mod vgpr_aliases;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -24,83 +27,81 @@ pub use groups::Groups;
 pub(crate) use index::keys;
 pub use index::{BlockIndex, FunctionIndex, IndexRange, IndexVec, InstIndex, Key};
 
-pub use survey::Survey;
+pub use summary::ProgramSummary;
 
 use flipwave_isa::{Inst, Pc, Register, RegisterSet, Target};
 use std::sync::Arc;
 
-/// The code of a code object.
+/// The decoded code of a code object.
 #[derive(Clone, Debug)]
 pub struct Disassembly {
-    /// What it is compiled for.
+    /// The target.
     pub target: Target,
-    /// Lanes of its waves.
+    /// Number of lanes of a wave.
     pub wave_size: u8,
-    /// Where AccVGPRs begin, if code names some of them as VGPRs: instructions have them by their
-    /// own names then, see [`Disassembly::isa`].
+    /// Number of the first VGPR that is an AccVGPR, if the code names AccVGPRs as VGPRs. In
+    /// `instructions`, such operands are AccVGPRs; see [`Disassembly::isa`].
     pub accum_offset: Option<u16>,
     /// All instructions of all functions, by ascending address.
     pub instructions: IndexVec<InstIndex, Inst>,
-    /// All blocks; those of one function together, by ascending address.
+    /// All blocks by function, and by ascending address within a function.
     pub blocks: IndexVec<BlockIndex, Block>,
     /// All functions, by ascending address.
     pub functions: IndexVec<FunctionIndex, Function>,
-    /// Addresses that the code computes from its PC, by ascending address of the `s_getpc`.
+    /// PC-relative addresses, by ascending address of their `s_getpc_b64`.
     pub addresses: Vec<AddressChain>,
 }
 
-/// A basic block: control enters at its first instruction and leaves after its last. A call ends
-/// a block.
+/// A basic block. Calls end blocks.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// The function it belongs to.
+    /// The function that contains the block.
     pub function: FunctionIndex,
-    /// Its instructions; never none.
+    /// Instructions; not empty.
     pub instructions: IndexRange<InstIndex>,
-    /// Where control goes next, within the function. Behind a call: where it comes back.
+    /// Edges to other blocks of the function. After a call, the edge leads to the return address.
     pub successors: Vec<Edge>,
-    /// Blocks of the function that have an edge to this one.
+    /// Blocks with an edge to this one.
     pub predecessors: Vec<BlockIndex>,
-    /// How it ends.
+    /// The way control leaves the block.
     pub end: BlockEnd,
 }
 
-/// How control leaves a block.
+/// The way control leaves a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockEnd {
-    /// To its successors.
+    /// Through its edges.
     Edges,
-    /// Into a function, by the call that is its last instruction. There is one successor, where
-    /// the call comes back, unless the function ends with the call.
+    /// By calling a function with its last instruction. The edge leads to the return address; there is
+    /// none if the function ends with the call.
     Call,
-    /// Into a function that returns in place of this one. The function is in
-    /// [`Function::calls`].
+    /// By a tail call, which is in [`Function::calls`].
     TailCall,
-    /// Back to the caller.
+    /// By returning to the caller.
     Return,
-    /// Nowhere: the program ends.
+    /// The program ends.
     EndOfProgram,
-    /// To places that are not known; the function says so in [`Function::unresolved`].
+    /// To an unknown address; see [`Function::unresolved`].
     Unknown,
 }
 
-/// A way out of a block.
+/// An edge of the control-flow graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The block it leads to.
+    /// The destination.
     pub to: BlockIndex,
-    /// How.
+    /// The reason for the transfer of control.
     pub kind: EdgeKind,
 }
 
-/// How control goes from one block to another.
+/// The reason for a transfer of control between blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EdgeKind {
-    /// To the next instruction.
+    /// Control continues at the next instruction.
     FallThrough,
-    /// By a branch that is taken.
+    /// A branch is taken.
     Taken,
-    /// Over a call that comes back.
+    /// A called function returns.
     Return,
 }
 
@@ -109,23 +110,22 @@ pub enum EdgeKind {
 pub struct Function {
     /// Name of its symbol.
     pub name: Arc<str>,
-    /// Index into [`flipwave_codeobj::CodeObject::kernels`] where it is a kernel.
+    /// Index into [`flipwave_codeobj::CodeObject::kernels`], for kernels.
     pub kernel: Option<usize>,
-    /// Registers that the descriptor gives its waves, where it is a kernel.
+    /// Registers that the descriptor allocates, for kernels.
     pub allocated: Option<RegisterSet>,
-    /// Its instructions; never none.
+    /// Instructions; not empty.
     pub instructions: IndexRange<InstIndex>,
-    /// Its blocks; the first is the entry.
+    /// Blocks; the first is the entry.
     pub blocks: IndexRange<BlockIndex>,
-    /// Calls in it, by ascending address; tail calls too.
+    /// Calls and tail calls, by ascending address.
     pub calls: Vec<Call>,
-    /// Whether code or data hold its address for other uses than the calls that are known: a call
-    /// by a pointer may reach it.
+    /// An indirect call may reach the function, because its address is used other than in resolved calls.
     pub address_taken: bool,
-    /// Natural loops, outer before inner.
+    /// Natural loops, outer loops first.
     pub loops: Vec<Loop>,
-    /// What could not be understood: places whose successors or addresses are unknown. A function
-    /// with any cannot be moved.
+    /// Instructions whose successors or addresses are unknown. A function with unresolved instructions
+    /// cannot be moved.
     pub unresolved: Vec<Unresolved>,
 }
 
@@ -134,55 +134,55 @@ pub struct Function {
 pub struct Call {
     /// The call instruction.
     pub at: InstIndex,
-    /// Whom it calls; `None` for a pointer whose value is not known.
+    /// The called function; `None` for an unknown pointer.
     pub callee: Option<FunctionIndex>,
 }
 
 /// A natural loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
-    /// The block that all ways into the loop go through.
+    /// The block through which all paths enter the loop.
     pub header: BlockIndex,
-    /// Its blocks, inner loops included.
+    /// All blocks, including those of inner loops.
     pub blocks: Vec<BlockIndex>,
-    /// How many loops it lies in, itself included.
+    /// Nesting depth; 1 for outermost loops.
     pub depth: u32,
 }
 
-/// A place that could not be understood.
+/// An instruction that control-flow analysis could not resolve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unresolved {
     /// The instruction.
     pub at: InstIndex,
-    /// What that means for control.
+    /// Consequence for control flow.
     pub kind: UnresolvedKind,
-    /// What is not known about it.
+    /// Description of the problem.
     pub reason: String,
 }
 
-/// Consequence of an unresolved place for control flow.
+/// Consequence of an unresolved instruction for control flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnresolvedKind {
-    /// None: the function cannot be moved, but where control goes is known.
+    /// None: all successors are known, but the function cannot be moved.
     Address,
-    /// Control leaves for an unknown place.
+    /// Control leaves to an unknown address.
     Exit,
-    /// Control may enter here from an unknown place.
+    /// Control may enter here from unknown code.
     Entry,
 }
 
-/// An address computed from the PC: `s_getpc_b64`, then a sum with a literal in each half. The
-/// code that moves must change the literals.
+/// A PC-relative address: `s_getpc_b64`, followed by the addition of a constant to each half. The
+/// constants must change if the code moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressChain {
     /// The `s_getpc_b64`.
     pub getpc: InstIndex,
-    /// The addition (or subtraction) to the low half whose literal or constant counts.
+    /// The addition or subtraction of a constant to the low half.
     pub low: InstIndex,
-    /// The addition (or subtraction) to the high half.
+    /// The addition or subtraction of a constant to the high half.
     pub high: InstIndex,
     /// Low half of the register pair that holds the sum.
     pub register: Register,
-    /// The sum: an ELF virtual address of the code object, code or data.
+    /// The sum: the ELF virtual address of code or data.
     pub target: Pc,
 }

@@ -1,8 +1,8 @@
-//! The code of functions that have been looked at.
+//! Construction of a [`Disassembly`] from analyzed functions.
 
-use super::draft::Draft;
+use super::decoded::DecodedFunction;
 use super::loops::loops;
-use super::survey::{FunctionParts, Survey};
+use super::summary::{FunctionFlow, ProgramSummary};
 use super::{
     AddressChain, Block, BlockIndex, Call, Disassembly, Edge, FlowError, Function, FunctionIndex,
     IndexRange, IndexVec, InstIndex, Key, Loop, Unresolved, UnresolvedKind,
@@ -15,34 +15,35 @@ use std::collections::BTreeMap;
 impl Disassembly {
     /// Reads the code of a code object.
     ///
-    /// Functions are what symbols and descriptors name, and besides what code without symbols
-    /// calls. Where a function's flow is not understood, it is in its [`Function::unresolved`].
+    /// Functions are found by symbols, descriptors and calls. Control flow that cannot be analyzed is
+    /// recorded in [`Function::unresolved`].
     ///
     /// # Errors
-    /// Where nothing can be said at all: an unknown target, kernels of different wave sizes, a
-    /// kernel that begins with no instruction.
+    /// Returns an error for an unknown target, kernels of different wave sizes, and a kernel that does not
+    /// start with an instruction.
     pub fn read(object: &CodeObject) -> Result<Disassembly, FlowError> {
-        let mut survey = Survey::keeping(object)?;
-        let all: Vec<usize> = (0..survey.functions.len()).collect();
-        Ok(survey.program(&all))
+        let mut summary = ProgramSummary::with_instructions(object)?;
+        let all: Vec<usize> = (0..summary.functions.len()).collect();
+        Ok(summary.program(&all))
     }
 
-    /// Reads the code of a kernel, by its index in the code object, and of what it may call; nothing
-    /// else is decoded. See [`Survey::of_kernel`].
+    /// Reads the code of a kernel, given by its index in the code object, and of the functions that it may
+    /// call. Other code is only decoded if the kernel may call any function.
     ///
     /// # Errors
-    /// As [`Disassembly::read`], of this kernel.
+    /// Returns the errors of [`Disassembly::read`] that concern this kernel.
     pub fn of_kernel(object: &CodeObject, kernel: usize) -> Result<Disassembly, FlowError> {
-        let mut survey = Survey::of_kernel(object, kernel)?;
-        let own = survey.functions.iter().position(|own| own.extent.kernel == Some(kernel));
-        let reachable = own.map(|own| survey.reachable(own)).unwrap_or_default();
+        let mut summary = ProgramSummary::for_kernel(object, kernel)?;
+        let mut functions = summary.functions.iter();
+        let entry = functions.position(|function| function.extent.kernel == Some(kernel));
+        let reachable = entry.map(|entry| summary.reachable(entry)).unwrap_or_default();
         let reachable: Vec<usize> = reachable.into_iter().collect();
-        Ok(survey.program(&reachable))
+        Ok(summary.program(&reachable))
     }
 }
 
-impl Survey<'_> {
-    /// Puts functions together, by ascending address. Whom they call is among them.
+impl ProgramSummary<'_> {
+    /// Combines functions, given by ascending address. `chosen` includes all functions that they call.
     pub(super) fn program(&mut self, chosen: &[usize]) -> Disassembly {
         let mut program = Disassembly {
             target: self.object.target().clone(),
@@ -54,8 +55,8 @@ impl Survey<'_> {
             addresses: Vec::new(),
         };
         for function in chosen {
-            let mut draft = self.take_draft(*function);
-            let (part, entries) = (&self.functions[*function].part, &self.entries);
+            let mut decoded = self.take_decoded(*function);
+            let (flow, entries) = (&self.functions[*function].flow, &self.entries);
             let first = program.instructions.len();
             let first_block = program.blocks.len();
             let inst = |local: usize| InstIndex::new(first + local);
@@ -65,68 +66,68 @@ impl Survey<'_> {
                 let callee = entries.get(&target?)?;
                 Some(FunctionIndex::new(chosen.binary_search(callee).ok()?))
             };
-            let mut calls: Vec<Call> = part
+            let mut calls: Vec<Call> = flow
                 .findings
                 .calls
                 .iter()
                 .map(|(at, call)| Call { at: inst(*at), callee: callee(call.target) })
                 .chain(
-                    part.blocks
+                    flow.blocks
                         .tail_calls
                         .iter()
                         .map(|(at, target)| Call { at: inst(*at), callee: callee(Some(*target)) }),
                 )
                 .collect();
             calls.sort_by_key(|call| call.at);
-            let loops = loops(&part.blocks.blocks).into_iter().map(|own| Loop {
-                header: block(own.header),
-                blocks: own.blocks.into_iter().map(block).collect(),
-                depth: own.depth,
+            let loops = loops(&flow.blocks.blocks).into_iter().map(|local| Loop {
+                header: block(local.header),
+                blocks: local.blocks.into_iter().map(block).collect(),
+                depth: local.depth,
             });
             program.functions.push(Function {
-                name: draft.extent.name.clone(),
-                kernel: draft.extent.kernel,
-                allocated: draft.extent.kernel.map(|own| {
-                    Allocation::of(&self.object.kernels()[own], &program.target).registers()
+                name: decoded.extent.name.clone(),
+                kernel: decoded.extent.kernel,
+                allocated: decoded.extent.kernel.map(|kernel| {
+                    Allocation::of(&self.object.kernels()[kernel], &program.target).registers()
                 }),
-                instructions: IndexRange::new(inst(0), inst(draft.insts.len())),
-                blocks: IndexRange::new(block(0), block(part.blocks.blocks.len())),
+                instructions: IndexRange::new(inst(0), inst(decoded.insts.len())),
+                blocks: IndexRange::new(block(0), block(flow.blocks.blocks.len())),
                 calls,
-                address_taken: self.taken.contains(&draft.extent.start),
+                address_taken: self.taken.contains(&decoded.extent.start),
                 loops: loops.collect(),
-                unresolved: unresolved(&draft, part, entries)
+                unresolved: unresolved(&decoded, flow, entries)
                     .into_iter()
                     .map(|(at, (kind, reason))| Unresolved { at: inst(at), kind, reason })
                     .collect(),
             });
-            program.addresses.extend(part.findings.chains.iter().map(|chain| AddressChain {
+            program.addresses.extend(flow.findings.chains.iter().map(|chain| AddressChain {
                 getpc: inst(chain.getpc as usize),
                 low: inst(chain.low as usize),
                 high: inst(chain.high as usize),
                 register: chain.register,
                 target: chain.target,
             }));
-            let mut blocks: Vec<Block> = part
+            let mut blocks: Vec<Block> = flow
                 .blocks
                 .blocks
                 .iter()
-                .map(|own| Block {
+                .map(|local| Block {
                     function: index,
                     instructions: IndexRange::new(
-                        inst(own.instructions.start),
-                        inst(own.instructions.end),
+                        inst(local.instructions.start),
+                        inst(local.instructions.end),
                     ),
-                    successors: own
+                    successors: local
                         .successors
                         .iter()
                         .map(|(to, kind)| Edge { to: block(*to), kind: *kind })
                         .collect(),
                     predecessors: Vec::new(),
-                    end: own.end,
+                    end: local.end,
                 })
                 .collect();
-            for (from, own) in part.blocks.blocks.iter().enumerate() {
-                for (to, _) in &own.successors {
+            for (from, local) in flow.blocks.blocks.iter().enumerate() {
+                for (to, _) in &local.successors {
                     let predecessors = &mut blocks[*to].predecessors;
                     if predecessors.last() != Some(&block(from)) {
                         predecessors.push(block(from));
@@ -135,22 +136,22 @@ impl Survey<'_> {
             }
             program.blocks.extend(blocks);
             if let Some(offset) = self.accum_offset {
-                draft.insts.iter_mut().for_each(|inst| inst.replace_vgpr_aliases(offset));
+                decoded.insts.iter_mut().for_each(|inst| inst.replace_vgpr_aliases(offset));
             }
-            program.instructions.extend(draft.insts);
+            program.instructions.extend(decoded.insts);
         }
         self.mark_taken_labels(&mut program, chosen);
         program
     }
 
-    /// A label within a function, its address taken for other than a jump that is known, is a way in
-    /// that is not known.
+    /// Marks labels within functions as unknown entries if their address is used other than in a resolved
+    /// jump.
     fn mark_taken_labels(&self, program: &mut Disassembly, chosen: &[usize]) {
         for (index, function) in chosen.iter().enumerate() {
             let extent = &self.functions[*function].extent;
             for (target, takers) in self.labels.range(Pc(extent.start)..Pc(extent.end)) {
                 let Some(at) = program.at(*target) else { continue };
-                let own = FunctionIndex::new(index);
+                let containing = FunctionIndex::new(index);
                 let is_jump = |block: &Block| {
                     program.instructions[block.last()].operation.opcode() == Opcode::SSetpc
                         && block
@@ -159,44 +160,44 @@ impl Survey<'_> {
                             .any(|edge| program.blocks[edge.to].instructions.start == at)
                 };
                 let is_known = takers.iter().all(|taker| *taker == Some(*function))
-                    && program.blocks[program.functions[own].blocks].iter().any(is_jump);
-                let unresolved = &mut program.functions[own].unresolved;
-                if !is_known && !unresolved.iter().any(|own| own.at == at) {
-                    let reason = "its address is taken, and it is not known who goes there";
+                    && program.blocks[program.functions[containing].blocks].iter().any(is_jump);
+                let unresolved = &mut program.functions[containing].unresolved;
+                if !is_known && !unresolved.iter().any(|known| known.at == at) {
+                    let reason = "address taken, so unknown code may jump here";
                     let kind = UnresolvedKind::Entry;
                     unresolved.push(Unresolved { at, kind, reason: reason.to_owned() });
-                    unresolved.sort_by_key(|own| own.at);
+                    unresolved.sort_by_key(|unresolved| unresolved.at);
                 }
             }
         }
     }
 }
 
-/// What is not understood of a function.
+/// The unresolved instructions of a function.
 fn unresolved(
-    draft: &Draft,
-    part: &FunctionParts,
+    decoded: &DecodedFunction,
+    flow: &FunctionFlow,
     entries: &BTreeMap<Pc, usize>,
 ) -> BTreeMap<usize, (UnresolvedKind, String)> {
     let address = |reason: String| (UnresolvedKind::Address, reason);
-    let found = part.findings.unresolved.iter();
+    let found = flow.findings.unresolved.iter();
     let mut all: BTreeMap<usize, (UnresolvedKind, String)> =
         found.map(|(at, reason)| (*at, address(reason.clone()))).collect();
-    for gap in &draft.gaps {
-        all.insert(*gap, address("bytes after it are no instruction that is known".to_owned()));
+    for gap in &decoded.gaps {
+        all.insert(*gap, address("followed by bytes that cannot be decoded".to_owned()));
     }
-    let code = draft.extent.start..draft.extent.end;
-    for chain in &part.findings.chains {
-        let is_inst = draft.at(chain.target).is_some() || entries.contains_key(&chain.target);
+    let code = decoded.extent.start..decoded.extent.end;
+    for chain in &flow.findings.chains {
+        let is_inst = decoded.at(chain.target).is_some() || entries.contains_key(&chain.target);
         if code.contains(&chain.target.0) && !is_inst {
             let reason = format!(
-                "it gives the address {} within the code, where no instruction begins",
+                "computes the address {} within the code, which is not an instruction",
                 chain.target
             );
             all.insert(chain.getpc as usize, address(reason));
         }
     }
-    let exits = part.blocks.unresolved.iter();
+    let exits = flow.blocks.unresolved.iter();
     all.extend(exits.map(|(at, reason)| (*at, (UnresolvedKind::Exit, reason.clone()))));
     all
 }

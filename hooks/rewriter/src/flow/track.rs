@@ -1,34 +1,33 @@
-//! Follows addresses through the scalar registers of a function.
+//! Tracking of code addresses through the scalar registers of a function.
 
 use super::block::{Blocks, JumpTarget, LocalBlock};
-use super::draft::Draft;
-use super::findings::{Findings, LocalCall, LocalChain, Surroundings};
-use super::step::{Followed, Step, destination, register};
-use super::value::{AddressOrigin, AddressPart, Half, ScalarState, Vector, constant};
+use super::decoded::DecodedFunction;
+use super::effect::{Effect, TrackedOperation, destination, register};
+use super::findings::{Findings, LocalCall, LocalChain, ProgramContext};
+use super::value::{AddressOrigin, AddressPart, Half, LaneStorage, ScalarState, constant};
 use flipwave_isa::{Inst, Opcode, Pc, Register, RegisterRange, Sgpr, Value, Vgpr};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Follows the addresses of a function that has been divided into blocks. `steps` are those of its
-/// instructions.
+/// Tracks the addresses in a function. `effects` has one element per instruction.
 pub fn track(
-    draft: &Draft,
-    steps: &[Step],
+    decoded: &DecodedFunction,
+    effects: &[Effect],
     blocks: &Blocks,
-    around: &Surroundings<'_>,
+    context: &ProgramContext<'_>,
 ) -> Findings {
     let mut tracker =
-        Tracker { draft, steps, around, lost: BTreeSet::new(), found: Found::default() };
+        Tracker { decoded, effects, context, lost: BTreeSet::new(), found: Found::default() };
     let count = blocks.blocks.len();
-    // What was found in a block counts when what is known at its entry is final.
+    // The findings in each block, for the latest state at its entry.
     let mut found = vec![Found::default(); count];
     let mut entries: Vec<Option<ScalarState>> = vec![None; count];
     if let Some(first) = entries.first_mut() {
-        *first = Some(around.return_pair.map_or_else(ScalarState::unknown, ScalarState::entry));
+        *first = Some(context.return_pair.map_or_else(ScalarState::unknown, ScalarState::entry));
     }
-    let mut open = BTreeSet::from([0]);
+    let mut waiting = BTreeSet::from([0]);
     let mut visited = 0;
     loop {
-        while let Some(at) = open.pop_first() {
+        while let Some(at) = waiting.pop_first() {
             let block = &blocks.blocks[at];
             let entry = entries[at].clone().unwrap_or_else(ScalarState::unknown);
             let state = tracker.run(block, entry);
@@ -43,11 +42,11 @@ pub fn track(
                     }
                 };
                 if changed {
-                    open.insert(*next);
+                    waiting.insert(*next);
                 }
             }
         }
-        // Code that nothing leads to, such as what stands after a trap: as if control ran on.
+        // Unreachable code, such as code after a trap, is treated as if the preceding block fell through.
         let Some(at) = (visited..count).find(|at| entries[*at].is_none()) else {
             break;
         };
@@ -59,30 +58,45 @@ pub fn track(
             before.map_or_else(ScalarState::unknown, |(block, entry)| tracker.run(block, entry));
         tracker.found = Found::default();
         entries[at] = Some(state);
-        open.insert(at);
+        waiting.insert(at);
     }
-    found.into_iter().for_each(|own| tracker.found.add(own));
+    found.into_iter().for_each(|found| tracker.found.add(found));
     tracker.finish()
 }
 
 struct Tracker<'a> {
-    draft: &'a Draft,
-    /// By instruction.
-    steps: &'a [Step],
-    around: &'a Surroundings<'a>,
-    /// Addresses that two ways differ in.
+    decoded: &'a DecodedFunction,
+    /// Effects by instruction.
+    effects: &'a [Effect],
+    context: &'a ProgramContext<'a>,
+    /// Origins of addresses that are unknown where paths meet.
     lost: BTreeSet<AddressOrigin>,
     found: Found,
 }
 
-/// What was found in some blocks.
+/// Results of tracking in some blocks.
 #[derive(Clone, Default)]
 struct Found {
     findings: Findings,
-    /// First additions to low halves, with their `s_getpc_b64`.
-    sums: BTreeSet<(u32, u32)>,
-    /// Addresses that are used for something else than a call or a load.
+    /// First additions to low halves.
+    sums: BTreeSet<LowSum>,
+    /// Origins of addresses that are used other than for a call or a load.
     escaped: BTreeSet<AddressOrigin>,
+}
+
+/// The first addition to the low half of an `s_getpc_b64`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct LowSum {
+    getpc: u32,
+    low: u32,
+}
+
+/// The operands of an addition or subtraction of a constant.
+struct ConstantSum {
+    value: Half,
+    constant: u32,
+    /// The constant is an operand of the instruction, not the value of a register.
+    is_immediate: bool,
 }
 
 impl Found {
@@ -99,17 +113,21 @@ impl Found {
 }
 
 impl Tracker<'_> {
+    /// Completes the findings when all states are final.
     fn finish(mut self) -> Findings {
-        for (getpc, low) in std::mem::take(&mut self.found.sums) {
+        for LowSum { getpc, low } in std::mem::take(&mut self.found.sums) {
             let chains = &self.found.findings.chains;
-            if !chains.iter().any(|own| own.getpc == getpc && own.low == low) {
-                self.refuse(getpc, "something is added to the low half alone of its result");
+            if !chains.iter().any(|chain| chain.getpc == getpc && chain.low == low) {
+                self.mark_unresolved(getpc, "addition to only the low half of the result");
             }
         }
         let Found { mut findings, escaped, .. } = self.found;
         let chains = findings.chains.iter();
         let targets: BTreeMap<AddressOrigin, u64> = chains
-            .map(|own| (AddressOrigin::Sum { getpc: own.getpc, low: own.low }, own.target.0))
+            .map(|chain| {
+                let origin = AddressOrigin::Sum { getpc: chain.getpc, low: chain.low };
+                (origin, chain.target.0)
+            })
             .collect();
         for origin in self.lost.iter().chain(&escaped) {
             match origin {
@@ -120,24 +138,24 @@ impl Tracker<'_> {
         findings
     }
 
-    /// Carries what is known over a block.
+    /// Applies the effects of a block to the state at its entry.
     fn run(&mut self, block: &LocalBlock, mut state: ScalarState) -> ScalarState {
         for index in block.instructions.clone() {
-            self.step(&mut state, index);
+            self.apply(&mut state, index);
         }
         state
     }
 
-    /// Carries what is known over an instruction.
-    fn step(&mut self, state: &mut ScalarState, index: usize) {
-        let (inst, own) = (&self.draft.insts[index], self.steps[index]);
-        let carry = state.carry.filter(|_| !own.writes_scc);
-        if own.is_aside && !state.has_lanes() {
+    /// Applies the effect of an instruction.
+    fn apply(&mut self, state: &mut ScalarState, index: usize) {
+        let (inst, effect) = (&self.decoded.insts[index], self.effects[index]);
+        let carry = state.carry.filter(|_| !effect.writes_scc);
+        if effect.only_affects_lanes && !state.has_lanes() {
             state.carry = carry;
             return;
         }
-        match own.followed {
-            Followed::GetPc(pair) => {
+        match effect.operation {
+            TrackedOperation::GetPc(pair) => {
                 let part = AddressPart { origin: AddressOrigin::Pc(index as u32), offset: 0 };
                 self.write(state, inst);
                 state.set(pair.first, Half::Low(part));
@@ -145,37 +163,42 @@ impl Tracker<'_> {
                     state.set(high, Half::High(part));
                 }
             }
-            Followed::Copy(to) => self.copy(state, inst, to),
-            Followed::AddLow(to) => {
+            TrackedOperation::Copy(to) => self.copy(state, inst, to),
+            TrackedOperation::AddLow(to) => {
                 self.add_low(state, inst, index as u32, to.first);
                 return;
             }
-            Followed::AddHigh(to) => self.add_high(state, inst, index as u32, to.first),
-            // gfx12's `s_getpc_b64` gives 48 bits, which are extended before anything is added.
-            Followed::Extend(to)
+            TrackedOperation::AddHigh(to) => self.add_high(state, inst, index as u32, to.first),
+            // `s_getpc_b64` of gfx12 returns 48 bits, which the code then sign-extends.
+            TrackedOperation::Extend(to)
                 if inst.source(0).and_then(register) == Some(to.first)
                     && matches!(state.get(to.first), Half::High(_)) => {}
-            Followed::Load(to) => self.load(state, inst, to),
-            Followed::WriteLane(to) => self.write_lane(state, inst, to),
-            Followed::ReadLane(to) => {
+            TrackedOperation::Load(to) => self.load(state, inst, to),
+            TrackedOperation::WriteLane(to) => self.write_lane(state, inst, to),
+            TrackedOperation::ReadLane(to) => {
                 let half = lane(inst).map_or(Half::Unknown, |(from, lane)| state.lane(from, lane));
                 state.set(to.first, half);
             }
-            Followed::Lanes { from, to } if state.all_lanes => state.copy_lanes(from, to),
-            Followed::Call(to) => self.call(state, inst, index, to),
-            Followed::Jump => self.jump(state, inst, index),
-            Followed::Lanes { .. } | Followed::Extend(_) | Followed::Nothing => {
+            TrackedOperation::Lanes { from, to } if state.all_lanes => state.copy_lanes(from, to),
+            TrackedOperation::Call(to) => self.call(state, inst, index, to),
+            TrackedOperation::Jump => self.jump(state, inst, index),
+            TrackedOperation::Lanes { .. }
+            | TrackedOperation::Extend(_)
+            | TrackedOperation::Other => {
                 inst.reads.iter().for_each(|range| self.consume(state, *range));
                 self.write(state, inst);
-                if let Followed::Lanes { to: to @ Vector::Slot(..), .. } = own.followed {
-                    state.copy_lanes(Vector::Register(Register::Null), to);
+                if let TrackedOperation::Lanes { to: to @ LaneStorage::Slot(..), .. } =
+                    effect.operation
+                {
+                    state.copy_lanes(LaneStorage::Register(Register::Null), to);
                 }
-                state.all_lanes = own.all_lanes.unwrap_or(state.all_lanes);
+                state.all_lanes = effect.all_lanes.unwrap_or(state.all_lanes);
             }
         }
         state.carry = carry;
     }
 
+    /// Sets all written registers to unknown values.
     fn write(&self, state: &mut ScalarState, inst: &Inst) {
         for register in inst.writes.iter().flat_map(|range| range.iter()) {
             state.set(register, Half::Unknown);
@@ -187,7 +210,7 @@ impl Tracker<'_> {
             Some(Value::Register(from)) => {
                 from.iter().map(|register| state.get(register)).collect()
             }
-            // A 64-bit move extends its constant by the sign.
+            // A 64-bit move sign-extends its constant.
             Some(value) => match constant(value) {
                 Some(low) => {
                     let high =
@@ -204,25 +227,25 @@ impl Tracker<'_> {
         }
     }
 
-    /// The register and the number of an addition or subtraction, and whether the number is part
-    /// of the instruction.
-    fn sum(state: &ScalarState, inst: &Inst) -> Option<(Half, u32, bool)> {
+    /// The operands of an addition or subtraction of a constant.
+    fn sum(state: &ScalarState, inst: &Inst) -> Option<ConstantSum> {
         let subtracts = matches!(inst.operation.opcode(), Opcode::SSub | Opcode::SSubb);
-        let is_literal = |index| inst.source(index).and_then(constant).is_some();
-        match (state.source(inst, 0), state.source(inst, 1)) {
-            (half, Half::Constant(number)) => Some((half, number, is_literal(1))),
-            (Half::Constant(number), half) if !subtracts => Some((half, number, is_literal(0))),
-            _ => None,
-        }
+        let (value, constant, operand) = match (state.source(inst, 0), state.source(inst, 1)) {
+            (value, Half::Constant(constant)) => (value, constant, 1),
+            (Half::Constant(constant), value) if !subtracts => (value, constant, 0),
+            _ => return None,
+        };
+        let is_immediate = inst.source(operand).and_then(super::value::constant).is_some();
+        Some(ConstantSum { value, constant, is_immediate })
     }
 
     fn add_low(&mut self, state: &mut ScalarState, inst: &Inst, index: u32, to: Register) {
         let (mut result, mut carry) = (Half::Unknown, None);
         match Self::sum(state, inst) {
-            Some((Half::Low(part), number, in_inst)) => {
+            Some(ConstantSum { value: Half::Low(part), constant, is_immediate }) => {
                 let origin = match part.origin {
-                    AddressOrigin::Pc(getpc) if in_inst => {
-                        self.found.sums.insert((getpc, index));
+                    AddressOrigin::Pc(getpc) if is_immediate => {
+                        self.found.sums.insert(LowSum { getpc, low: index });
                         Some(AddressOrigin::Sum { getpc, low: index })
                     }
                     AddressOrigin::Pc(_) => {
@@ -232,13 +255,13 @@ impl Tracker<'_> {
                     known => Some(known),
                 };
                 if let Some(origin) = origin {
-                    let offset = add(inst, part.offset, u64::from(number));
+                    let offset = add(inst, part.offset, u64::from(constant));
                     result = Half::Low(AddressPart { origin, offset });
                     carry = Some(origin);
                 }
             }
-            Some((Half::Constant(a), b, _)) => {
-                result = Half::Constant(add(inst, a.into(), b.into()) as u32)
+            Some(ConstantSum { value: Half::Constant(value), constant, .. }) => {
+                result = Half::Constant(add(inst, value.into(), constant.into()) as u32)
             }
             _ => inst.reads.iter().for_each(|range| self.consume(state, *range)),
         }
@@ -250,17 +273,20 @@ impl Tracker<'_> {
     fn add_high(&mut self, state: &mut ScalarState, inst: &Inst, index: u32, to: Register) {
         let mut result = Half::Unknown;
         match (Self::sum(state, inst), state.carry) {
-            (Some((Half::High(part), number, in_inst)), Some(carry)) => {
-                let offset = add(inst, part.offset, u64::from(number) << 32);
+            (
+                Some(ConstantSum { value: Half::High(part), constant, is_immediate }),
+                Some(carry),
+            ) => {
+                let offset = add(inst, part.offset, u64::from(constant) << 32);
                 match (part.origin, carry) {
-                    (AddressOrigin::Pc(getpc), AddressOrigin::Sum { getpc: of, low })
-                        if getpc == of && in_inst =>
+                    (AddressOrigin::Pc(getpc), AddressOrigin::Sum { getpc: low_getpc, low })
+                        if getpc == low_getpc && is_immediate =>
                     {
                         result = Half::High(AddressPart { origin: carry, offset });
-                        self.chain(getpc, low, index, offset);
+                        self.add_chain(getpc, low, index, offset);
                     }
-                    (own, carry) if own == carry => {
-                        result = Half::High(AddressPart { origin: own, offset });
+                    (origin, carry) if origin == carry => {
+                        result = Half::High(AddressPart { origin, offset });
                     }
                     _ => self.consume_half(Half::High(part)),
                 }
@@ -271,52 +297,55 @@ impl Tracker<'_> {
         state.set(to, result);
     }
 
-    fn chain(&mut self, getpc: u32, low: u32, high: u32, offset: u64) {
-        let add_low = &self.draft.insts[low as usize];
-        let Some((to, number)) = destination(add_low)
+    /// Records an address chain. `offset` is the sum of the constants added to its high half.
+    fn add_chain(&mut self, getpc: u32, low: u32, high: u32, offset: u64) {
+        let add_low = &self.decoded.insts[low as usize];
+        let Some((to, constant)) = destination(add_low)
             .zip([0, 1].into_iter().find_map(|at| add_low.source(at).and_then(constant)))
         else {
             return;
         };
         let Some(pc) = self.base(AddressOrigin::Pc(getpc)) else { return };
-        let target = Pc(add(add_low, pc, u64::from(number)).wrapping_add(offset));
+        let target = Pc(add(add_low, pc, u64::from(constant)).wrapping_add(offset));
         let register = to.first;
         self.found.findings.chains.insert(LocalChain { getpc, low, high, register, target });
     }
 
-    /// The address that an origin begins with.
+    /// The address of an origin.
     fn base(&self, origin: AddressOrigin) -> Option<u64> {
         match origin {
             AddressOrigin::Loaded(address) => Some(address),
             AddressOrigin::Pc(getpc) | AddressOrigin::Sum { getpc, .. } => {
-                let inst = &self.draft.insts[getpc as usize];
+                let inst = &self.decoded.insts[getpc as usize];
                 Some(inst.pc.0 + u64::from(inst.size))
             }
         }
     }
 
     fn load(&mut self, state: &mut ScalarState, inst: &Inst, to: RegisterRange) {
-        let place = inst.memory_operand().filter(|own| own.soffset.is_none()).and_then(|own| {
-            let base = state.address(own.saddr?, |origin| self.base(origin))?;
-            Some(base.wrapping_add_signed(*own.offsets.first()?))
+        let operand = inst.memory_operand().filter(|operand| operand.soffset.is_none());
+        let address = operand.and_then(|operand| {
+            let base = state.address(operand.saddr?, |origin| self.base(origin))?;
+            Some(base.wrapping_add_signed(*operand.offsets.first()?))
         });
-        if place.is_none() {
+        if address.is_none() {
             inst.reads.iter().for_each(|range| self.consume(state, *range));
         } else {
-            // The address itself must be a whole one.
-            for half in inst.reads.iter().flat_map(|range| range.iter()).map(|own| state.get(own)) {
+            // Only sums are supported, not results of `s_getpc_b64` without an addition.
+            for register in inst.reads.iter().flat_map(|range| range.iter()) {
+                let half = state.get(register);
                 if matches!(half.origin(), Some(AddressOrigin::Pc(_))) {
                     self.consume_half(half);
                 }
             }
         }
         self.write(state, inst);
-        let Some(place) = place else { return };
+        let Some(address) = address else { return };
         for pair in 0..to.words / 2 {
-            let value = self.around.relocated.get(&(place + 8 * u64::from(pair)));
+            let value = self.context.relocated.get(&(address + 8 * u64::from(pair)));
             let first = to.first.offset(2 * pair);
-            let Some((address, low)) = value.zip(first) else { continue };
-            let part = AddressPart { origin: AddressOrigin::Loaded(*address), offset: 0 };
+            let Some((pointer, low)) = value.zip(first) else { continue };
+            let part = AddressPart { origin: AddressOrigin::Loaded(*pointer), offset: 0 };
             state.set(low, Half::Low(part));
             if let Some(high) = low.offset(1) {
                 state.set(high, Half::High(part));
@@ -325,9 +354,9 @@ impl Tracker<'_> {
     }
 
     fn write_lane(&mut self, state: &mut ScalarState, inst: &Inst, to: RegisterRange) {
-        let to = Vector::Register(to.first);
-        let number = inst.source(1).and_then(constant).and_then(|lane| u8::try_from(lane).ok());
-        match number {
+        let to = LaneStorage::Register(to.first);
+        let lane = inst.source(1).and_then(constant).and_then(|lane| u8::try_from(lane).ok());
+        match lane {
             Some(lane) => {
                 let half = state.source(inst, 0);
                 state.set_lane(to, lane, half);
@@ -361,9 +390,9 @@ impl Tracker<'_> {
             _ => None,
         });
         self.found.findings.calls.insert(index, LocalCall { target, pair });
-        // The callee finds what registers hold, and may call it.
+        // The callee may use addresses in registers.
         self.found.escaped.extend(state.origins());
-        let written = target.and_then(|target| self.around.written.get(&target.0));
+        let written = target.and_then(|target| self.context.written.get(&target.0));
         state.retain(|register| {
             written.is_some_and(|written| !written.contains(register)) || is_preserved(register)
         });
@@ -386,52 +415,53 @@ impl Tracker<'_> {
         self.found.findings.jumps.insert(index, jump);
     }
 
-    /// Registers are read for a purpose that is not followed.
+    /// Records a use of registers that is not tracked.
     fn consume(&mut self, state: &ScalarState, range: RegisterRange) {
         for register in range.iter() {
             if !register.is_per_lane() {
                 self.consume_half(state.get(register));
             }
-            for half in state.lanes(Vector::Register(register)) {
+            for half in state.lanes(LaneStorage::Register(register)) {
                 self.consume_half(half);
             }
         }
     }
 
+    /// Records a use of a value that is not tracked.
     fn consume_half(&mut self, half: Half) {
         match half {
             Half::Mixed(getpc)
             | Half::Low(AddressPart { origin: AddressOrigin::Pc(getpc), .. })
             | Half::High(AddressPart { origin: AddressOrigin::Pc(getpc), .. }) => {
-                self.refuse(getpc, "its result is used other than in a sum with a constant");
+                self.mark_unresolved(getpc, "result used other than in a sum with a constant");
             }
             Half::Low(part) | Half::High(part) => _ = self.found.escaped.insert(part.origin),
             _ => {}
         }
     }
 
-    fn refuse(&mut self, getpc: u32, reason: &str) {
+    fn mark_unresolved(&mut self, getpc: u32, reason: &str) {
         self.found.findings.unresolved.insert(getpc as usize, reason.to_owned());
     }
 }
 
-/// What an addition makes of its operands, or a subtraction.
-fn add(inst: &Inst, sum: u64, number: u64) -> u64 {
+/// The result of an addition or subtraction.
+fn add(inst: &Inst, sum: u64, constant: u64) -> u64 {
     if matches!(inst.operation.opcode(), Opcode::SSub | Opcode::SSubb) {
-        sum.wrapping_sub(number)
+        sum.wrapping_sub(constant)
     } else {
-        sum.wrapping_add(number)
+        sum.wrapping_add(constant)
     }
 }
 
-/// The lane that `v_readlane_b32` reads.
-fn lane(inst: &Inst) -> Option<(Vector, u8)> {
+/// The register and lane that `v_readlane_b32` reads.
+fn lane(inst: &Inst) -> Option<(LaneStorage, u8)> {
     let from = inst.source(0).and_then(register)?;
     let lane = inst.source(1).and_then(constant)?;
-    Some((Vector::Register(from), u8::try_from(lane).ok()?))
+    Some((LaneStorage::Register(from), u8::try_from(lane).ok()?))
 }
 
-/// Registers that a function leaves as it found them (AMDGPUUsage, "Non-Kernel Functions"; LLVM's
+/// Returns `true` for callee-saved registers (AMDGPUUsage, "Non-Kernel Functions"; LLVM's
 /// `CSR_AMDGPU`).
 fn is_preserved(register: Register) -> bool {
     match register {

@@ -1,57 +1,57 @@
-//! What is known of the values in scalar registers: addresses computed from the PC.
+//! Tracked values of scalar registers: code addresses and constants.
 
 use flipwave_isa::{Inst, Register, RegisterRange, Sgpr, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a 32-bit register holds.
+/// The value of a 32-bit register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Half {
     /// Anything.
     Unknown,
-    /// A number.
+    /// A constant.
     Constant(u32),
     /// The low half of an address.
     Low(AddressPart),
     /// The high half of an address.
     High(AddressPart),
-    /// The low half of the address that the function returns to.
+    /// The low half of the return address.
     ReturnLow,
-    /// The high half of the address that the function returns to.
+    /// The high half of the return address.
     ReturnHigh,
-    /// What an `s_getpc_b64` gave, or something else, depending on the way here.
+    /// The result of this `s_getpc_b64` on one path, and another value on another path.
     Mixed(u32),
 }
 
-/// An address: where it comes from and what was added since. Both halves of an address have the
-/// same origin, each its own part of the sum.
+/// An origin and an offset. Both halves of an address have the same origin; the address is the origin plus
+/// both offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressPart {
-    /// Where it comes from.
+    /// The origin.
     pub origin: AddressOrigin,
-    /// What was added.
+    /// The sum of the constants added to this half.
     pub offset: u64,
 }
 
-/// Where an address comes from. Instructions are counted from the function's first.
+/// The origin of an address. Indices of instructions are relative to the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AddressOrigin {
-    /// An `s_getpc_b64`, nothing added yet: it changes when the code moves.
+    /// The result of an `s_getpc_b64`, which changes if the code moves.
     Pc(u32),
-    /// An `s_getpc_b64` and the first addition to its low half.
+    /// The sum of an `s_getpc_b64` and the constant of the first addition to its low half.
     Sum {
         /// The `s_getpc_b64`.
         getpc: u32,
         /// The addition.
         low: u32,
     },
-    /// The ELF virtual address that a relocation puts where it was loaded from.
+    /// A relocated pointer loaded from memory: its ELF virtual address.
     Loaded(u64),
 }
 
 impl Half {
-    /// What is known where two ways meet.
+    /// The value where two paths meet.
     fn meet(self, other: Half) -> Half {
-        let raw = |half| match half {
+        let getpc_of = |half| match half {
             Half::Low(AddressPart { origin: AddressOrigin::Pc(getpc), .. })
             | Half::High(AddressPart { origin: AddressOrigin::Pc(getpc), .. })
             | Half::Mixed(getpc) => Some(getpc),
@@ -60,7 +60,7 @@ impl Half {
         if self == other {
             return self;
         }
-        raw(self).or(raw(other)).map_or(Half::Unknown, Half::Mixed)
+        getpc_of(self).or(getpc_of(other)).map_or(Half::Unknown, Half::Mixed)
     }
 
     /// The origin of an address.
@@ -72,33 +72,33 @@ impl Half {
     }
 }
 
-/// Scalar registers that are followed: SGPRs and VCC.
+/// Number of tracked scalar registers: SGPRs and VCC.
 const SCALARS: usize = 108;
 
-/// Where values wait in the lanes of a vector, one value in each.
+/// A vector whose lanes may hold scalar values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Vector {
-    /// A vector register.
+pub enum LaneStorage {
+    /// A storage register.
     Register(Register),
-    /// Private memory at a constant offset from a scalar register. Only accesses of this form are
-    /// followed: compilers keep registers in places that no pointer leads to.
+    /// Private memory at a constant offset from a scalar register. Other accesses are assumed not to modify
+    /// it: compilers spill registers to memory that no pointer refers to.
     Slot(Register, i64),
 }
 
-/// What is known at a point of a function.
+/// Tracked values at a point of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScalarState {
     scalars: [Half; SCALARS],
-    /// Values in lanes, where `v_writelane_b32` put them first; no vector without any.
-    lanes: BTreeMap<Vector, BTreeMap<u8, Half>>,
-    /// The sum whose carry SCC is.
+    /// Scalar values in lanes, originally written by `v_writelane_b32`. No map is empty.
+    lanes: BTreeMap<LaneStorage, BTreeMap<u8, Half>>,
+    /// The sum whose carry is in SCC.
     pub carry: Option<AddressOrigin>,
-    /// Whether EXEC selects all lanes.
+    /// EXEC selects all lanes.
     pub all_lanes: bool,
 }
 
 impl ScalarState {
-    /// Nothing is known.
+    /// A state without known values.
     pub fn unknown() -> ScalarState {
         ScalarState {
             scalars: [Half::Unknown; SCALARS],
@@ -108,7 +108,7 @@ impl ScalarState {
         }
     }
 
-    /// The return address is in the pair that begins at `pair`.
+    /// The state at the entry of a function whose return address is in the register pair at `pair`.
     pub fn entry(pair: Sgpr) -> ScalarState {
         let mut state = ScalarState::unknown();
         let low = Register::Sgpr(pair);
@@ -119,61 +119,62 @@ impl ScalarState {
         state
     }
 
-    /// What a register holds.
+    /// The value of a register.
     pub fn get(&self, register: Register) -> Half {
-        place(register).map_or(Half::Unknown, |at| self.scalars[at])
+        position(register).map_or(Half::Unknown, |at| self.scalars[at])
     }
 
-    /// Changes what a register holds.
+    /// Sets the value of a register.
     pub fn set(&mut self, register: Register, half: Half) {
-        if let Some(at) = place(register) {
+        if let Some(at) = position(register) {
             self.scalars[at] = half;
         }
         if register.is_per_lane() {
-            self.lanes.remove(&Vector::Register(register));
+            self.lanes.remove(&LaneStorage::Register(register));
         } else if !self.lanes.is_empty() {
-            self.lanes
-                .retain(|vector, _| !matches!(vector, Vector::Slot(base, _) if *base == register));
+            self.lanes.retain(
+                |storage, _| !matches!(storage, LaneStorage::Slot(base, _) if *base == register),
+            );
         }
     }
 
-    /// What a lane holds.
-    pub fn lane(&self, vector: Vector, lane: u8) -> Half {
-        let lanes = self.lanes.get(&vector);
+    /// The value of a lane.
+    pub fn lane(&self, storage: LaneStorage, lane: u8) -> Half {
+        let lanes = self.lanes.get(&storage);
         lanes.and_then(|lanes| lanes.get(&lane)).copied().unwrap_or(Half::Unknown)
     }
 
-    /// Whether lanes of any vector hold something.
+    /// Returns `true` if any lane has a known value.
     pub fn has_lanes(&self) -> bool {
         !self.lanes.is_empty()
     }
 
-    /// What the lanes of a vector hold.
-    pub fn lanes(&self, vector: Vector) -> impl Iterator<Item = Half> {
-        self.lanes.get(&vector).into_iter().flat_map(|lanes| lanes.values().copied())
+    /// The known values of all lanes.
+    pub fn lanes(&self, storage: LaneStorage) -> impl Iterator<Item = Half> {
+        self.lanes.get(&storage).into_iter().flat_map(|lanes| lanes.values().copied())
     }
 
-    /// Changes what a lane holds.
-    pub fn set_lane(&mut self, vector: Vector, lane: u8, half: Half) {
-        let lanes = self.lanes.entry(vector).or_default();
+    /// Sets the value of a lane.
+    pub fn set_lane(&mut self, storage: LaneStorage, lane: u8, half: Half) {
+        let lanes = self.lanes.entry(storage).or_default();
         match half {
             Half::Unknown => lanes.remove(&lane),
             half => lanes.insert(lane, half),
         };
         if lanes.is_empty() {
-            self.lanes.remove(&vector);
+            self.lanes.remove(&storage);
         }
     }
 
-    /// Copies all lanes of a vector to another.
-    pub fn copy_lanes(&mut self, from: Vector, to: Vector) {
+    /// Copies all lanes.
+    pub fn copy_lanes(&mut self, from: LaneStorage, to: LaneStorage) {
         match self.lanes.get(&from).cloned() {
             Some(lanes) => self.lanes.insert(to, lanes),
             None => self.lanes.remove(&to),
         };
     }
 
-    /// What an instruction's source is.
+    /// The value of an instruction's source operand.
     pub fn source(&self, inst: &Inst, index: usize) -> Half {
         match inst.source(index) {
             Some(Value::Register(range)) => self.get(range.first),
@@ -182,7 +183,7 @@ impl ScalarState {
         }
     }
 
-    /// The address in a pair of registers, where `base` gives that of an origin.
+    /// The address in a register pair. `base` returns the address of an origin.
     pub fn address(
         &self,
         pair: RegisterRange,
@@ -197,55 +198,55 @@ impl ScalarState {
         }
     }
 
-    /// Keeps what `keeps` says of each register, and forgets the carry.
+    /// Forgets the carry and the values of all registers for which `keeps` returns `false`.
     pub fn retain(&mut self, keeps: impl Fn(Register) -> bool) {
         for (at, half) in self.scalars.iter_mut().enumerate() {
             if !keeps(register(at)) {
                 *half = Half::Unknown;
             }
         }
-        self.lanes.retain(|vector, _| match vector {
-            Vector::Register(own) => keeps(*own),
-            // What stands on the stack stays, and its pointer comes back as it was.
-            Vector::Slot(..) => true,
+        self.lanes.retain(|storage, _| match storage {
+            LaneStorage::Register(register) => keeps(*register),
+            // Callees preserve the caller's stack frame and the stack pointer.
+            LaneStorage::Slot(..) => true,
         });
         self.carry = None;
     }
 
-    /// All addresses that are known of.
+    /// The origins of all known addresses.
     pub fn origins(&self) -> impl Iterator<Item = AddressOrigin> {
         let lanes = self.lanes.values().flat_map(BTreeMap::values);
         self.scalars.iter().chain(lanes).filter_map(|half| half.origin())
     }
 
-    /// Takes in what is known on another way here; gives whether that changed anything. Origins
-    /// that are no longer known of are added to `lost`.
+    /// Joins the state of another path. Returns `true` if this state has changed. Adds the origins of addresses
+    /// that are no longer known to `lost`.
     pub fn meet(&mut self, other: &ScalarState, lost: &mut BTreeSet<AddressOrigin>) -> bool {
         let mut changed = false;
-        let mut meet = |own: &mut Half, other: Half| {
-            let met = own.meet(other);
-            if met != *own || met != other {
-                lost.extend(own.origin());
+        let mut meet = |half: &mut Half, other: Half| {
+            let met = half.meet(other);
+            if met != *half || met != other {
+                lost.extend(half.origin());
                 lost.extend(other.origin());
             }
-            changed |= met != *own;
-            *own = met;
+            changed |= met != *half;
+            *half = met;
         };
-        for (own, other) in self.scalars.iter_mut().zip(&other.scalars) {
-            meet(own, *other);
+        for (half, other) in self.scalars.iter_mut().zip(&other.scalars) {
+            meet(half, *other);
         }
-        for (vector, lanes) in &mut self.lanes {
-            for (lane, own) in lanes {
-                meet(own, other.lane(*vector, *lane));
+        for (storage, lanes) in &mut self.lanes {
+            for (lane, half) in lanes {
+                meet(half, other.lane(*storage, *lane));
             }
         }
         self.lanes.retain(|_, lanes| {
             lanes.retain(|_, half| *half != Half::Unknown);
             !lanes.is_empty()
         });
-        for (vector, lanes) in &other.lanes {
-            let own = self.lanes.get(vector);
-            let is_gone = |lane| own.is_none_or(|own| !own.contains_key(lane));
+        for (storage, lanes) in &other.lanes {
+            let kept = self.lanes.get(storage);
+            let is_gone = |lane| kept.is_none_or(|kept| !kept.contains_key(lane));
             lost.extend(
                 lanes
                     .iter()
@@ -265,7 +266,7 @@ impl ScalarState {
     }
 }
 
-/// The bits that an integer or a literal puts into a 32-bit operand.
+/// The value of a 32-bit operand that is an integer or a literal.
 pub fn constant(value: &Value) -> Option<u32> {
     match value {
         Value::Integer(integer) => Some(*integer as u32),
@@ -274,12 +275,13 @@ pub fn constant(value: &Value) -> Option<u32> {
     }
 }
 
-/// Whether what a register holds is followed.
-pub fn is_followed(register: Register) -> bool {
-    place(register).is_some()
+/// Returns `true` for registers whose values are tracked.
+pub fn is_tracked(register: Register) -> bool {
+    position(register).is_some()
 }
 
-fn place(register: Register) -> Option<usize> {
+/// The position of a tracked register.
+fn position(register: Register) -> Option<usize> {
     match register {
         Register::Sgpr(Sgpr(n)) => Some(n.into()).filter(|at| *at < 106),
         Register::VccLo => Some(106),
@@ -288,8 +290,9 @@ fn place(register: Register) -> Option<usize> {
     }
 }
 
-fn register(place: usize) -> Register {
-    match place {
+/// The tracked register at a position.
+fn register(position: usize) -> Register {
+    match position {
         106 => Register::VccLo,
         107 => Register::VccHi,
         n => Register::Sgpr(Sgpr(n as u8)),

@@ -1,11 +1,10 @@
-//! Functions, blocks and instructions.
+//! Facts about functions, blocks and instructions.
 
-use super::registers::LiveFacts;
+use super::registers::{Allocations, LiveFacts};
 use crate::dataflow::Liveness;
 use crate::flow::{
     BlockEnd, BlockIndex, Disassembly, EdgeKind, Function, FunctionIndex, InstIndex,
 };
-use crate::registers::Allocation;
 use flipwave_codeobj::LineTable;
 use flipwave_isa::{Inst, MemoryKind, MemorySpace, RegisterRange};
 use serde::Serialize;
@@ -13,27 +12,27 @@ use serde::Serialize;
 /// A function.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionFacts {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Whether it is a kernel.
+    /// `true` for kernels, `false` for device functions.
     pub is_kernel: bool,
-    /// Where it begins.
+    /// Address of the first instruction.
     pub entry: String,
-    /// How long its code is.
+    /// Size of the code in bytes.
     pub bytes: u64,
-    /// How many instructions it has.
+    /// Number of instructions.
     pub instructions: usize,
-    /// How many blocks it has.
+    /// Number of basic blocks.
     pub blocks: usize,
-    /// Its natural loops, outer before inner.
+    /// Natural loops, outer loops first.
     pub loops: Vec<LoopFacts>,
-    /// Its calls.
+    /// Calls.
     pub calls: Vec<CallFacts>,
-    /// Whether a call by a pointer may reach it.
+    /// An indirect call may reach the function.
     pub address_taken: bool,
-    /// What of its flow is not understood.
+    /// Instructions whose control flow is unresolved.
     pub unresolved: Vec<UnresolvedFacts>,
-    /// Its blocks, by ascending address.
+    /// Blocks, by ascending address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Vec<BlockFacts>>,
 }
@@ -41,147 +40,149 @@ pub struct FunctionFacts {
 /// A natural loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LoopFacts {
-    /// The block that all ways into it go through.
+    /// The block through which all paths enter the loop.
     pub header: u32,
-    /// Its blocks.
+    /// Blocks of the loop.
     pub blocks: Vec<u32>,
-    /// How many loops it lies in, itself included.
+    /// Nesting depth; 1 for outermost loops.
     pub depth: u32,
 }
 
 /// A call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallFacts {
-    /// Where it is.
+    /// Address.
     pub pc: String,
-    /// The function called; nothing for a pointer that is not known.
+    /// The called function; `None` for an unknown pointer.
     pub callee: Option<String>,
-    /// The functions that it may reach.
+    /// All functions that the call may reach.
     pub may_reach: Vec<String>,
 }
 
-/// A place that is not understood.
+/// An instruction whose control flow is unresolved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnresolvedFacts {
-    /// Where it is.
+    /// Address.
     pub pc: String,
-    /// The instruction.
+    /// The instruction's assembly.
     pub text: String,
-    /// What is not known of it.
+    /// Why it is unresolved.
     pub reason: String,
 }
 
-/// A basic block. Blocks are counted from the function's first.
+/// A basic block. Block numbers are relative to the function's first block.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlockFacts {
-    /// Its number.
+    /// Number of the block.
     pub index: u32,
-    /// How many loops it lies in.
+    /// Number of loops that contain the block.
     pub loop_depth: u32,
-    /// Blocks that lead to it.
+    /// Blocks with an edge to this one.
     pub predecessors: Vec<u32>,
-    /// Blocks that it leads to.
+    /// Edges to other blocks.
     pub successors: Vec<EdgeFacts>,
-    /// How it ends: `edges`, `call`, `tail call`, `return`, `end of program`, `unknown`.
+    /// The way control leaves the block: `edges`, `call`, `tail call`, `return`, `end of program`, `unknown`.
     pub end: &'static str,
-    /// Its instructions.
+    /// Instructions.
     pub instructions: Vec<InstFacts>,
 }
 
-/// A way out of a block.
+/// An edge of the control-flow graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EdgeFacts {
-    /// The block it leads to.
+    /// The destination block.
     pub to: u32,
-    /// `fall through`, `taken`, or `return`: over a call that comes back.
+    /// `fall through`, `taken`, or `return` for the edge across a call.
     pub kind: &'static str,
 }
 
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InstFacts {
-    /// Where it is.
+    /// Address.
     pub pc: String,
-    /// The assembler's text.
+    /// Assembly.
     pub text: String,
-    /// What of memory it touches.
+    /// Memory access.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryFacts>,
-    /// The source line: file, line and column.
+    /// Source location: file, line and column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
-    /// What is live before it.
+    /// Registers that are live before the instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveFacts>,
 }
 
-/// What of memory an instruction touches.
+/// A memory access.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryFacts {
     /// `buffer`, `flat`, `global`, `scratch`, `scalar` or `lds`.
     pub space: &'static str,
     /// `load`, `store` or `atomic`.
     pub kind: &'static str,
-    /// Bytes of a lane, or of the wave for scalar accesses.
+    /// Bytes per lane; for scalar accesses, per wave.
     pub bytes: u8,
-    /// Registers that make the address.
+    /// Registers of the address.
     pub address: Vec<String>,
-    /// Constants in the address, in bytes.
+    /// Constant offsets in bytes.
     pub offsets: Vec<i64>,
-    /// Registers that receive what memory held.
+    /// Registers that receive the loaded value.
     pub loaded: Option<String>,
-    /// Registers that go to memory.
+    /// Registers that are stored.
     pub stored: Vec<String>,
 }
 
-/// What is said of a function besides its code.
-pub(super) struct Context<'a> {
+/// The analyses of a program from which facts are collected.
+pub(super) struct Analyses<'a> {
     pub program: &'a Disassembly,
+    /// `None` if register facts are not requested.
     pub liveness: Option<&'a Liveness<'a>>,
     pub lines: &'a LineTable,
-    /// Whether instructions are listed.
+    /// Include blocks and instructions.
     pub with_code: bool,
 }
 
-/// What of a function is not understood.
-pub(super) fn unresolved(program: &Disassembly, own: &Function) -> Vec<UnresolvedFacts> {
-    let facts = own.unresolved.iter().map(|own| UnresolvedFacts {
-        pc: program.instructions[own.at].pc.to_string(),
-        text: program.instructions[own.at].text.clone(),
-        reason: own.reason.clone(),
+/// The unresolved instructions of a function.
+pub(super) fn unresolved(program: &Disassembly, function: &Function) -> Vec<UnresolvedFacts> {
+    let facts = function.unresolved.iter().map(|unresolved| UnresolvedFacts {
+        pc: program.instructions[unresolved.at].pc.to_string(),
+        text: program.instructions[unresolved.at].text.clone(),
+        reason: unresolved.reason.clone(),
     });
     facts.collect()
 }
 
-pub(super) fn function(
-    context: &Context<'_>,
-    own: &Function,
-    allocations: [Allocation; 2],
+/// Collects the facts about a function. `allocations` are the registers available in it.
+pub(super) fn function_facts(
+    analyses: &Analyses<'_>,
+    function: &Function,
+    allocations: Allocations,
 ) -> FunctionFacts {
-    let program = context.program;
-    let entry = program.entry(own).0;
-    let last = program.instructions[own.instructions].last();
+    let program = analyses.program;
+    let entry = program.entry(function).0;
+    let last = program.instructions[function.instructions].last();
     let end = last.map_or(entry, |inst| inst.pc.0 + u64::from(inst.size));
     let pc = |at: InstIndex| program.instructions[at].pc.to_string();
     let name = |index: FunctionIndex| program.functions[index].name.to_string();
-    let local = |block: BlockIndex| block.0 - own.blocks.start.0;
+    let local = |block: BlockIndex| block.0 - function.blocks.start.0;
     FunctionFacts {
-        name: own.name.to_string(),
-        is_kernel: own.kernel.is_some(),
+        name: function.name.to_string(),
+        is_kernel: function.kernel.is_some(),
         entry: format!("{entry:#x}"),
         bytes: end - entry,
-        instructions: own.instructions.len(),
-        blocks: own.blocks.len(),
-        loops: own
+        instructions: function.instructions.len(),
+        blocks: function.blocks.len(),
+        loops: function
             .loops
             .iter()
-            .map(|own| LoopFacts {
-                header: local(own.header),
-                blocks: own.blocks.iter().map(|block| local(*block)).collect(),
-                depth: own.depth,
+            .map(|natural_loop| LoopFacts {
+                header: local(natural_loop.header),
+                blocks: natural_loop.blocks.iter().map(|block| local(*block)).collect(),
+                depth: natural_loop.depth,
             })
             .collect(),
-        calls: own
+        calls: function
             .calls
             .iter()
             .map(|call| CallFacts {
@@ -190,28 +191,29 @@ pub(super) fn function(
                 may_reach: program.callees(call).into_iter().map(name).collect(),
             })
             .collect(),
-        address_taken: own.address_taken,
-        unresolved: unresolved(program, own),
-        code: context
-            .with_code
-            .then(|| own.blocks.iter().map(|at| block(context, own, at, allocations)).collect()),
+        address_taken: function.address_taken,
+        unresolved: unresolved(program, function),
+        code: analyses.with_code.then(|| {
+            let blocks = function.blocks.iter();
+            blocks.map(|index| block_facts(analyses, function, index, allocations)).collect()
+        }),
     }
 }
 
-fn block(
-    context: &Context<'_>,
+fn block_facts(
+    analyses: &Analyses<'_>,
     function: &Function,
     index: BlockIndex,
-    allocations: [Allocation; 2],
+    allocations: Allocations,
 ) -> BlockFacts {
-    let own = &context.program.blocks[index];
+    let block = &analyses.program.blocks[index];
     let local = |block: BlockIndex| block.0 - function.blocks.start.0;
-    let around = function.loops.iter().filter(|own| own.blocks.contains(&index));
+    let loops = function.loops.iter().filter(|candidate| candidate.blocks.contains(&index));
     BlockFacts {
         index: local(index),
-        loop_depth: around.map(|own| own.depth).max().unwrap_or(0),
-        predecessors: own.predecessors.iter().map(|block| local(*block)).collect(),
-        successors: own
+        loop_depth: loops.map(|natural_loop| natural_loop.depth).max().unwrap_or(0),
+        predecessors: block.predecessors.iter().map(|block| local(*block)).collect(),
+        successors: block
             .successors
             .iter()
             .map(|edge| EdgeFacts {
@@ -223,7 +225,7 @@ fn block(
                 },
             })
             .collect(),
-        end: match own.end {
+        end: match block.end {
             BlockEnd::Edges => "edges",
             BlockEnd::Call => "call",
             BlockEnd::TailCall => "tail call",
@@ -231,28 +233,28 @@ fn block(
             BlockEnd::EndOfProgram => "end of program",
             BlockEnd::Unknown => "unknown",
         },
-        instructions: context
+        instructions: analyses
             .program
-            .insts_of(own.instructions)
+            .insts_of(block.instructions)
             .map(|(index, inst)| InstFacts {
                 pc: inst.pc.to_string(),
                 text: inst.text.replace('\t', " "),
-                memory: memory(inst),
-                line: context.lines.lookup(inst.pc).filter(|line| line.line > 0).map(|line| {
+                memory: memory_facts(inst),
+                line: analyses.lines.lookup(inst.pc).filter(|line| line.line > 0).map(|line| {
                     match line.column {
                         0 => format!("{}:{}", line.file, line.line),
                         column => format!("{}:{}:{column}", line.file, line.line),
                     }
                 }),
-                live: context
+                live: analyses
                     .liveness
-                    .map(|liveness| LiveFacts::of(&liveness.before(index), allocations)),
+                    .map(|liveness| LiveFacts::new(&liveness.before(index), allocations)),
             })
             .collect(),
     }
 }
 
-fn memory(inst: &Inst) -> Option<MemoryFacts> {
+fn memory_facts(inst: &Inst) -> Option<MemoryFacts> {
     let operand = inst.memory_operand()?;
     let names = |ranges: &[RegisterRange]| ranges.iter().map(RegisterRange::to_string).collect();
     let address = [operand.vaddr, operand.saddr, operand.resource, operand.soffset];

@@ -1,92 +1,107 @@
-//! A code object looked at part by part: what has been printed is forgotten.
+//! Incremental inspection of a code object. Facts about instructions are discarded after use.
 
-use super::code::{self, Context};
+use super::code::{self, Analyses};
+use super::registers::Allocations;
 use super::{FunctionFacts, InspectError, InspectOptions, KernelFacts};
 use crate::dataflow::Liveness;
-use crate::flow::{Disassembly, FunctionIndex, Survey};
+use crate::flow::{Disassembly, FunctionIndex, ProgramSummary};
 use crate::registers::Allocation;
 use flipwave_codeobj::{CodeObject, LineTable};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-/// Looks at a code object. Of its code only what calls connect is in memory at a time, and not at all
-/// what is not asked for.
+/// Inspects a code object incrementally. Only functions that are connected by calls are in memory at the
+/// same time, and only if they are requested.
 pub struct Inspector<'a> {
     object: &'a CodeObject,
-    wanted: &'a InspectOptions,
+    options: &'a InspectOptions,
     lines: LineTable,
-    survey: RefCell<Survey<'a>>,
+    summary: RefCell<ProgramSummary<'a>>,
+    /// Groups of functions that are connected by calls.
     groups: Vec<Vec<usize>>,
     /// The group of each function.
     group_of: Vec<usize>,
     /// Functions to show, by ascending address.
     functions: Vec<usize>,
-    /// Kernels to show with their functions, in the code object's order.
-    kernels: Vec<(usize, usize)>,
-    /// What is known by now, without code.
-    known: RefCell<Known>,
-    /// The code that was looked at last, by group.
-    latest: RefCell<VecDeque<(usize, Rc<CodeFacts>)>>,
+    /// Kernels to show, in the code object's order.
+    kernels: Vec<ShownKernel>,
+    /// Facts that have been computed, without code.
+    known: RefCell<KnownFacts>,
+    /// Facts including code of the groups used last, by group.
+    recent: RefCell<VecDeque<(usize, Rc<GroupFacts>)>>,
 }
 
-/// Groups whose code is kept, for functions of one that lie between those of another.
-const LATEST: usize = 4;
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct ShownKernel {
+    /// Index of the kernel in the code object.
+    kernel: usize,
+    /// Its function.
+    function: usize,
+}
 
-/// What is said by function, instructions left out.
+/// Number of groups whose code is cached. The functions of different groups may alternate.
+const CACHED_GROUPS: usize = 4;
+
+/// Facts by function, without code.
 #[derive(Default)]
-struct Known {
+struct KnownFacts {
     functions: BTreeMap<usize, FunctionFacts>,
     kernels: BTreeMap<usize, KernelFacts>,
 }
 
-/// What is said of the functions of a group, instructions included.
-type CodeFacts = Vec<(usize, FunctionFacts)>;
+/// Facts about the functions of a group.
+type GroupFacts = Vec<(usize, FunctionFacts)>;
 
 impl<'a> Inspector<'a> {
-    /// Finds out what functions there are.
+    /// Analyzes the control flow of the requested functions.
     ///
     /// # Errors
-    /// [`InspectError`].
+    /// Returns an error if the code or its line tables cannot be read, or if the requested kernel does not
+    /// exist.
     pub fn new(
         object: &'a CodeObject,
-        wanted: &'a InspectOptions,
+        options: &'a InspectOptions,
     ) -> Result<Inspector<'a>, InspectError> {
-        let only = wanted.kernel.as_ref().map(|name| selected(object, name)).transpose()?;
-        let mut survey = match only {
-            Some(kernel) => Survey::of_kernel(object, kernel)?,
-            None => Survey::of(object)?,
+        let only = options.kernel.as_ref().map(|name| find_kernel(object, name)).transpose()?;
+        let mut summary = match only {
+            Some(kernel) => ProgramSummary::for_kernel(object, kernel)?,
+            None => ProgramSummary::new(object)?,
         };
-        // Which registers are free in a function that several kernels call depends on all of them.
-        if wanted.registers && only.is_some() && survey.count() > 1 {
-            survey = Survey::of(object)?;
+        // The free registers of a function depend on all kernels that call it.
+        if options.registers && only.is_some() && summary.count() > 1 {
+            summary = ProgramSummary::new(object)?;
         }
-        let lines = if wanted.lines { object.lines()? } else { LineTable::default() };
-        let of_kernel = |kernel| (0..survey.count()).find(|at| survey.kernel(*at) == Some(kernel));
+        let lines = if options.lines { object.lines()? } else { LineTable::default() };
+        let function_of =
+            |kernel| (0..summary.count()).find(|at| summary.kernel(*at) == Some(kernel));
         let functions: Vec<usize> = match only {
-            Some(kernel) => of_kernel(kernel).map(|at| survey.callable(at)).unwrap_or_default(),
-            None => (0..survey.count()).collect(),
+            Some(kernel) => function_of(kernel).map(|at| summary.callable(at)).unwrap_or_default(),
+            None => (0..summary.count()).collect(),
         };
-        let is_shown = |kernel: &(usize, usize)| only.is_none_or(|own| own == kernel.0);
-        let kernels = (0..survey.count()).filter_map(|at| Some((survey.kernel(at)?, at)));
-        let mut kernels: Vec<(usize, usize)> = kernels.filter(is_shown).collect();
+        let mut kernels: Vec<ShownKernel> = (0..summary.count())
+            .filter_map(|function| {
+                Some(ShownKernel { kernel: summary.kernel(function)?, function })
+            })
+            .filter(|shown| only.is_none_or(|kernel| kernel == shown.kernel))
+            .collect();
         kernels.sort_unstable();
-        let groups = survey.groups();
-        let mut group_of = vec![0; survey.count()];
+        let groups = summary.groups();
+        let mut group_of = vec![0; summary.count()];
         for (index, group) in groups.iter().enumerate() {
             group.iter().for_each(|function| group_of[*function] = index);
         }
         Ok(Inspector {
             object,
-            wanted,
+            options,
             lines,
-            survey: RefCell::new(survey),
+            summary: RefCell::new(summary),
             groups,
             group_of,
             functions,
             kernels,
             known: RefCell::default(),
-            latest: RefCell::default(),
+            recent: RefCell::default(),
         })
     }
 
@@ -95,69 +110,79 @@ impl<'a> Inspector<'a> {
         self.object
     }
 
-    /// Lanes of the waves.
+    /// Number of lanes of a wave.
     pub fn wave_size(&self) -> u8 {
-        self.survey.borrow().wave_size()
+        self.summary.borrow().wave_size()
     }
 
-    /// The kernels, in the code object's order.
+    /// Facts about the kernels, in the code object's order.
     pub fn kernels(&self) -> impl Iterator<Item = KernelFacts> {
-        self.kernels.iter().filter_map(|(_, function)| {
-            self.know(*function);
-            self.known.borrow().kernels.get(function).cloned()
+        self.kernels.iter().filter_map(|shown| {
+            self.compute_facts(shown.function);
+            self.known.borrow().kernels.get(&shown.function).cloned()
         })
     }
 
-    /// The functions by ascending address, with their code if that is wanted and `with_code` is set.
+    /// Facts about the functions, by ascending address. They include code if `with_code` is set and the
+    /// options request code.
     pub fn functions(&self, with_code: bool) -> impl Iterator<Item = FunctionFacts> {
-        let with_code = with_code && self.wanted.lists_code();
+        let with_code = with_code && self.options.lists_code();
         self.functions.iter().filter_map(move |function| {
             if with_code {
-                let facts = self.code(self.group_of[*function]);
-                return facts.iter().find(|(own, _)| own == function).map(|(_, own)| own.clone());
+                let group = self.facts_with_code(self.group_of[*function]);
+                let mut members = group.iter();
+                return members
+                    .find(|(index, _)| index == function)
+                    .map(|(_, facts)| facts.clone());
             }
-            self.know(*function);
+            self.compute_facts(*function);
             self.known.borrow().functions.get(function).cloned()
         })
     }
 
-    /// Looks at the group of a function, if that was not done.
-    fn know(&self, function: usize) {
+    /// Computes the facts about the group of a function, unless they are known.
+    fn compute_facts(&self, function: usize) {
         if self.known.borrow().functions.contains_key(&function) {
             return;
         }
         let group = &self.groups[self.group_of[function]];
-        self.look(group, false, |context| {
+        self.with_analyses(group, false, |analyses| {
             let mut known = self.known.borrow_mut();
-            known.functions.extend(self.function_facts(context, group));
-            for (at, (index, own)) in group.iter().zip(context.program.functions.enumerated()) {
-                if let Some(kernel) = own.kernel {
-                    let facts = super::kernel(context, self.object, kernel, index);
-                    known.kernels.insert(*at, facts);
+            known.functions.extend(self.group_facts(analyses, group));
+            let functions = analyses.program.functions.enumerated();
+            for (number, (index, function)) in group.iter().zip(functions) {
+                if let Some(kernel) = function.kernel {
+                    let facts = super::kernel_facts(analyses, self.object, kernel, index);
+                    known.kernels.insert(*number, facts);
                 }
             }
         });
     }
 
-    /// What is said of a group, instructions included.
-    fn code(&self, index: usize) -> Rc<CodeFacts> {
-        if let Some((_, facts)) = self.latest.borrow().iter().find(|(own, _)| *own == index) {
+    /// Facts about a group, including code.
+    fn facts_with_code(&self, index: usize) -> Rc<GroupFacts> {
+        if let Some((_, facts)) = self.recent.borrow().iter().find(|(group, _)| *group == index) {
             return Rc::clone(facts);
         }
         let group = &self.groups[index];
-        let facts = self.look(group, true, |context| self.function_facts(context, group));
+        let facts = self.with_analyses(group, true, |analyses| self.group_facts(analyses, group));
         let facts = Rc::new(facts);
-        let mut latest = self.latest.borrow_mut();
-        latest.push_front((index, Rc::clone(&facts)));
-        latest.truncate(LATEST);
+        let mut recent = self.recent.borrow_mut();
+        recent.push_front((index, Rc::clone(&facts)));
+        recent.truncate(CACHED_GROUPS);
         facts
     }
 
-    /// Gives `what` the code of a group.
-    fn look<R>(&self, group: &[usize], with_code: bool, what: impl FnOnce(&Context<'_>) -> R) -> R {
-        let program = self.survey.borrow_mut().disassembly(group);
-        let liveness = self.wanted.registers.then(|| Liveness::new(&program));
-        what(&Context {
+    /// Calls `collect` with the analyses of a group.
+    fn with_analyses<R>(
+        &self,
+        group: &[usize],
+        with_code: bool,
+        collect: impl FnOnce(&Analyses<'_>) -> R,
+    ) -> R {
+        let program = self.summary.borrow_mut().disassembly(group);
+        let liveness = self.options.registers.then(|| Liveness::new(&program));
+        collect(&Analyses {
             program: &program,
             liveness: liveness.as_ref(),
             lines: &self.lines,
@@ -165,33 +190,35 @@ impl<'a> Inspector<'a> {
         })
     }
 
-    fn function_facts(&self, context: &Context<'_>, group: &[usize]) -> CodeFacts {
-        let functions = group.iter().zip(context.program.functions.enumerated());
-        let facts = functions.map(|(at, (index, own))| {
-            let default = self.common_allocation(context.program, index);
-            let maximal = Allocation::maximal(self.object.target());
-            (*at, code::function(context, own, [default, maximal]))
+    fn group_facts(&self, analyses: &Analyses<'_>, group: &[usize]) -> GroupFacts {
+        let functions = group.iter().zip(analyses.program.functions.enumerated());
+        let facts = functions.map(|(number, (index, function))| {
+            let allocations = Allocations {
+                default: self.common_allocation(analyses.program, index),
+                maximal: Allocation::maximal(self.object.target()),
+            };
+            (*number, code::function_facts(analyses, function, allocations))
         });
         facts.collect()
     }
 
-    /// The registers that all kernels have that run a function.
+    /// The registers that are allocated by all kernels that may execute a function.
     fn common_allocation(&self, program: &Disassembly, function: FunctionIndex) -> Allocation {
         let target = self.object.target();
-        let most = Allocation::maximal(target);
-        if !self.wanted.registers {
-            return most;
+        let maximal = Allocation::maximal(target);
+        if !self.options.registers {
+            return maximal;
         }
-        let kernels = program.functions.enumerated().filter_map(|(own, facts)| {
-            let kernel = &self.object.kernels()[facts.kernel?];
-            program.reachable(own).contains(&function).then(|| Allocation::of(kernel, target))
+        let kernels = program.functions.enumerated().filter_map(|(index, caller)| {
+            let kernel = &self.object.kernels()[caller.kernel?];
+            program.reachable(index).contains(&function).then(|| Allocation::of(kernel, target))
         });
-        kernels.fold(most, Allocation::least)
+        kernels.fold(maximal, Allocation::least)
     }
 }
 
-/// A kernel by its name.
-fn selected(object: &CodeObject, name: &str) -> Result<usize, InspectError> {
+/// The index of the kernel with the given name or symbol.
+fn find_kernel(object: &CodeObject, name: &str) -> Result<usize, InspectError> {
     let mut kernels = object.kernels().iter();
     kernels.position(|kernel| &*kernel.name == name || &*kernel.symbol == name).ok_or_else(|| {
         InspectError::UnknownKernel {

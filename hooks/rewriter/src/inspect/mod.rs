@@ -1,4 +1,4 @@
-//! What a code object's code looks like, as data for people and programs.
+//! Summaries of a code object's code, for printing and as JSON.
 
 mod code;
 mod inspector;
@@ -13,105 +13,106 @@ pub use registers::{Counts, FreeFacts, LiveFacts, RegisterFacts, Spread};
 
 use crate::flow::{FlowError, FunctionIndex};
 use crate::registers::Allocation;
-use code::Context;
+use code::Analyses;
 use flipwave_codeobj::{CodeObject, CodeObjectError, InitialValue, Kernel};
 use flipwave_isa::{Register, RegisterRange, Target};
 use serde::Serialize;
 
-/// What to show besides the kernels and functions there are.
+/// Optional parts of an inspection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InspectOptions {
-    /// Only of this kernel, and of what it may call.
+    /// Only this kernel and the functions it may call.
     pub kernel: Option<String>,
-    /// Blocks, edges, loops, calls, instructions.
+    /// Blocks, edges, loops, calls and instructions.
     pub cfg: bool,
-    /// Which registers are live and free.
+    /// Live and free registers.
     pub registers: bool,
     /// The source line of each instruction.
     pub lines: bool,
 }
 
 impl InspectOptions {
-    /// Whether instructions are shown.
+    /// Returns `true` if instructions are included.
     pub fn lists_code(&self) -> bool {
         self.cfg || self.registers || self.lines
     }
 }
 
-/// What a code object's code looks like. Addresses are ELF virtual addresses, written as `0x1900`.
+/// Summary of a code object's code. Addresses are ELF virtual addresses, written as `0x1900`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inspection {
-    /// What it is compiled for.
+    /// The target.
     pub target: String,
     /// Version of the code object's format.
     pub version: u8,
-    /// Lanes of its waves.
+    /// Number of lanes of a wave.
     pub wave_size: u8,
-    /// Its kernels.
+    /// Kernels.
     pub kernels: Vec<KernelFacts>,
-    /// Its functions, kernels too, by ascending address.
+    /// Kernels and device functions, by ascending address.
     pub functions: Vec<FunctionFacts>,
 }
 
-/// A kernel, by its descriptor.
+/// Facts about a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KernelFacts {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where its code lies.
+    /// Address of the entry.
     pub entry: String,
-    /// Where waves begin: after the entry if arguments are preloaded.
+    /// Address at which waves start; after the entry if arguments are preloaded.
     pub start: String,
-    /// The registers that arguments are preloaded into.
+    /// Registers with preloaded arguments.
     pub preloaded: Option<String>,
-    /// What its waves have of each register file.
+    /// Registers that the descriptor allocates.
     pub allocated: Counts,
-    /// LDS of a workgroup, in bytes, as far as it is fixed.
+    /// Statically allocated LDS of a workgroup in bytes.
     pub lds_bytes: u32,
-    /// Private memory of a lane, in bytes, as far as it is fixed.
+    /// Statically allocated private memory of a lane in bytes.
     pub scratch_bytes: u32,
-    /// Its arguments, in bytes.
+    /// Size of the arguments in bytes.
     pub kernarg_bytes: u32,
-    /// Registers that hold something when it starts.
+    /// Registers that are initialized when the kernel starts.
     pub initialised: String,
-    /// Functions that it may call, directly or not.
+    /// Functions that the kernel may call, directly or indirectly.
     pub calls: Vec<String>,
-    /// Instructions of the kernel and of all that it may call.
+    /// Number of instructions of the kernel and all functions it may call.
     pub instructions: usize,
-    /// What it uses and leaves of the registers.
+    /// Used and free registers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers: Option<RegisterFacts>,
-    /// What of its own flow is not understood; its function has it, too.
+    /// Unresolved control flow of the kernel's own function, which also lists it.
     #[serde(skip)]
     pub unresolved: Vec<UnresolvedFacts>,
 }
 
-/// Why a code object cannot be inspected.
+/// Errors returned when inspecting a code object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InspectError {
-    /// Its code cannot be read.
+    /// The code cannot be analyzed.
     #[error(transparent)]
     Flow(#[from] FlowError),
-    /// Its line tables cannot be read.
+    /// The line tables cannot be read.
     #[error(transparent)]
     Lines(#[from] CodeObjectError),
-    /// It has no kernel of this name.
-    #[error("no kernel `{wanted}`; it has: {}", if present.is_empty() { "none".to_owned() } else { present.join(", ") })]
+    /// The code object has no kernel of this name.
+    #[error("no kernel `{wanted}`; the code object has: {}", if present.is_empty() { "none".to_owned() } else { present.join(", ") })]
     UnknownKernel {
-        /// The name.
+        /// The requested name.
         wanted: String,
-        /// The names there are.
+        /// Names of all kernels.
         present: Vec<String>,
     },
 }
 
-/// Looks at a code object.
+/// Summarizes a code object.
 ///
 /// # Errors
-/// [`InspectError`].
-pub fn inspect(object: &CodeObject, wanted: &InspectOptions) -> Result<Inspection, InspectError> {
-    let inspector = Inspector::new(object, wanted)?;
+/// Returns an error if the code or its line tables cannot be read, or if the requested kernel does not
+/// exist.
+pub fn inspect(object: &CodeObject, options: &InspectOptions) -> Result<Inspection, InspectError> {
+    let inspector = Inspector::new(object, options)?;
     Ok(Inspection {
         target: object.target().to_string(),
         version: object.version(),
@@ -121,23 +122,25 @@ pub fn inspect(object: &CodeObject, wanted: &InspectOptions) -> Result<Inspectio
     })
 }
 
+/// Registers with preloaded arguments.
 fn preloaded(kernel: &Kernel, target: &Target) -> Option<String> {
     let initial = kernel.descriptor.initial_sgprs(target);
-    let own = initial.iter().find(|own| own.value == InitialValue::Arguments)?;
-    Some(RegisterRange::new(Register::Sgpr(own.first), own.words).to_string())
+    let arguments = initial.iter().find(|initial| initial.value == InitialValue::Arguments)?;
+    Some(RegisterRange::new(Register::Sgpr(arguments.first), arguments.words).to_string())
 }
 
-fn kernel(
-    context: &Context<'_>,
+/// Collects the facts about the kernel `index`, whose code is `function`.
+fn kernel_facts(
+    analyses: &Analyses<'_>,
     object: &CodeObject,
     index: usize,
     function: FunctionIndex,
 ) -> KernelFacts {
-    let (program, liveness) = (context.program, context.liveness);
+    let (program, liveness) = (analyses.program, analyses.liveness);
     let kernel = &object.kernels()[index];
     let reachable = program.reachable(function);
-    let functions = || reachable.iter().map(|own| &program.functions[*own]);
-    let called = functions().filter(|own| own.kernel != Some(index));
+    let functions = || reachable.iter().map(|index| &program.functions[*index]);
+    let called = functions().filter(|function| function.kernel != Some(index));
     KernelFacts {
         name: kernel.name.to_string(),
         entry: kernel.entry().to_string(),
@@ -148,9 +151,10 @@ fn kernel(
         scratch_bytes: kernel.descriptor.private_segment_fixed_size,
         kernarg_bytes: kernel.descriptor.kernarg_size,
         initialised: crate::dataflow::initialised(kernel, object.target()).to_string(),
-        calls: called.map(|own| own.name.to_string()).collect(),
-        instructions: functions().map(|own| own.instructions.len()).sum(),
-        registers: liveness.map(|own| registers::of(own, function, kernel, object.target())),
+        calls: called.map(|function| function.name.to_string()).collect(),
+        instructions: functions().map(|function| function.instructions.len()).sum(),
+        registers: liveness
+            .map(|liveness| registers::register_facts(liveness, function, kernel, object.target())),
         unresolved: code::unresolved(program, &program.functions[function]),
     }
 }
@@ -165,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn inspections_have_fixed_names() {
+    fn json_keys_are_stable() {
         let free = || FreeFacts {
             allocated: counts(1),
             globally_free: counts(1),

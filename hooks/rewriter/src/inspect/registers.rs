@@ -1,4 +1,4 @@
-//! Which registers are live and free.
+//! Facts about live and free registers.
 
 use crate::dataflow::{Live, Liveness, RegisterUse};
 use crate::flow::FunctionIndex;
@@ -7,29 +7,30 @@ use flipwave_codeobj::Kernel;
 use flipwave_isa::Target;
 use serde::Serialize;
 
-/// So many registers of each file.
+/// Numbers of registers by register file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// VGPRs.
     pub vgprs: u16,
     /// AccVGPRs.
     pub acc_vgprs: u16,
-    /// SGPRs, without VCC and the like.
+    /// SGPRs, without special registers such as VCC.
     pub sgprs: u16,
 }
 
 impl From<Allocation> for Counts {
-    fn from(own: Allocation) -> Counts {
-        Counts { vgprs: own.vgprs, acc_vgprs: own.acc_vgprs, sgprs: own.sgprs.into() }
+    fn from(allocation: Allocation) -> Counts {
+        let Allocation { vgprs, acc_vgprs, sgprs, .. } = allocation;
+        Counts { vgprs, acc_vgprs, sgprs: sgprs.into() }
     }
 }
 
-/// What a kernel, with all that it may call, uses and leaves of the registers.
+/// Registers used and left free by a kernel and all functions it may call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RegisterFacts {
-    /// Of the registers that the descriptor asks for.
+    /// For the registers that the descriptor allocates.
     pub default: FreeFacts,
-    /// Of the registers that a wave can have.
+    /// For the maximal allocation of a wave.
     pub maximal: FreeFacts,
 }
 
@@ -40,51 +41,60 @@ pub struct FreeFacts {
     pub allocated: Counts,
     /// Registers that no instruction reads or writes.
     pub globally_free: Counts,
-    /// The same registers by name.
+    /// Names of the globally free registers.
     pub globally_free_registers: String,
-    /// Registers that are not live before an instruction, over all instructions.
+    /// Registers that are not live before an instruction: the distribution over all instructions.
     pub locally_free: Spread,
-    /// Registers that are live wherever any is.
+    /// Registers that are live before every instruction.
     pub persistent: Counts,
-    /// The same registers by name.
+    /// Names of the persistent registers.
     pub persistent_registers: String,
 }
 
-/// Least, median and most over all instructions, each file for itself.
+/// Minimum, median and maximum over all instructions, separately for each register file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// Least.
+    /// Minimum.
     pub least: Counts,
-    /// Median; of two, the lower.
+    /// Median; the lower one of two.
     pub median: Counts,
-    /// Most.
+    /// Maximum.
     pub most: Counts,
 }
 
-/// What is live before an instruction.
+/// Registers that are live before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LiveFacts {
-    /// How many registers of each file.
+    /// Numbers of live registers.
     pub counts: Counts,
-    /// Live in lanes that EXEC selects, and registers that are not per lane.
+    /// Vector registers that are live in lanes selected by EXEC, and live scalar registers.
     pub active: String,
-    /// Live in lanes that EXEC does not select.
+    /// Vector registers that are live in lanes not selected by EXEC.
     pub masked: String,
-    /// Registers that are not live, of those that the descriptor asks for. In a device function:
-    /// of those that all kernels have that may call it.
+    /// Registers of the descriptor's allocation that are not live. In a device function, the allocation
+    /// is the part common to all kernels that may call it.
     pub free_default: Counts,
-    /// Registers that are not live, of those that a wave can have.
+    /// Registers of the maximal allocation that are not live.
     pub free_maximal: Counts,
 }
 
+/// The two allocations for which free registers are counted.
+#[derive(Clone, Copy)]
+pub(super) struct Allocations {
+    /// The descriptor's allocation; in device functions, the part common to all callers.
+    pub default: Allocation,
+    /// The largest allocation of a wave.
+    pub maximal: Allocation,
+}
+
 impl LiveFacts {
-    pub(super) fn of(live: &Live, allocations: [Allocation; 2]) -> LiveFacts {
-        let [free_default, free_maximal] = allocations.map(|allocation| {
+    pub(super) fn new(live: &Live, allocations: Allocations) -> LiveFacts {
+        let free = |allocation: Allocation| {
             Allocation::count(allocation.registers().difference(live.any())).into()
-        });
+        };
         LiveFacts {
-            free_default,
-            free_maximal,
+            free_default: free(allocations.default),
+            free_maximal: free(allocations.maximal),
             counts: Allocation::count(live.any()).into(),
             active: live.active.to_string(),
             masked: live.masked.to_string(),
@@ -92,25 +102,30 @@ impl LiveFacts {
     }
 }
 
-pub(super) fn of(
+/// Collects the facts about the registers of a kernel.
+pub(super) fn register_facts(
     liveness: &Liveness<'_>,
     function: FunctionIndex,
     kernel: &Kernel,
     target: &Target,
 ) -> RegisterFacts {
     RegisterFacts {
-        default: free(liveness, function, Allocation::of(kernel, target)),
-        maximal: free(liveness, function, Allocation::maximal(target)),
+        default: free_facts(liveness, function, Allocation::of(kernel, target)),
+        maximal: free_facts(liveness, function, Allocation::maximal(target)),
     }
 }
 
-fn free(liveness: &Liveness<'_>, function: FunctionIndex, allocation: Allocation) -> FreeFacts {
+fn free_facts(
+    liveness: &Liveness<'_>,
+    function: FunctionIndex,
+    allocation: Allocation,
+) -> FreeFacts {
     let program = liveness.program();
     let used = RegisterUse::of(liveness, function, allocation);
     let reachable = program.reachable(function);
-    let functions = reachable.iter().map(|own| &program.functions[*own]);
+    let functions = reachable.iter().map(|index| &program.functions[*index]);
     let local: Vec<Counts> = functions
-        .flat_map(|own| own.instructions.iter())
+        .flat_map(|function| function.instructions.iter())
         .map(|index| Allocation::count(used.locally_free(&liveness.before(index))).into())
         .collect();
     FreeFacts {
@@ -124,14 +139,15 @@ fn free(liveness: &Liveness<'_>, function: FunctionIndex, allocation: Allocation
 }
 
 fn spread(counts: &[Counts]) -> Spread {
-    let file = |of: fn(&Counts) -> u16| {
-        let mut sorted: Vec<u16> = counts.iter().map(of).collect();
+    let file = |count: fn(&Counts) -> u16| {
+        let mut sorted: Vec<u16> = counts.iter().map(count).collect();
         sorted.sort_unstable();
         let at = |index: usize| sorted.get(index).copied().unwrap_or_default();
         let last = sorted.len().saturating_sub(1);
         [at(0), at(last / 2), at(last)]
     };
-    let files = [file(|own| own.vgprs), file(|own| own.acc_vgprs), file(|own| own.sgprs)];
+    let files =
+        [file(|counts| counts.vgprs), file(|counts| counts.acc_vgprs), file(|counts| counts.sgprs)];
     let [least, median, most] = std::array::from_fn(|at| Counts {
         vgprs: files[0][at],
         acc_vgprs: files[1][at],

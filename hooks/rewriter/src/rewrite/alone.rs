@@ -1,7 +1,7 @@
 //! A kernel of a library by itself.
 
 use super::RewriteError;
-use crate::flow::Survey;
+use crate::flow::ProgramSummary;
 use flipwave_codeobj::{CodeObject, WriteError};
 
 /// A code object with one kernel of another, by its index, and with what the kernel may call: to be
@@ -15,11 +15,12 @@ pub fn alone(object: &CodeObject, kernel: usize) -> Result<Option<CodeObject>, R
     if !object.can_extract_kernels() {
         return Ok(None);
     }
-    let survey = Survey::of_kernel(object, kernel)?;
-    if !survey.is_of_kernel() {
+    let summary = ProgramSummary::for_kernel(object, kernel)?;
+    if !summary.is_of_kernel() {
         return Ok(None);
     }
-    let code: Vec<_> = (0..survey.count()).filter_map(|function| survey.extent(function)).collect();
+    let code: Vec<_> =
+        (0..summary.count()).filter_map(|function| summary.extent(function)).collect();
     match object.extract_kernels(&[kernel], &code) {
         Ok(alone) => Ok(Some(alone)),
         Err(WriteError::Unsupported { .. }) => Ok(None),

@@ -1,10 +1,10 @@
-//! Code objects assembled by clang, for programs whose flow is known by hand.
+//! Code objects assembled by clang for tests.
 
 use crate::flow::{BlockIndex, Disassembly, EdgeKind, Function, InstIndex};
 use flipwave_codeobj::CodeObject;
 use std::process::Command;
 
-/// Functions of a text: name and body. The first is a kernel; bodies may name the others.
+/// Assembly of functions, given by name and body. The first is a kernel; bodies may refer to other functions.
 pub fn text(functions: &[(&str, &str)]) -> String {
     let mut text = String::from(".text\n");
     for (name, body) in functions {
@@ -16,7 +16,7 @@ pub fn text(functions: &[(&str, &str)]) -> String {
     text
 }
 
-/// The descriptor of a kernel.
+/// Assembly of a kernel descriptor.
 pub fn descriptor(processor: &str, name: &str) -> String {
     let offset = match processor {
         "gfx90a" | "gfx942" => ".amdhsa_accum_offset 64",
@@ -28,7 +28,7 @@ pub fn descriptor(processor: &str, name: &str) -> String {
     )
 }
 
-/// Assembles and links a whole text.
+/// Assembles and links a text.
 pub fn assemble(processor: &str, text: &str) -> CodeObject {
     let folder = tempfile::tempdir().expect("a folder");
     let (source, output) = (folder.path().join("text.s"), folder.path().join("text.co"));
@@ -40,31 +40,31 @@ pub fn assemble(processor: &str, text: &str) -> CodeObject {
         .arg(&output)
         .arg(&source)
         .output()
-        .expect("clang-22 (Debian's packages clang-22 and lld-22) is needed by these tests");
+        .expect("these tests require clang-22 and lld-22");
     let messages = String::from_utf8_lossy(&finished.stderr);
-    assert!(finished.status.success(), "the text does not assemble:\n{messages}");
+    assert!(finished.status.success(), "assembly failed:\n{messages}");
     CodeObject::parse(&std::fs::read(output).expect("what clang wrote")).expect("a code object")
 }
 
-/// The program of functions, the first a kernel; `more` is what stands after the code.
+/// The program with the given functions, of which the first is a kernel, followed by the assembly `more`.
 pub fn program(processor: &str, functions: &[(&str, &str)], more: &str) -> Disassembly {
     let text = text(functions) + &descriptor(processor, functions[0].0) + more;
     let object = assemble(processor, &text);
-    super::lazily::assert_same(&object);
+    super::partial::assert_partial_reads_equal_full(&object);
     Disassembly::read(&object).unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl Disassembly {
-    /// A function by its name.
+    /// The function with the given name.
     pub fn named(&self, name: &str) -> &Function {
         let found = self.functions.iter().find(|function| &*function.name == name);
         found.unwrap_or_else(|| panic!("no function `{name}`"))
     }
 
-    /// Blocks of a function with their edges, counted from its first: `0>1 2, 1~2` where `>` is
-    /// followed by blocks it falls or comes back to, `~` by blocks it branches to; and how each
-    /// ends.
-    pub fn drawn(&self, name: &str) -> String {
+    /// The control-flow graph of a function as text. `0>1~2` is block 0, which falls through to block 1
+    /// and branches to block 2; `^` is a return from a call. Blocks without edges are followed by the way
+    /// they end.
+    pub fn graph_text(&self, name: &str) -> String {
         let function = self.named(name);
         let local = |index: BlockIndex| index.0 - function.blocks.start.0;
         let blocks = function.blocks.iter().map(|index| {
@@ -86,13 +86,13 @@ impl Disassembly {
         blocks.collect::<Vec<_>>().join(", ")
     }
 
-    /// Who is called, in order; `?` where that is not known.
+    /// Names of the called functions, in order; `?` for unknown callees.
     pub fn called(&self, name: &str) -> Vec<&str> {
         let calls = self.named(name).calls.iter();
-        calls.map(|call| call.callee.map_or("?", |own| &*self.functions[own].name)).collect()
+        calls.map(|call| call.callee.map_or("?", |callee| &*self.functions[callee].name)).collect()
     }
 
-    /// The first instruction that is printed like this.
+    /// The first instruction whose assembly contains `text`.
     pub fn find(&self, text: &str) -> InstIndex {
         let found = self.insts().find(|(_, inst)| inst.text.replace("_e32", "").contains(text));
         found.unwrap_or_else(|| panic!("no `{text}`")).0

@@ -1,7 +1,7 @@
-//! Programs whose flow is known by hand.
+//! Control flow of small programs, compared with the expected graphs.
 
 pub(crate) mod assembled;
-pub(crate) mod lazily;
+pub(crate) mod partial;
 
 use super::{BlockEnd, BlockIndex, Disassembly, FlowError, FunctionIndex};
 use assembled::{assemble, descriptor, program, text};
@@ -15,7 +15,7 @@ const CALL_SECOND: &str = "
 ";
 
 #[test]
-fn blocks_end_at_branches_and_begin_at_their_targets() {
+fn blocks_end_at_branches_and_start_at_branch_targets() {
     let program = program(
         "gfx90a",
         &[(
@@ -31,7 +31,7 @@ fn blocks_end_at_branches_and_begin_at_their_targets() {
         )],
         "",
     );
-    assert_eq!(program.drawn("kernel"), "0>1~2, 1>2~1, 2>3~4, 3>4, 4 EndOfProgram");
+    assert_eq!(program.graph_text("kernel"), "0>1~2, 1>2~1, 2>3~4, 3>4, 4 EndOfProgram");
     let function = program.named("kernel");
     assert!(function.unresolved.is_empty(), "{:?}", function.unresolved);
     assert_eq!(function.loops.len(), 1);
@@ -42,7 +42,7 @@ fn blocks_end_at_branches_and_begin_at_their_targets() {
 }
 
 #[test]
-fn a_call_through_a_computed_address_has_its_callee() {
+fn call_through_computed_address_is_resolved() {
     for processor in ["gfx90a", "gfx942", "gfx1100"] {
         let functions = [
             ("kernel", &format!("{CALL_SECOND} s_endpgm")[..]),
@@ -50,11 +50,11 @@ fn a_call_through_a_computed_address_has_its_callee() {
         ];
         let program = program(processor, &functions, "");
         assert_eq!(program.called("kernel"), ["second"], "{processor}");
-        assert_eq!(program.drawn("kernel"), "0^1, 1 EndOfProgram");
-        assert_eq!(program.drawn("second"), "0 Return");
+        assert_eq!(program.graph_text("kernel"), "0^1, 1 EndOfProgram");
+        assert_eq!(program.graph_text("second"), "0 Return");
         assert!(!program.named("second").address_taken);
         let [chain] = program.addresses.as_slice() else { panic!("{:?}", program.addresses) };
-        let second = program.kernel(0).map(|own| own.0 + 1).expect("the kernel is first");
+        let second = program.kernel(0).map(|kernel| kernel.0 + 1).expect("the kernel is first");
         let entry = program.entry(&program.functions[FunctionIndex(second)]);
         assert_eq!(chain.target, entry);
         assert_eq!(program.inst(chain.low).expect("the sum").operation.name(), "s_add_u32");
@@ -62,9 +62,9 @@ fn a_call_through_a_computed_address_has_its_callee() {
     }
 }
 
-/// Values pass through moves, lanes of vector registers, and another call.
+/// Addresses pass through moves, lanes of vector registers, and another call.
 #[test]
-fn an_address_is_followed_through_copies_and_spills() {
+fn addresses_are_tracked_through_copies_and_spills() {
     let kernel = "
         s_getpc_b64 s[4:5]
         s_add_u32 s6, s4, second@rel32@lo+4
@@ -91,13 +91,13 @@ fn an_address_is_followed_through_copies_and_spills() {
     let with = |second: &str| program("gfx90a", &[("kernel", kernel), ("second", second)], "");
     let kept = with("s_setpc_b64 s[30:31]");
     assert_eq!(kept.called("kernel"), ["second"; 4]);
-    // The negative control: v2 belongs to the callee, and s34 does not.
+    // Negative control: s34 is callee-saved, but v2 is not.
     let lost = with("v_mov_b32 v2, 0\n s_setpc_b64 s[30:31]");
     assert_eq!(lost.called("kernel"), ["second", "second", "?", "second"]);
 }
 
 #[test]
-fn a_return_address_that_was_spilled_is_a_return() {
+fn return_through_spilled_address_is_recognized() {
     let second = format!(
         "v_writelane_b32 v40, s30, 0
          v_writelane_b32 v40, s31, 1
@@ -111,23 +111,23 @@ fn a_return_address_that_was_spilled_is_a_return() {
     let functions =
         |second| [("kernel", &kernel[..]), ("second", second), ("third", "s_setpc_b64 s[30:31]")];
     let right = program("gfx90a", &functions(&second), "");
-    assert_eq!(right.drawn("second"), "0^1, 1 Return");
-    // The negative control: the halves exchanged.
+    assert_eq!(right.graph_text("second"), "0^1, 1 Return");
+    // Negative control: the halves are swapped.
     let wrong = second.replace("s31, v40, 1", "s31, v40, 0");
     let wrong = program("gfx90a", &functions(&wrong), "");
     assert_eq!(wrong.named("second").unresolved.len(), 1);
 }
 
 #[test]
-fn a_function_may_return_by_another_pair_than_usual() {
+fn functions_may_return_through_an_unusual_register_pair() {
     let kernel = "s_call_b64 s[50:51], second\n s_endpgm";
     let program = program("gfx90a", &[("kernel", kernel), ("second", "s_setpc_b64 s[50:51]")], "");
     assert_eq!(program.called("kernel"), ["second"]);
-    assert_eq!(program.drawn("second"), "0 Return");
+    assert_eq!(program.graph_text("second"), "0 Return");
 }
 
 #[test]
-fn a_long_branch_is_a_branch() {
+fn long_branch_is_resolved() {
     let kernel = "
         s_getpc_b64 s[4:5]
         post: s_add_u32 s4, s4, (far-post)&0xffffffff
@@ -143,29 +143,28 @@ fn a_long_branch_is_a_branch() {
         kernel.replace("s_sub_u32 s4, s4, back-start", "s_add_u32 s4, s4, (start-back)&0xffffffff");
     let kernel = kernel.replace("s_subb_u32 s5, s5, 0", "s_addc_u32 s5, s5, (start-back)>>32");
     let program = program("gfx90a", &[("kernel", &kernel)], "");
-    assert_eq!(program.drawn("kernel"), "0~2, 1>2, 2~3, 3 EndOfProgram");
+    assert_eq!(program.graph_text("kernel"), "0~2, 1>2, 2~3, 3 EndOfProgram");
     assert!(program.named("kernel").unresolved.is_empty());
     assert_eq!(program.addresses.len(), 2);
 }
 
 #[test]
-fn a_jump_into_another_function_is_a_tail_call() {
+fn jump_to_another_function_is_a_tail_call() {
     let jump =
         CALL_SECOND.replace("s_swappc_b64 s[30:31],", "s_setpc_b64").replace("second", "third");
     let kernel = format!("{CALL_SECOND} s_endpgm");
     let functions = [("kernel", &kernel[..]), ("second", &jump), ("third", "s_setpc_b64 s[30:31]")];
     let program = program("gfx90a", &functions, "");
-    assert_eq!(program.drawn("second"), "0 TailCall");
+    assert_eq!(program.graph_text("second"), "0 TailCall");
     assert_eq!(program.called("second"), ["third"]);
-    assert_eq!(program.drawn("third"), "0 Return");
+    assert_eq!(program.graph_text("third"), "0 Return");
     let kernel = program.kernel(0).expect("the kernel");
     assert_eq!(program.reachable(kernel).len(), 3);
 }
 
-/// Of a pointer in memory nobody knows where it leads; it is one of the functions whose address
-/// data have.
+/// An unknown pointer may refer to any function whose address is in data.
 #[test]
-fn a_pointer_may_be_any_function_whose_address_is_taken() {
+fn indirect_call_reaches_functions_whose_address_is_taken() {
     let kernel = "s_load_dwordx2 s[4:5], s[0:1], 0x0
         s_waitcnt lgkmcnt(0)
         s_swappc_b64 s[30:31], s[4:5]
@@ -182,7 +181,7 @@ fn a_pointer_may_be_any_function_whose_address_is_taken() {
 }
 
 #[test]
-fn a_pointer_from_the_global_offset_table_has_its_callee() {
+fn call_through_global_offset_table_is_resolved() {
     let kernel = "
         s_getpc_b64 s[4:5]
         s_add_u32 s4, s4, second@gotpcrel32@lo+4
@@ -200,30 +199,31 @@ fn a_pointer_from_the_global_offset_table_has_its_callee() {
 }
 
 #[test]
-fn what_is_not_understood_is_said() {
+fn unresolved_control_flow_is_reported() {
     for (body, reason) in [
         ("s_getpc_b64 s[4:5]\n v_mov_b32 v0, s4\n s_endpgm", "used other than"),
         (
             "s_getpc_b64 s[4:5]\n s_add_u32 s4, s4, 8\n v_mov_b32 v0, s4\n s_endpgm",
-            "low half alone",
+            "only the low half",
         ),
         (
             "s_getpc_b64 s[4:5]\n s_add_u32 s4, s4, s6\n s_addc_u32 s5, s5, 0\n s_endpgm",
             "used other than",
         ),
-        ("s_setpc_b64 s[4:5]", "not known"),
+        ("s_setpc_b64 s[4:5]", "unknown address"),
         ("s_cbranch_i_fork s[4:5], out\n out: s_endpgm", "fork stack"),
-        ("s_nop 0", "runs on"),
-        ("s_branch 0x7000", "no instruction"),
-        (".long 0xffffffff\n s_endpgm", "no instruction"),
+        ("s_nop 0", "reaches bytes"),
+        ("s_branch 0x7000", "not an instruction"),
+        (".long 0xffffffff\n s_endpgm", "cannot be decoded"),
     ] {
         let name = if body.starts_with(".long") { "second" } else { "kernel" };
-        let functions = match name {
-            "kernel" => vec![("kernel", body)],
-            _ => vec![
+        let functions = if name == "kernel" {
+            vec![("kernel", body)]
+        } else {
+            vec![
                 ("kernel", "s_endpgm"),
                 ("second", "s_branch out\n.long 0xffffffff\n out: s_endpgm"),
-            ],
+            ]
         };
         let program = program("gfx90a", &functions, "");
         let unresolved = &program.named(name).unresolved;
@@ -244,7 +244,7 @@ fn padding_belongs_to_no_function() {
 }
 
 #[test]
-fn functions_without_symbols_are_found_by_their_calls() {
+fn functions_without_symbols_are_found_by_calls() {
     let kernel = format!("{CALL_SECOND} s_endpgm");
     let text = text(&[("kernel", &kernel)])
         + ".p2align 8\nsecond: v_mov_b32 v0, 0\n s_setpc_b64 s[30:31]\n"
@@ -257,7 +257,7 @@ fn functions_without_symbols_are_found_by_their_calls() {
 }
 
 #[test]
-fn nested_loops_come_outer_first_and_a_loop_with_two_ways_in_is_none() {
+fn outer_loops_come_first_and_irreducible_loops_are_left_out() {
     let nested = program(
         "gfx90a",
         &[(
@@ -274,9 +274,9 @@ fn nested_loops_come_outer_first_and_a_loop_with_two_ways_in_is_none() {
     );
     let loops = &nested.named("kernel").loops;
     let shape: Vec<_> =
-        loops.iter().map(|own| (own.header.0, own.blocks.len(), own.depth)).collect();
+        loops.iter().map(|found| (found.header.0, found.blocks.len(), found.depth)).collect();
     assert_eq!(shape, [(0, 3, 1), (1, 1, 2)]);
-    let two_ways = program(
+    let irreducible = program(
         "gfx90a",
         &[(
             "kernel",
@@ -288,17 +288,17 @@ fn nested_loops_come_outer_first_and_a_loop_with_two_ways_in_is_none() {
         )],
         "",
     );
-    assert!(two_ways.named("kernel").loops.is_empty());
+    assert!(irreducible.named("kernel").loops.is_empty());
 }
 
 #[test]
-fn kernels_of_different_wave_sizes_are_refused() {
-    let other = |text: String| {
+fn kernels_of_different_wave_sizes_are_rejected() {
+    let with_64_lanes = |text: String| {
         text.replace(".amdhsa_next_free_vgpr", ".amdhsa_wavefront_size32 0\n.amdhsa_next_free_vgpr")
     };
     let text = text(&[("kernel", "s_endpgm"), ("second", "s_endpgm")])
         + &descriptor("gfx1100", "kernel")
-        + &other(descriptor("gfx1100", "second"));
+        + &with_64_lanes(descriptor("gfx1100", "second"));
     let text = format!(".amdgcn_target \"amdgcn-amd-amdhsa--gfx1100\"\n{text}");
     let error = Disassembly::read(&assemble("gfx1100", &text)).expect_err("two wave sizes");
     assert!(matches!(error, FlowError::WaveSizes { .. }), "{error}");
@@ -306,7 +306,7 @@ fn kernels_of_different_wave_sizes_are_refused() {
 }
 
 #[test]
-fn a_kernel_that_begins_with_no_instruction_is_refused() {
+fn kernel_that_does_not_start_with_an_instruction_is_rejected() {
     let text = text(&[("kernel", ".long 0xffffffff\n s_endpgm")]) + &descriptor("gfx90a", "kernel");
     let error = Disassembly::read(&assemble("gfx90a", &text)).expect_err("no instruction");
     assert!(
@@ -316,7 +316,7 @@ fn a_kernel_that_begins_with_no_instruction_is_refused() {
 }
 
 #[test]
-fn instructions_are_found_by_their_address() {
+fn instructions_are_found_by_address() {
     let program =
         program("gfx90a", &[("kernel", "s_nop 0\n v_add_u32 v0, 0x12345, v1\n s_endpgm")], "");
     for (index, inst) in program.insts() {

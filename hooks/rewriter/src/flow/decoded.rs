@@ -1,24 +1,25 @@
-//! The instructions of one function.
+//! The decoded instructions of one function.
 
-use super::extent::FunctionExtent;
+use super::extents::FunctionExtent;
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Control, Generation, Inst, Isa, Opcode, Pc};
 
-/// A function on the way to being understood.
+/// The decoded instructions of a function.
 #[derive(Clone, Debug)]
-pub struct Draft {
-    /// Where it is.
+pub struct DecodedFunction {
+    /// The range of addresses.
     pub extent: FunctionExtent,
-    /// Its instructions, by ascending address.
+    /// Instructions, by ascending address.
     pub insts: Vec<Inst>,
-    /// Instructions with bytes after them that are no instruction.
+    /// Indices of instructions that are followed by bytes that cannot be decoded.
     pub gaps: Vec<usize>,
 }
 
-impl Draft {
-    /// Decodes a function. Padding after its end is left out.
-    pub fn decode(object: &CodeObject, isa: &Isa, extent: &FunctionExtent) -> Draft {
-        let mut draft = Draft { extent: extent.clone(), insts: Vec::new(), gaps: Vec::new() };
+impl DecodedFunction {
+    /// Decodes a function, without the padding after its end.
+    pub fn decode(object: &CodeObject, isa: &Isa, extent: &FunctionExtent) -> DecodedFunction {
+        let mut decoded =
+            DecodedFunction { extent: extent.clone(), insts: Vec::new(), gaps: Vec::new() };
         let length = usize::try_from(extent.end - extent.start).unwrap_or_default();
         let code = object.bytes_at(Pc(extent.start), length).unwrap_or_default();
         let mut at = 0;
@@ -27,27 +28,27 @@ impl Draft {
             match isa.decode(rest, pc) {
                 Ok(inst) => {
                     at += usize::from(inst.size).max(1);
-                    draft.insts.push(inst);
+                    decoded.insts.push(inst);
                 }
                 Err(_) => {
                     at += 4;
-                    let before = draft.insts.len().saturating_sub(1);
-                    if draft.gaps.last() != Some(&before) {
-                        draft.gaps.push(before);
+                    let before = decoded.insts.len().saturating_sub(1);
+                    if decoded.gaps.last() != Some(&before) {
+                        decoded.gaps.push(before);
                     }
                 }
             }
         }
-        draft.trim(object, isa.target().generation());
-        draft
+        decoded.trim(object, isa.target().generation());
+        decoded
     }
 
-    /// Where the first instruction of a function begins, if it has any.
+    /// The address of a function's first instruction; `None` if nothing can be decoded.
     pub fn first(object: &CodeObject, isa: &Isa, extent: &FunctionExtent) -> Option<Pc> {
         let length = usize::try_from(extent.end - extent.start).unwrap_or_default();
         let code = object.bytes_at(Pc(extent.start), length).unwrap_or_default();
-        let places = (0..code.len()).step_by(4).map(|at| (at, Pc(extent.start + at as u64)));
-        let mut found = places.filter(|(at, pc)| isa.decode(&code[*at..], *pc).is_ok());
+        let offsets = (0..code.len()).step_by(4).map(|at| (at, Pc(extent.start + at as u64)));
+        let mut found = offsets.filter(|(at, pc)| isa.decode(&code[*at..], *pc).is_ok());
         found.next().map(|(_, pc)| pc)
     }
 
@@ -56,8 +57,7 @@ impl Draft {
         self.insts.binary_search_by_key(&pc, |inst| inst.pc).ok()
     }
 
-    /// Takes padding off the end: what stands after an instruction that control does not leave
-    /// to the next.
+    /// Removes padding from the end, if control cannot fall through into it.
     fn trim(&mut self, object: &CodeObject, generation: Generation) {
         let is_padding = |inst: &Inst| {
             let bytes = object.bytes_at(inst.pc, inst.size.into()).unwrap_or_default();
@@ -66,19 +66,18 @@ impl Draft {
         };
         let padding = self.insts.iter().rev().take_while(|inst| is_padding(inst)).count();
         let kept = self.insts.len() - padding;
-        let may_end = |inst: &Inst| !may_run_on(inst.control(generation));
-        if self.insts[..kept].last().is_some_and(may_end) {
+        let ends_flow =
+            |inst: &Inst| !matches!(inst.control(generation), Control::Next | Control::Conditional);
+        if self.insts[..kept].last().is_some_and(ends_flow) {
             self.insts.truncate(kept);
-            let end = self.insts.last().map_or(self.extent.start, |i| i.pc.0 + u64::from(i.size));
+            let end = self
+                .insts
+                .last()
+                .map_or(self.extent.start, |inst| inst.pc.0 + u64::from(inst.size));
             let length = usize::try_from(self.extent.end.saturating_sub(end)).unwrap_or_default();
             let after = object.bytes_at(Pc(end), length).unwrap_or_default();
             let is_data = self.extent.is_exact && after.iter().any(|byte| *byte != 0);
             self.gaps.retain(|gap| gap + 1 < kept || (is_data && padding == 0));
         }
     }
-}
-
-/// Whether a function cannot end after an instruction.
-fn may_run_on(control: Control) -> bool {
-    matches!(control, Control::Next | Control::Conditional)
 }
