@@ -1,30 +1,32 @@
-//! Where GPR-index mode may be on (gfx8 and gfx9): vector arithmetic then reads and writes
-//! registers at a distance from those it names, by M0 (Vega ISA, "VGPR indexing").
+//! GPR-index mode at each instruction (gfx8 and gfx9). In this mode, vector arithmetic accesses registers
+//! at an offset from M0 (Vega ISA, "VGPR indexing").
 
 use crate::flow::{BlockIndex, Disassembly, Function, Groups, IndexVec, InstIndex};
 use flipwave_isa::{Generation, Inst, Opcode};
 
-/// The mode where an instruction is to run.
+/// GPR-index mode before an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IndexMode {
-    /// It is off.
+    /// Off on all paths.
     #[default]
     Off,
-    /// It is on.
+    /// On on all paths.
     On,
-    /// It may be either.
+    /// Off or on.
     Unknown,
 }
 
 impl IndexMode {
+    /// The mode where two paths meet.
     fn join(self, other: IndexMode) -> IndexMode {
         if self == other { self } else { IndexMode::Unknown }
     }
 
     /// The mode after an instruction.
     fn after(self, inst: &Inst) -> IndexMode {
-        /// `hwreg` of MODE, and the bit of it that is the mode.
+        /// The number of MODE among the hardware registers.
         const MODE: i64 = 1;
+        /// The bit GPR_IDX_EN of MODE.
         const ENABLE: i64 = 27;
         match (inst.operation.opcode(), inst.immediate) {
             (Opcode::SSetGprIdxOn, _) => IndexMode::On,
@@ -41,22 +43,23 @@ impl IndexMode {
     }
 }
 
-/// By instruction: the mode when it runs. It is off where functions begin. In functions that control
-/// enters from unknown places it may be on anywhere, if anything in their group switches it on.
+/// GPR-index mode before each instruction. The mode is off at the entries of functions. In functions with
+/// unknown control flow, it is unknown if any instruction of their group may switch it on.
 pub fn index_mode(program: &Disassembly) -> IndexVec<InstIndex, IndexMode> {
     let mut modes = IndexVec::filled(IndexMode::Off, program.instructions.len());
     let has_mode = (Generation::Gfx8..=Generation::Gfx940).contains(&program.target.generation());
-    let switches_on = |inst: &Inst| IndexMode::Off.after(inst) != IndexMode::Off;
-    if !has_mode || !program.instructions.iter().any(switches_on) {
+    let may_switch_on = |inst: &Inst| IndexMode::Off.after(inst) != IndexMode::Off;
+    if !has_mode || !program.instructions.iter().any(may_switch_on) {
         return modes;
     }
     let groups = Groups::of(program);
     let may_switch: Vec<bool> = groups
         .iter()
         .map(|group| {
-            let functions = group.iter().map(|own| &program.functions[*own]);
-            let mut insts = functions.flat_map(|own| &program.instructions[own.instructions]);
-            insts.any(switches_on)
+            let functions = group.iter().map(|index| &program.functions[*index]);
+            let mut insts =
+                functions.flat_map(|function| &program.instructions[function.instructions]);
+            insts.any(may_switch_on)
         })
         .collect();
     let mut entries = IndexVec::filled(None, program.blocks.len());
@@ -64,24 +67,25 @@ pub fn index_mode(program: &Disassembly) -> IndexVec<InstIndex, IndexMode> {
         if !may_switch[groups.number(index)] {
             continue;
         }
-        match function.has_unknown_control() {
-            false => mark(program, function, &mut entries, &mut modes),
-            true => modes[function.instructions].fill(IndexMode::Unknown),
+        if function.has_unknown_control() {
+            modes[function.instructions].fill(IndexMode::Unknown);
+        } else {
+            analyze_function(program, function, &mut entries, &mut modes);
         }
     }
     modes
 }
 
-fn mark(
+fn analyze_function(
     program: &Disassembly,
     function: &Function,
     entries: &mut IndexVec<BlockIndex, Option<IndexMode>>,
     modes: &mut IndexVec<InstIndex, IndexMode>,
 ) {
-    let mut open: Vec<BlockIndex> = Vec::new();
-    // The first block, and whatever no way leads to.
+    let mut waiting: Vec<BlockIndex> = Vec::new();
+    // `starts` adds the entry of the function, and unreachable blocks.
     let mut starts = function.blocks.iter();
-    while let Some(at) = open.pop().or_else(|| starts.next()) {
+    while let Some(at) = waiting.pop().or_else(|| starts.next()) {
         let mut mode = *entries[at].get_or_insert(IndexMode::Off);
         let block = &program.blocks[at];
         for (index, inst) in program.insts_of(block.instructions) {
@@ -89,9 +93,9 @@ fn mark(
             mode = mode.after(inst);
         }
         for edge in block.successors.iter().filter(|edge| function.blocks.contains(edge.to)) {
-            let joined = entries[edge.to].map_or(mode, |own| own.join(mode));
+            let joined = entries[edge.to].map_or(mode, |known| known.join(mode));
             if entries[edge.to].replace(joined) != Some(joined) {
-                open.push(edge.to);
+                waiting.push(edge.to);
             }
         }
     }

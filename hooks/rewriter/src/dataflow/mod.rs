@@ -1,4 +1,4 @@
-//! What is known at each point of a program, from all paths through it.
+//! Dataflow analyses of a program: liveness, outstanding memory operations, and indexed registers.
 
 mod index_mode;
 mod indexed;

@@ -1,145 +1,164 @@
-//! Loads that may be outstanding at each point of a program.
+//! Memory operations that may be outstanding at each point of a program.
 //!
-//! What is inserted must neither read nor overwrite a register that a load has yet to deliver to,
-//! nor overwrite one that an operation on global data share has yet to read.
-//! An operation is outstanding until a wait proves that it is not: `counter(n)` proves that
-//! of an operation whose queue is ordered if at least `n` younger ones of the same queue were
-//! issued on every way; of the others only if `n` is 0. Operations that inserted code adds to a
-//! counter make the program's own waits stricter, never weaker: such a wait then proves that more
-//! of the older operations have come back.
+//! Inserted code must not access the destination of an outstanding load, and must not overwrite a register
+//! that an outstanding operation on global data share (GDS) has yet to read.
+//!
+//! An operation is outstanding until a wait proves that it has completed. In an ordered queue, a wait
+//! `counter(n)` proves this if at least `n` younger operations of the queue were issued on every path; in
+//! other queues, only if `n` is 0. Operations that inserted code adds to a counter only make the original
+//! waits stricter: such a wait proves that more of the older operations have completed.
 
 use crate::flow::{BlockIndex, Disassembly, EdgeKind, IndexVec, InstIndex};
 use flipwave_isa::counter::{Counter, Counters, Queue};
 use flipwave_isa::{Inst, RegisterSet};
 use std::collections::BTreeMap;
 
-/// Operations outstanding at a point.
+/// Operations that may be outstanding at a point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outstanding {
     operations: BTreeMap<InstIndex, OutstandingOperation>,
-    /// Counters that may count operations of a caller or callee that is not known.
+    /// Counters that may count operations of unknown callers or callees.
     unknown: Vec<Counter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OutstandingOperation {
     destinations: RegisterSet,
-    /// Vector registers that are read while EXPCNT counts it.
+    /// Vector registers that the operation reads while EXPCNT counts it.
     sources: RegisterSet,
-    /// The counters that may still count it, with the least number of younger operations of the
-    /// same queue.
-    counted: Vec<(Counter, Queue, u8)>,
+    /// The counters that may still count the operation.
+    counts: Vec<Count>,
+}
+
+/// A counter that may still count an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Count {
+    counter: Counter,
+    queue: Queue,
+    /// Lower bound of the number of younger operations in the same queue.
+    younger: u8,
 }
 
 impl Outstanding {
-    /// Registers that loads have yet to deliver to, as far as the loads are known.
+    /// Destinations of known outstanding loads.
     pub fn registers(&self) -> RegisterSet {
         self.operations
             .values()
             .fold(RegisterSet::EMPTY, |all, operation| all.union(operation.destinations))
     }
 
-    /// Whether something unknown may be outstanding.
+    /// Returns `true` if operations of unknown callers or callees may be outstanding.
     pub fn is_unknown(&self) -> bool {
         !self.unknown.is_empty()
     }
 
-    /// What counters must come to, at most, before `touched` may be read or overwritten.
-    pub fn needed(&self, touched: RegisterSet) -> Vec<(Counter, u8)> {
+    /// The counts to wait for before `registers` may be read or overwritten.
+    pub fn needed(&self, registers: RegisterSet) -> Vec<(Counter, u8)> {
         let mut needed: BTreeMap<Counter, u8> =
             self.unknown.iter().map(|counter| (*counter, 0)).collect();
-        if touched.is_empty() {
+        if registers.is_empty() {
             return Vec::new();
         }
         for operation in self.operations.values() {
-            let is_delivered_to = !operation.destinations.intersection(touched).is_empty();
-            let is_read = !operation.sources.intersection(touched).is_empty();
-            for (counter, queue, younger) in &operation.counted {
-                if !(is_delivered_to || is_read && *counter == Counter::Expcnt) {
+            let is_written = !operation.destinations.intersection(registers).is_empty();
+            let is_read = !operation.sources.intersection(registers).is_empty();
+            for Count { counter, queue, younger } in operation.counts.iter().copied() {
+                if !(is_written || is_read && counter == Counter::Expcnt) {
                     continue;
                 }
-                let count = if queue.is_ordered() { *younger } else { 0 };
-                let least = needed.entry(*counter).or_insert(count);
-                *least = count.min(*least);
+                let count = if queue.is_ordered() { younger } else { 0 };
+                let minimum = needed.entry(counter).or_insert(count);
+                *minimum = count.min(*minimum);
             }
         }
         needed.into_iter().collect()
     }
 
-    /// Whatever a caller or callee may have left.
+    /// The state in which any operation of a caller or callee may be outstanding.
     fn anything(counters: Counters) -> Outstanding {
         let unknown = counters.all().collect();
         Outstanding { operations: BTreeMap::new(), unknown }
     }
 
-    /// Executes an instruction.
+    /// Updates the state by the effects of an instruction.
     fn execute(&mut self, counters: Counters, index: InstIndex, inst: &Inst) {
         if let Some(counts) = counters.wait_counts(inst) {
             for counter in counters.all() {
                 if let Some(count) = counts.at_most(counter) {
-                    self.prove(counter, count);
+                    self.limit(counter, count);
                 }
             }
         }
         if let Some(queue) = counters.completed_queue(inst) {
-            let is_settled =
-                |own: &OutstandingOperation| own.counted.iter().any(|(_, own, _)| *own == queue);
-            self.operations.retain(|_, own| !is_settled(own));
+            let is_completed = |operation: &OutstandingOperation| {
+                operation.counts.iter().any(|count| count.queue == queue)
+            };
+            self.operations.retain(|_, operation| !is_completed(operation));
         }
-        let own = counters.incremented_by(inst);
-        if own.is_empty() {
+        let incremented = counters.incremented_by(inst);
+        if incremented.is_empty() {
             return;
         }
-        for (counter, queue) in own {
-            for operation in self.operations.values_mut() {
-                let same = operation
-                    .counted
-                    .iter_mut()
-                    .filter(|(other, of, _)| (*other, *of) == (*counter, *queue));
-                same.for_each(|(.., younger)| *younger = younger.saturating_add(1));
-            }
+        for (counter, queue) in incremented {
+            let counts = self.operations.values_mut().flat_map(|operation| &mut operation.counts);
+            let is_same = |count: &&mut Count| (count.counter, count.queue) == (*counter, *queue);
+            counts
+                .filter(is_same)
+                .for_each(|count| count.younger = count.younger.saturating_add(1));
         }
         let destinations: RegisterSet = inst.writes.iter().copied().collect();
-        let is_guarded = own.iter().any(|(counter, _)| *counter == Counter::Expcnt);
-        let sources = match is_guarded {
-            true => inst.reads.iter().copied().collect::<RegisterSet>(),
-            false => RegisterSet::EMPTY,
+        let reads_late = incremented.iter().any(|(counter, _)| *counter == Counter::Expcnt);
+        let sources = if reads_late {
+            inst.reads.iter().copied().collect::<RegisterSet>()
+        } else {
+            RegisterSet::EMPTY
         };
         let sources = sources.intersection(RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS));
         if !destinations.is_empty() || !sources.is_empty() {
-            let counted = own.iter().map(|(counter, queue)| (*counter, *queue, 0)).collect();
-            self.operations.insert(index, OutstandingOperation { destinations, sources, counted });
+            let counts = incremented.iter();
+            let counts = counts.map(|(counter, queue)| Count {
+                counter: *counter,
+                queue: *queue,
+                younger: 0,
+            });
+            let counts = counts.collect();
+            self.operations.insert(index, OutstandingOperation { destinations, sources, counts });
         }
     }
 
-    fn prove(&mut self, counter: Counter, count: u8) {
-        if count == 0 {
+    /// Removes operations that have completed if `counter` is at most `max`.
+    fn limit(&mut self, counter: Counter, max: u8) {
+        if max == 0 {
             self.unknown.retain(|unknown| *unknown != counter);
         }
         for operation in self.operations.values_mut() {
-            operation.counted.retain(|(own, queue, younger)| {
-                *own != counter || count != 0 && !(queue.is_ordered() && *younger >= count)
+            operation.counts.retain(|count| {
+                count.counter != counter
+                    || max != 0 && !(count.queue.is_ordered() && count.younger >= max)
             });
         }
-        self.operations.retain(|_, operation| !operation.counted.is_empty());
+        self.operations.retain(|_, operation| !operation.counts.is_empty());
     }
 
-    /// What may be outstanding on either of two ways; whether that is more than on this one.
+    /// Adds the operations that may be outstanding on another path. Returns `true` if this state has
+    /// changed.
     fn join(&mut self, other: &Outstanding) -> bool {
         let before = self.clone();
         for (index, operation) in &other.operations {
-            let Some(own) = self.operations.get_mut(index) else {
+            let Some(known) = self.operations.get_mut(index) else {
                 self.operations.insert(*index, operation.clone());
                 continue;
             };
-            for (counter, queue, younger) in &operation.counted {
-                let same = own.counted.iter_mut().find(|own| (own.0, own.1) == (*counter, *queue));
-                match same {
-                    Some((_, _, own)) => *own = (*own).min(*younger),
-                    None => own.counted.push((*counter, *queue, *younger)),
+            for count in &operation.counts {
+                let is_same = |known: &&mut Count| {
+                    (known.counter, known.queue) == (count.counter, count.queue)
+                };
+                match known.counts.iter_mut().find(is_same) {
+                    Some(known) => known.younger = known.younger.min(count.younger),
+                    None => known.counts.push(*count),
                 }
             }
-            own.counted.sort_by_key(|(counter, ..)| *counter);
+            known.counts.sort_by_key(|count| count.counter);
         }
         for counter in &other.unknown {
             if !self.unknown.contains(counter) {
@@ -151,7 +170,7 @@ impl Outstanding {
     }
 }
 
-/// What may be outstanding at the beginning of each block.
+/// Operations that may be outstanding at the beginning of each block.
 #[derive(Clone, Debug)]
 pub struct OutstandingLoads {
     counters: Counters,
@@ -159,8 +178,8 @@ pub struct OutstandingLoads {
 }
 
 impl OutstandingLoads {
-    /// Follows all ways through the program. At the entry of a device function, after a call, and
-    /// in functions that are not understood, anything may be outstanding.
+    /// Analyzes all paths through the program. At the entry of a device function, after a call, and in
+    /// functions with unresolved control flow, any operation may be outstanding.
     pub fn new(program: &Disassembly, counters: Counters) -> OutstandingLoads {
         let anything = Outstanding::anything(counters);
         let entries = IndexVec::filled(Outstanding::default(), program.blocks.len());
@@ -174,8 +193,8 @@ impl OutstandingLoads {
             queued[index] = false;
             let end = loads.walk(program, index, |_, _| {});
             for edge in &program.blocks[index].successors {
-                let grown = loads.entries[edge.to].join(&end);
-                if grown && !std::mem::replace(&mut queued[edge.to], true) {
+                let has_changed = loads.entries[edge.to].join(&end);
+                if has_changed && !std::mem::replace(&mut queued[edge.to], true) {
                     waiting.push(edge.to);
                 }
             }
@@ -183,8 +202,8 @@ impl OutstandingLoads {
         loads
     }
 
-    /// Visits the instructions of a block with what may be outstanding before each; gives what may
-    /// be outstanding at its end, after a call when it has come back.
+    /// Calls `visit` with each instruction of a block and the operations that may be outstanding before it.
+    /// Returns those that may be outstanding at the end of the block, after the return of a call.
     pub fn walk(
         &self,
         program: &Disassembly,
@@ -193,10 +212,10 @@ impl OutstandingLoads {
     ) -> Outstanding {
         let mut state = self.entries[block].clone();
         let block = &program.blocks[block];
-        // Of a function that is not understood, control may come to any instruction.
-        let is_understood = program.functions[block.function].unresolved.is_empty();
+        // With unresolved control flow, control may reach any instruction of the function.
+        let is_resolved = program.functions[block.function].unresolved.is_empty();
         for (index, inst) in program.insts_of(block.instructions) {
-            if !is_understood {
+            if !is_resolved {
                 state = Outstanding::anything(self.counters);
             }
             visit(index, &state);
@@ -218,7 +237,7 @@ mod tests {
         [RegisterRange::new(name.parse().expect("a register"), 1)].into_iter().collect()
     }
 
-    /// What is needed before v0 and v1 are overwritten, after each line.
+    /// The counts to wait for before overwriting v0 and v1, after each line.
     fn needed(lines: &[&str]) -> Vec<[Vec<(Counter, u8)>; 2]> {
         let target: Target = "gfx90a".parse().expect("a target");
         let isa = Isa::new(&target).expect("an ISA");
@@ -234,13 +253,13 @@ mod tests {
     }
 
     #[test]
-    fn what_global_data_share_has_yet_to_read_is_not_overwritten() {
+    fn overwriting_operands_of_gds_requires_expcnt() {
         let found = needed(&["ds_gws_init v0 gds", "s_nop 0", "s_waitcnt expcnt(0)"]);
         let expcnt = vec![(Counter::Expcnt, 0)];
         assert_eq!(found[0], [expcnt.clone(), vec![]]);
         assert_eq!(found[1], found[0]);
         assert_eq!(found[2], [vec![], vec![]]);
-        // LDS has read its data when the next instruction is issued.
+        // LDS operations read their data before the next instruction is issued.
         assert_eq!(needed(&["ds_write_b32 v1, v0"])[0], [vec![], vec![]]);
     }
 }

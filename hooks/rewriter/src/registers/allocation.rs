@@ -1,21 +1,21 @@
-//! Registers that a wave has.
+//! The registers allocated to a wave.
 
 use flipwave_codeobj::Kernel;
 use flipwave_isa::{AccVgpr, AccVgprs, Register, RegisterSet, Sgpr, Target, Vgpr};
 
-/// How many registers of each file a wave has.
+/// Numbers of registers allocated to a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
     /// VGPRs.
     pub vgprs: u16,
     /// AccVGPRs.
     pub acc_vgprs: u16,
-    /// SGPRs that instructions can name, without VCC and the like.
+    /// SGPRs that instructions can name, without special registers such as VCC.
     pub sgprs: u8,
 }
 
 impl Allocation {
-    /// What a kernel's descriptor asks for.
+    /// The allocation of a kernel's descriptor.
     pub fn of(kernel: &Kernel, target: &Target) -> Allocation {
         let vgprs = kernel.descriptor.rsrc1.vgprs;
         let (vgprs, acc_vgprs) = match target.acc_vgprs() {
@@ -26,8 +26,8 @@ impl Allocation {
                 (offset, vgprs - offset)
             }
         };
-        // VCC, FLAT_SCRATCH and XNACK_MASK are the highest six of an allocation (LLVM's
-        // `IsaInfo::getNumExtraSGPRs`); from gfx10 on every wave has all.
+        // The highest six SGPRs of an allocation are VCC, FLAT_SCRATCH and XNACK_MASK (LLVM's
+        // `IsaInfo::getNumExtraSGPRs`). Since gfx10, every wave has all SGPRs.
         let sgprs = match target.sgpr_granule() {
             Some(_) => kernel.descriptor.rsrc1.sgprs.saturating_sub(6) as u8,
             None => target.max_sgprs(),
@@ -39,13 +39,13 @@ impl Allocation {
         }
     }
 
-    /// The most that a wave can have.
+    /// The largest allocation of a wave.
     pub fn maximal(target: &Target) -> Allocation {
         let acc_vgprs = if target.acc_vgprs() == AccVgprs::None { 0 } else { 256 };
         Allocation { vgprs: 256, acc_vgprs, sgprs: target.max_sgprs() }
     }
 
-    /// The registers.
+    /// The allocated registers.
     pub fn registers(self) -> RegisterSet {
         let numbers = |count: u16| (0..count.min(256)).map(|n| n as u8);
         (0..self.vgprs)
@@ -55,7 +55,7 @@ impl Allocation {
             .collect()
     }
 
-    /// What both have.
+    /// The smaller number of registers of each file.
     #[must_use]
     pub fn least(self, other: Allocation) -> Allocation {
         Allocation {
@@ -65,7 +65,7 @@ impl Allocation {
         }
     }
 
-    /// How many registers of each file a set has.
+    /// Numbers of registers in a set.
     pub fn count(set: RegisterSet) -> Allocation {
         let count = |file| set.intersection(file).len();
         Allocation {
@@ -75,20 +75,20 @@ impl Allocation {
         }
     }
 
-    /// The smallest allocation that has what this one has and `registers` besides.
+    /// The smallest allocation that includes this one and `registers`.
     #[must_use]
     pub fn with(self, registers: RegisterSet) -> Allocation {
-        let mut grown = self;
+        let mut extended = self;
         for register in registers.iter() {
             match register {
-                Register::Vgpr(Vgpr(n)) => grown.vgprs = grown.vgprs.max(n + 1),
+                Register::Vgpr(Vgpr(n)) => extended.vgprs = extended.vgprs.max(n + 1),
                 Register::AccVgpr(AccVgpr(n)) => {
-                    grown.acc_vgprs = grown.acc_vgprs.max(u16::from(n) + 1);
+                    extended.acc_vgprs = extended.acc_vgprs.max(u16::from(n) + 1);
                 }
-                Register::Sgpr(Sgpr(n)) => grown.sgprs = grown.sgprs.max(n.saturating_add(1)),
+                Register::Sgpr(Sgpr(n)) => extended.sgprs = extended.sgprs.max(n.saturating_add(1)),
                 _ => {}
             }
         }
-        grown
+        extended
     }
 }

@@ -1,8 +1,8 @@
-//! Functions that call each other, and the registers they share.
+//! Functions connected by calls, and the registers they share.
 //!
-//! Registers that no function of a component names can hold what hooks need all the way through a
-//! kernel. Where there are too few, the kernels' allocations grow; a component's kernels grow
-//! together, since any of them may be on its way in a shared function.
+//! Registers that no function of a component names can hold values for hooks throughout a kernel. If there are
+//! too few, the allocations of all kernels of the component grow, because each of them may execute the shared
+//! functions.
 
 use super::Allocation;
 use crate::dataflow::IndexedRegisters;
@@ -16,35 +16,34 @@ use flipwave_isa::{
 /// Functions connected by calls.
 #[derive(Clone, Debug)]
 pub struct Component {
-    /// Its functions, by ascending index.
+    /// Functions, by ascending index.
     pub functions: Vec<FunctionIndex>,
-    /// Indices of its kernels in the code object.
+    /// Indices of the kernels in the code object.
     pub kernels: Vec<usize>,
-    /// Registers that its instructions name.
+    /// Registers that the instructions name.
     pub named: RegisterSet,
-    /// Registers that they may read or write, those reached by an index included.
+    /// Registers that the instructions may read or write, including through an index.
     pub touched: RegisterSet,
-    /// Registers that its kernels have now, in all of them.
+    /// Registers that all kernels allocate now.
     pub allocated: RegisterSet,
-    /// Registers that its kernels can have at most, without the reserved ones.
+    /// Registers that all kernels could allocate, without the reserved ones.
     pub allocatable: RegisterSet,
-    /// Registers that no function touches and that were set aside: hooks get others.
+    /// Unused registers that are reserved for the whole component. Hooks use others.
     pub reserved: RegisterSet,
-    /// Whether its waves change how many VGPRs they have as they run (RDNA 4 ISA, "Dynamic VGPR
-    /// allocation").
+    /// Waves change their number of VGPRs while they run (RDNA 4 ISA, "Dynamic VGPR allocation").
     pub resizes: bool,
-    /// Bytes of each lane's scratch that its kernels use themselves; `None` where that is not
-    /// known, or where scratch cannot be set up.
+    /// Bytes of scratch that the kernels use in each lane; `None` if the number is unknown, or if scratch
+    /// cannot be set up.
     pub scratch: Option<u32>,
 }
 
 impl Component {
-    /// Registers that no function touches: first those that are allocated anyhow.
+    /// Registers that could be allocated and that no function reads or writes.
     pub fn free(&self) -> RegisterSet {
         self.allocatable.difference(self.touched)
     }
 
-    /// Sets registers aside that no function touches; hooks get others from then on.
+    /// Reserves unused registers, so that hooks use others.
     pub fn reserve(&mut self, range: RegisterRange) {
         self.reserved.insert_range(range);
         self.allocatable = self.allocatable.difference(self.reserved);
@@ -52,24 +51,24 @@ impl Component {
     }
 }
 
-/// The components of a program, by the lowest function of each.
+/// The components of a program, in the order of their first functions.
 pub fn components(object: &CodeObject, program: &Disassembly) -> Vec<Component> {
     let groups = Groups::of(program);
     let indexed = IndexedRegisters::of(program, &groups);
     let component = |group: &[FunctionIndex]| {
         let mut component = Component::new(&program.target);
         component.functions = group.to_vec();
-        for kernel in group.iter().filter_map(|own| program.functions[*own].kernel) {
+        for kernel in group.iter().filter_map(|index| program.functions[*index].kernel) {
             component.add_kernel(kernel, &object.kernels()[kernel], &program.target);
         }
         if let Some(offset) = program.accum_offset {
-            component.keep_below(offset);
+            component.exclude_vgprs_from(offset);
         }
         component.named = program.registers_named(group);
         component.touched = component.named.union(indexed.of_functions(program, group));
-        let functions = group.iter().map(|own| &program.functions[*own]);
-        let mut insts = functions.flat_map(|own| &program.instructions[own.instructions]);
-        component.resizes = insts.any(|own| own.operation.opcode() == Opcode::SAllocVgpr);
+        let functions = group.iter().map(|index| &program.functions[*index]);
+        let mut insts = functions.flat_map(|function| &program.instructions[function.instructions]);
+        component.resizes = insts.any(|inst| inst.operation.opcode() == Opcode::SAllocVgpr);
         component
     };
     groups.iter().map(component).collect()
@@ -87,48 +86,49 @@ impl Component {
             allocated: all.registers(),
             allocatable: all.registers(),
             reserved: RegisterSet::EMPTY,
-            // Where the base goes through a hardware register there is no code for it.
+            // Setting FLAT_SCRATCH through hardware registers is not supported.
             scratch: (target.flat_scratch() != FlatScratch::HardwareRegisters).then_some(0),
         }
     }
 
-    /// VGPRs from `offset` on are AccVGPRs of those that name them: no more of the others.
-    fn keep_below(&mut self, offset: u16) {
-        let beyond = (offset..256).map(|n| Register::Vgpr(Vgpr(n)));
-        let beyond: RegisterSet = beyond.collect();
-        self.allocated = self.allocated.difference(beyond);
-        self.allocatable = self.allocatable.difference(beyond);
+    /// Excludes the VGPRs from `offset` upwards, which are AccVGPRs.
+    fn exclude_vgprs_from(&mut self, offset: u16) {
+        let excluded: RegisterSet = (offset..256).map(|n| Register::Vgpr(Vgpr(n))).collect();
+        self.allocated = self.allocated.difference(excluded);
+        self.allocatable = self.allocatable.difference(excluded);
     }
 
     fn add_kernel(&mut self, index: usize, kernel: &Kernel, target: &Target) {
         self.kernels.push(index);
-        let own = Allocation::of(kernel, target);
-        self.allocated = self.allocated.intersection(own.registers());
-        let own_scratch = match kernel.descriptor.properties.uses_dynamic_stack {
-            true => None,
-            false => kernel.descriptor.private_segment_fixed_size.checked_next_multiple_of(4),
+        let current = Allocation::of(kernel, target);
+        self.allocated = self.allocated.intersection(current.registers());
+        let scratch = if kernel.descriptor.properties.uses_dynamic_stack {
+            None
+        } else {
+            kernel.descriptor.private_segment_fixed_size.checked_next_multiple_of(4)
         };
-        self.scratch = self.scratch.zip(own_scratch).map(|(all, own)| all.max(own));
+        self.scratch = self.scratch.zip(scratch).map(|(most, scratch)| most.max(scratch));
         let wave_size = if kernel.descriptor.wavefront_size() == 32 { 32 } else { 64 };
-        let items = kernel.metadata.max_flat_workgroup_size.unwrap_or(LARGEST_WORKGROUP);
-        let most = target.max_vgprs_of_workgroup(WorkgroupShape {
+        let items = kernel.metadata.max_flat_workgroup_size.unwrap_or(MAX_WORKGROUP_SIZE);
+        let max_vgprs = target.max_vgprs_of_workgroup(WorkgroupShape {
             waves: items.div_ceil(wave_size.into()),
             wave_size,
             workgroup_processor_mode: kernel.descriptor.rsrc1.workgroup_processor_mode,
         });
         let sgprs = target.max_sgprs();
-        let most = match target.acc_vgprs() {
-            AccVgprs::None => Allocation { vgprs: most, acc_vgprs: 0, sgprs },
-            AccVgprs::Separate => Allocation { vgprs: most, acc_vgprs: most, sgprs },
-            // The two share one file: what architectural registers leave is for the others.
+        let maximal = match target.acc_vgprs() {
+            AccVgprs::None => Allocation { vgprs: max_vgprs, acc_vgprs: 0, sgprs },
+            AccVgprs::Separate => Allocation { vgprs: max_vgprs, acc_vgprs: max_vgprs, sgprs },
+            // VGPRs and AccVGPRs share one file: VGPRs grow first, up to 256, and AccVGPRs get the rest.
             AccVgprs::Unified => {
-                let vgprs = most.saturating_sub(own.acc_vgprs).min(256);
-                Allocation { vgprs, acc_vgprs: most - vgprs, sgprs }
+                let vgprs = max_vgprs.saturating_sub(current.acc_vgprs).min(256);
+                Allocation { vgprs, acc_vgprs: max_vgprs - vgprs, sgprs }
             }
         };
-        self.allocatable = self.allocatable.intersection(most.registers().union(own.registers()));
+        self.allocatable =
+            self.allocatable.intersection(maximal.registers().union(current.registers()));
     }
 }
 
-/// Work-items of the largest workgroup there is.
-const LARGEST_WORKGROUP: u32 = 1024;
+/// Most work-items of a workgroup.
+const MAX_WORKGROUP_SIZE: u32 = 1024;

@@ -1,4 +1,4 @@
-//! Registers that waves have, share and move values between.
+//! Allocation of registers: descriptors, components of functions that share registers, and moves.
 
 mod allocation;
 mod component;

@@ -1,20 +1,20 @@
-//! Registers in a row.
+//! Search for consecutive registers.
 
 use flipwave_isa::{AccVgpr, Register, RegisterRange, RegisterSet, Sgpr, Vgpr};
 
-/// Registers in a row that are looked for.
+/// A request for consecutive registers.
 #[derive(Clone, Copy, Debug)]
 pub struct RegisterRun {
-    /// Their file, one of the sets that [`RegisterSet`] names.
+    /// The register file: one of the constants of [`RegisterSet`].
     pub file: RegisterSet,
-    /// How many.
+    /// Number of registers.
     pub words: u8,
-    /// The first one's number is a multiple of this.
+    /// The number of the first register is a multiple of this.
     pub alignment: u8,
 }
 
 impl RegisterRun {
-    /// Where such runs begin in a set.
+    /// The first registers of all matching runs in a set.
     fn all(self, set: RegisterSet) -> impl Iterator<Item = Register> {
         let is_aligned = move |register: &Register| {
             let number = match *register {
@@ -31,13 +31,13 @@ impl RegisterRun {
         set.intersection(self.file).iter().filter(is_aligned).filter(is_whole)
     }
 
-    /// Where the first in a set begins.
+    /// The first register of the first matching run in a set.
     pub fn first(self, set: RegisterSet) -> Option<Register> {
         self.all(set).next()
     }
 
-    /// Where the one with the fewest live registers begins, of those rather one that is
-    /// allocated.
+    /// The first register of the matching run in `set` with the fewest live registers. Allocated runs are
+    /// preferred among equals.
     pub fn cheapest(
         self,
         set: RegisterSet,
@@ -46,8 +46,8 @@ impl RegisterRun {
     ) -> Option<Register> {
         let cost = |first: &Register| {
             let range = RegisterRange::new(*first, self.words);
-            let costs = range.iter().filter(|own| live.contains(*own)).count();
-            (costs, !allocated.contains_range(range))
+            let live_count = range.iter().filter(|register| live.contains(*register)).count();
+            (live_count, !allocated.contains_range(range))
         };
         self.all(set).min_by_key(cost)
     }

@@ -1,9 +1,9 @@
-//! What the hardware puts into registers before a kernel starts.
+//! Registers that the hardware initializes before a kernel starts.
 
 use flipwave_codeobj::Kernel;
 use flipwave_isa::{FlatScratch, Generation, Register, RegisterRange, RegisterSet, Target, Vgpr};
 
-/// Registers that hold something when a kernel starts (AMDGPUUsage, "Initial Kernel Execution
+/// Registers that are initialized when a kernel starts (AMDGPUUsage, "Initial Kernel Execution
 /// State").
 pub fn initialised(kernel: &Kernel, target: &Target) -> RegisterSet {
     let descriptor = &kernel.descriptor;
@@ -11,12 +11,12 @@ pub fn initialised(kernel: &Kernel, target: &Target) -> RegisterSet {
     for initial in descriptor.initial_sgprs(target) {
         set.insert_range(RegisterRange::new(Register::Sgpr(initial.first), initial.words));
     }
-    let work_item = if target.packs_work_item_ids() {
+    let work_item_ids = if target.packs_work_item_ids() {
         1
     } else {
         descriptor.rsrc2.vgpr_workitem_id.saturating_add(1).min(3)
     };
-    (0..work_item).for_each(|n| set.insert(Register::Vgpr(Vgpr(n.into()))));
+    (0..work_item_ids).for_each(|n| set.insert(Register::Vgpr(Vgpr(n.into()))));
     set.insert(Register::ExecLo);
     set.insert(Register::Mode);
     if descriptor.wavefront_size() == 64 {
@@ -27,7 +27,7 @@ pub fn initialised(kernel: &Kernel, target: &Target) -> RegisterSet {
         set.insert(Register::FlatScratchHi);
     }
     if target.generation() >= Generation::Gfx12 {
-        // Workgroup indices are there (AMDGPUUsage, "SGPR Register Set Up Order").
+        // TTMPs hold the workgroup's indices (AMDGPUUsage, "SGPR Register Set Up Order").
         (0..16).for_each(|n| set.insert(Register::Ttmp(flipwave_isa::Ttmp(n))));
     }
     set

@@ -1,24 +1,24 @@
-//! How many registers a kernel leaves free: globally, locally, and which it never lets go.
+//! Registers that a kernel uses, leaves free, and keeps live throughout.
 
 use super::{Live, Liveness};
 use crate::flow::FunctionIndex;
 use crate::registers::Allocation;
 use flipwave_isa::RegisterSet;
 
-/// The registers that a kernel uses and those it leaves, of an allocation.
+/// The use of an allocation's registers by a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterUse {
-    /// The registers there are.
+    /// All registers of the allocation.
     pub allocated: RegisterSet,
-    /// Registers that neither the kernel nor anything it may call reads or writes.
+    /// Registers that neither the kernel nor any function it may call reads or writes.
     pub globally_free: RegisterSet,
-    /// Registers that are live wherever any register of the allocation is: those that a kernel
-    /// keeps a value in from its beginning to its end.
+    /// Registers that are live at every instruction where any register of the allocation is live: they hold
+    /// values from the beginning of the kernel to its end.
     pub persistent: RegisterSet,
 }
 
 impl RegisterUse {
-    /// The use of a kernel's registers, where `function` is the kernel.
+    /// Computes the use of registers by the kernel `function`.
     pub fn of(
         liveness: &Liveness<'_>,
         function: FunctionIndex,
@@ -27,7 +27,7 @@ impl RegisterUse {
         let program = liveness.program();
         let allocated = allocation.registers();
         let reachable = program.reachable(function);
-        let touched = program.registers_named(&reachable).union(liveness.indexed(&reachable));
+        let used = program.registers_named(&reachable).union(liveness.indexed(&reachable));
         let mut persistent = allocated;
         for function in reachable {
             for index in program.functions[function].instructions.iter() {
@@ -37,10 +37,10 @@ impl RegisterUse {
                 }
             }
         }
-        RegisterUse { allocated, globally_free: allocated.difference(touched), persistent }
+        RegisterUse { allocated, globally_free: allocated.difference(used), persistent }
     }
 
-    /// The registers that are not live at a point.
+    /// The registers of the allocation that are not live at a point.
     pub fn locally_free(&self, live: &Live) -> RegisterSet {
         self.allocated.difference(live.any())
     }

@@ -1,4 +1,4 @@
-//! What is live, against a search through all that may happen, and by hand.
+//! Liveness compared with a search through all paths, and with expected sets.
 
 pub(crate) mod search;
 
@@ -27,14 +27,13 @@ fn has_none(set: RegisterSet, names: &[&str]) -> bool {
     names.iter().all(|name| !set.contains(register(name)))
 }
 
-/// What is live before the first instruction that is printed like `text`.
+/// Registers that are live before the first instruction whose assembly contains `text`.
 fn before(program: &Disassembly, text: &str) -> Live {
     Liveness::new(program).before(program.find(text))
 }
 
-/// The bug that everybody shipped once.
 #[test]
-fn the_kernarg_pointer_is_live_until_its_last_load() {
+fn kernarg_pointer_is_live_until_its_last_load() {
     for processor in ["gfx90a", "gfx1100"] {
         let body = "s_nop 3
             s_load_dwordx2 s[6:7], s[0:1], 0x0
@@ -49,7 +48,7 @@ fn the_kernarg_pointer_is_live_until_its_last_load() {
 }
 
 #[test]
-fn what_is_wanted_across_a_call_stays_live_in_the_callee() {
+fn registers_live_across_a_call_are_live_in_the_callee() {
     let kernel =
         format!("{CALL} global_store_dword v[2:3], v0, off\n v_mov_b32 v7, s9\n {CALL} s_endpgm");
     let second = "v_add_u32 v0, v1, v0\n v_mov_b32 v6, 0\n s_setpc_b64 s[30:31]";
@@ -65,7 +64,7 @@ fn what_is_wanted_across_a_call_stays_live_in_the_callee() {
 }
 
 #[test]
-fn where_control_goes_to_an_unknown_place_everything_is_live() {
+fn everything_is_live_at_calls_of_unknown_pointers() {
     let kernel = "s_load_dwordx2 s[4:5], s[0:1], 0x0
         s_waitcnt lgkmcnt(0)
         s_swappc_b64 s[30:31], s[4:5]
@@ -76,10 +75,10 @@ fn where_control_goes_to_an_unknown_place_everything_is_live() {
     let live = before(&program, "s_waitcnt");
     assert!(has(live.active, &["vcc_lo", "exec_hi", "m0", "scc"]));
     assert!(has_none(live.masked, &["s0"]));
-    // The loaded pair alone is overwritten before that.
+    // Only the loaded pair is overwritten before the call.
     let entry = Liveness::new(&program).entry(BlockIndex(0)).any();
     assert!(has_none(entry, &["s4", "s5"]));
-    // Behind a function whose address is taken everything is live, too.
+    // Everything is live after a function whose address is taken.
     let inside = before(&program, "s_nop 5");
     assert!(has(inside.masked, &["v3"]));
     let entered = before(&program, "v_mov_b32 v3, 0");
@@ -87,7 +86,7 @@ fn where_control_goes_to_an_unknown_place_everything_is_live() {
 }
 
 #[test]
-fn a_tail_call_returns_to_the_caller_s_caller() {
+fn tail_call_returns_to_the_original_caller() {
     let kernel = format!("{CALL} global_store_dword v[2:3], v0, off\n s_endpgm");
     let jump = CALL.replace("s_swappc_b64 s[30:31],", "s_setpc_b64").replace("second", "third");
     let third = "v_mov_b32 v9, 0\n s_setpc_b64 s[30:31]";
@@ -98,7 +97,7 @@ fn a_tail_call_returns_to_the_caller_s_caller() {
 }
 
 #[test]
-fn an_unknown_index_reaches_all_registers_of_the_wave_and_kills_none() {
+fn unknown_index_may_access_all_registers_and_kills_none() {
     let body = "v_mov_b32 v9, 0
         s_set_gpr_idx_on s3, gpr_idx(DST)
         v_mov_b32 v1, v2
@@ -109,7 +108,7 @@ fn an_unknown_index_reaches_all_registers_of_the_wave_and_kills_none() {
     let indexed = program("gfx90a", &[("kernel", body)], "");
     let live = before(&indexed, "s_set_gpr_idx_on").any();
     assert!(has(live, &["v0", "v1", "v63", "s3"]) && has_none(live, &["v64", "v77"]), "{live}");
-    // The negative control.
+    // Negative control.
     let plain = body
         .replace("s_set_gpr_idx_on s3, gpr_idx(DST)", "s_nop 1")
         .replace("s_set_gpr_idx_off", "s_nop 2");
@@ -122,7 +121,7 @@ fn an_unknown_index_reaches_all_registers_of_the_wave_and_kills_none() {
 }
 
 #[test]
-fn an_index_of_known_bits_reaches_only_as_far() {
+fn known_bits_limit_the_accessible_registers() {
     let mode = "s_and_b32 s3, s3, 7
         s_cbranch_scc1 more
         s_mov_b32 s3, 2
@@ -134,7 +133,7 @@ fn an_index_of_known_bits_reaches_only_as_far() {
     let live = |processor, body: &str, at| before(&program(processor, &[("kernel", body)], ""), at);
     let known = live("gfx90a", mode, "s_set_gpr_idx_on").any();
     assert!(has(known, &["v4", "v11"]) && has_none(known, &["v0", "v3", "v12"]), "{known}");
-    // The index is a byte without a sign, whatever is known of it.
+    // An unknown index is still an unsigned byte.
     let unknown = mode.replace("s_and_b32 s3, s3, 7", "s_nop 1");
     let unknown = live("gfx90a", &unknown, "s_set_gpr_idx_on").any();
     assert!(has(unknown, &["v0", "v4", "v63"]) && has_none(unknown, &["v3", "v64"]), "{unknown}");
@@ -145,7 +144,7 @@ fn an_index_of_known_bits_reaches_only_as_far() {
     for processor in ["gfx1030", "gfx1100", "gfx1201"] {
         let known = live(processor, moved, "v_movrels_b32").any();
         assert!(has(known, &["v4", "v7"]) && has_none(known, &["v3", "v8"]), "{known}");
-        // A loop that adds to the index.
+        // A loop that increments the index.
         let grows = moved
             .replace("s_and_b32 m0, s3, 3", "s_mov_b32 m0, 0\n again: s_nop 1")
             .replace("s_endpgm", "s_add_u32 m0, m0, 1\n s_cbranch_scc0 again\n s_endpgm");
@@ -158,9 +157,9 @@ fn an_index_of_known_bits_reaches_only_as_far() {
     assert!(has(known, &["s10", "s13"]) && has_none(known, &["s9", "s14"]), "{known}");
 }
 
-/// A kernel is reached by no call, and what it indexes matters to no other.
+/// Registers that another kernel indexes are irrelevant, because kernels are not called.
 #[test]
-fn a_call_by_a_pointer_wants_only_what_its_callees_may_name() {
+fn indirect_call_reads_only_registers_used_by_its_possible_callees() {
     let calling = "v_mov_b32 v0, 0
         s_load_dwordx2 s[4:5], s[0:1], 0x0
         s_waitcnt lgkmcnt(0)
@@ -178,7 +177,7 @@ fn a_call_by_a_pointer_wants_only_what_its_callees_may_name() {
     let live = before(&program, "s_swappc_b64").any();
     assert!(has(live, &["v1", "v2"]) && has_none(live, &["v4", "v20", "v30", "v63"]), "{live}");
     assert!(!program.named("indexing").address_taken && program.named("callee").address_taken);
-    // The negative control: the same indices in the callee.
+    // Negative control: the callee uses the same indices.
     let inside = indexing.replace("s_endpgm", "s_setpc_b64 s[30:31]");
     let functions = [("calling", calling), ("callee", &inside)];
     let program =
@@ -188,17 +187,17 @@ fn a_call_by_a_pointer_wants_only_what_its_callees_may_name() {
 }
 
 #[test]
-fn flags_made_of_a_mask_read_the_mask() {
+fn flags_derived_from_a_mask_read_the_mask() {
     let body = "s_nop 1\n s_mov_b32 s4, src_vccz\n s_store_dword s4, s[0:1], 0x0\n s_endpgm";
     let program = program("gfx90a", &[("kernel", body)], "");
     assert!(has(before(&program, "s_nop 1").active, &["vcc_lo", "vcc_hi"]));
 }
 
 #[test]
-fn a_register_that_only_takes_lanes_is_not_wanted_before() {
+fn writing_a_lane_does_not_make_the_register_live() {
     let body = "v_writelane_b32 v1, s4, 0\n v_readlane_b32 s5, v1, 0\n s_store_dword s5, s[0:1], 0x0\n s_endpgm";
     let program = program("gfx90a", &[("kernel", body)], "");
-    // Any lane of v1 may be the one that is read.
+    // The other instruction may read any lane of v1.
     assert!(has(before(&program, "v_writelane_b32").masked, &["v1"]));
     let body = "v_writelane_b32 v1, s4, 0\n s_nop 1\n s_endpgm";
     let unread = self::program("gfx90a", &[("kernel", body)], "");
@@ -206,7 +205,7 @@ fn a_register_that_only_takes_lanes_is_not_wanted_before() {
 }
 
 #[test]
-fn registers_are_free_globally_and_locally() {
+fn globally_and_locally_free_registers() {
     let body = "v_mov_b32 v5, s0
  v_mov_b32 v6, v5
  global_store_dword v[2:3], v6, off
@@ -239,9 +238,8 @@ fn registers_are_free_globally_and_locally() {
     );
 }
 
-/// Which registers an index reaches that no instruction names: those of the file it goes into.
 #[test]
-fn an_index_of_one_file_leaves_the_other_free() {
+fn index_only_accesses_its_own_register_file() {
     let globally_free = |processor, body| {
         let program = program(processor, &[("kernel", body)], "");
         let function = program.kernel(0).expect("the kernel");
@@ -260,7 +258,7 @@ fn an_index_of_one_file_leaves_the_other_free() {
 }
 
 #[test]
-fn mode_is_never_dead() {
+fn mode_is_always_live() {
     let program = program(
         "gfx90a",
         &[("kernel", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3\n s_endpgm")],

@@ -1,6 +1,6 @@
-//! Random code, compared with a search for a way on which a value is read before it is written.
-//! The search follows one lane, knows what each line does from a table written by hand, and
-//! nothing of LLVM or of the analysis.
+//! Liveness of random code, compared with a search for a path on which a value is read before it is
+//! overwritten. The search follows one lane. It takes the effects of instructions from a handwritten table
+//! and shares no code with LLVM or with the analysis.
 
 use crate::dataflow::Liveness;
 use crate::flow::tests::assembled::{assemble, descriptor, text};
@@ -8,24 +8,24 @@ use crate::flow::{Disassembly, InstIndex};
 use flipwave_isa::Register;
 use std::collections::HashSet;
 
-/// What a line does.
+/// A line of assembly and its effects.
 pub struct Line {
-    /// The line.
+    /// The assembly.
     pub text: String,
-    /// Registers read; of vector registers, in the lane.
+    /// Registers read; vector registers are read in the followed lane.
     reads: Vec<String>,
-    /// Vector registers of which any lane may be read.
+    /// Vector registers that may be read in any lane.
     reads_any_lane: Vec<String>,
-    /// Registers written; of vector registers, in the lane.
+    /// Registers written; vector registers are written in the followed lane.
     writes: Vec<String>,
-    /// Whether the lane is on afterwards, by whether a bit of the other source is set and whether
-    /// it was on.
+    /// For writes of EXEC: computes whether the lane is active afterwards from the lane's bit in the other
+    /// source and whether the lane was active.
     exec: Option<fn(bool, bool) -> bool>,
-    /// Lines that may be next.
+    /// Possible next lines.
     next: Vec<usize>,
 }
 
-/// xorshift, G. Marsaglia 2003.
+/// Random numbers by xorshift (G. Marsaglia, 2003).
 pub struct Random(pub u64);
 
 impl Random {
@@ -37,50 +37,60 @@ impl Random {
     }
 }
 
-type Form = (
-    &'static str,
-    &'static [&'static str],
-    &'static [&'static str],
-    &'static [&'static str],
-    Option<fn(bool, bool) -> bool>,
-);
+/// A form of a line. `D`, `A` and `B` in names of registers stand for numbers.
+struct Form {
+    text: &'static str,
+    reads: &'static [&'static str],
+    reads_any_lane: &'static [&'static str],
+    writes: &'static [&'static str],
+    exec: Option<fn(bool, bool) -> bool>,
+}
 
-/// Text, reads, reads of any lane, writes, change of EXEC. `D`, `A` and `B` stand for numbers.
+const fn form(
+    text: &'static str,
+    reads: &'static [&'static str],
+    reads_any_lane: &'static [&'static str],
+    writes: &'static [&'static str],
+    exec: Option<fn(bool, bool) -> bool>,
+) -> Form {
+    Form { text, reads, reads_any_lane, writes, exec }
+}
+
 const FORMS: [Form; 22] = [
-    ("v_mov_b32 vD, vA", &["vA"], &[], &["vD"], None),
-    ("v_mov_b32 vD, 0", &[], &[], &["vD"], None),
-    ("v_add_u32 vD, vA, vB", &["vA", "vB"], &[], &["vD"], None),
-    ("v_readlane_b32 s4, vA, 1", &[], &["vA"], &["s4"], None),
-    ("v_writelane_b32 vD, s4, 2", &["s4"], &[], &[], None),
-    ("ds_bpermute_b32 vD, vA, vB", &[], &["vA", "vB"], &["vD"], None),
-    ("v_mov_b32_dpp vD, vA row_shl:1", &[], &["vA"], &[], None),
-    ("v_fmac_f32 vD, vA, vB", &["vD", "vA", "vB"], &[], &["vD"], None),
-    ("v_cmp_gt_u32 vcc, vA, vB", &["vA", "vB"], &[], &["vcc_lo", "vcc_hi"], None),
-    ("v_cndmask_b32 vD, vA, vB, vcc", &["vA", "vB", "vcc_lo", "vcc_hi"], &[], &["vD"], None),
-    ("s_add_u32 s5, s5, s6", &["s5", "s6"], &[], &["s5", "scc"], None),
-    ("s_addc_u32 s6, s5, s4", &["s5", "s4", "scc"], &[], &["s6", "scc"], None),
-    (
+    form("v_mov_b32 vD, vA", &["vA"], &[], &["vD"], None),
+    form("v_mov_b32 vD, 0", &[], &[], &["vD"], None),
+    form("v_add_u32 vD, vA, vB", &["vA", "vB"], &[], &["vD"], None),
+    form("v_readlane_b32 s4, vA, 1", &[], &["vA"], &["s4"], None),
+    form("v_writelane_b32 vD, s4, 2", &["s4"], &[], &[], None),
+    form("ds_bpermute_b32 vD, vA, vB", &[], &["vA", "vB"], &["vD"], None),
+    form("v_mov_b32_dpp vD, vA row_shl:1", &[], &["vA"], &[], None),
+    form("v_fmac_f32 vD, vA, vB", &["vD", "vA", "vB"], &[], &["vD"], None),
+    form("v_cmp_gt_u32 vcc, vA, vB", &["vA", "vB"], &[], &["vcc_lo", "vcc_hi"], None),
+    form("v_cndmask_b32 vD, vA, vB, vcc", &["vA", "vB", "vcc_lo", "vcc_hi"], &[], &["vD"], None),
+    form("s_add_u32 s5, s5, s6", &["s5", "s6"], &[], &["s5", "scc"], None),
+    form("s_addc_u32 s6, s5, s4", &["s5", "s4", "scc"], &[], &["s6", "scc"], None),
+    form(
         "s_and_saveexec_b64 s[8:9], vcc",
         &["vcc_lo", "vcc_hi"],
         &[],
         &["s8", "s9", "scc"],
         Some(|bit, on| bit & on),
     ),
-    (
+    form(
         "s_andn2_saveexec_b64 s[8:9], s[8:9]",
         &["s8", "s9"],
         &[],
         &["s8", "s9", "scc"],
         Some(|bit, on| bit & !on),
     ),
-    ("s_or_b64 exec, exec, s[8:9]", &["s8", "s9"], &[], &["scc"], Some(|bit, on| bit | on)),
-    ("s_xor_b64 exec, exec, s[8:9]", &["s8", "s9"], &[], &["scc"], Some(|bit, on| bit ^ on)),
-    ("s_mov_b64 exec, s[8:9]", &["s8", "s9"], &[], &[], Some(|bit, _| bit)),
-    ("s_mov_b64 exec, 0", &[], &[], &[], Some(|_, _| false)),
-    ("s_or_saveexec_b64 s[8:9], -1", &[], &[], &["s8", "s9", "scc"], Some(|_, _| true)),
-    ("s_xor_saveexec_b64 s[8:9], -1", &[], &[], &["s8", "s9", "scc"], Some(|_, on| !on)),
-    ("s_mov_b64 exec, -1", &[], &[], &[], Some(|_, _| true)),
-    (
+    form("s_or_b64 exec, exec, s[8:9]", &["s8", "s9"], &[], &["scc"], Some(|bit, on| bit | on)),
+    form("s_xor_b64 exec, exec, s[8:9]", &["s8", "s9"], &[], &["scc"], Some(|bit, on| bit ^ on)),
+    form("s_mov_b64 exec, s[8:9]", &["s8", "s9"], &[], &[], Some(|bit, _| bit)),
+    form("s_mov_b64 exec, 0", &[], &[], &[], Some(|_, _| false)),
+    form("s_or_saveexec_b64 s[8:9], -1", &[], &[], &["s8", "s9", "scc"], Some(|_, _| true)),
+    form("s_xor_saveexec_b64 s[8:9], -1", &[], &[], &["s8", "s9", "scc"], Some(|_, on| !on)),
+    form("s_mov_b64 exec, -1", &[], &[], &[], Some(|_, _| true)),
+    form(
         "v_cmpx_gt_u32 vcc, vA, vB",
         &["vA", "vB"],
         &[],
@@ -92,7 +102,7 @@ const FORMS: [Form; 22] = [
 const REGISTERS: [&str; 12] =
     ["v0", "v1", "v2", "v3", "s4", "s5", "s6", "s8", "s9", "vcc_lo", "vcc_hi", "scc"];
 
-/// Blocks of random lines with random branches between them; the last ends the program.
+/// Generates blocks of random lines with random branches between them. The last block ends the program.
 pub fn random_function(random: &mut Random, name: &str) -> Vec<Line> {
     let blocks = 3 + random.below(4);
     let mut lines: Vec<Line> = Vec::new();
@@ -101,7 +111,7 @@ pub fn random_function(random: &mut Random, name: &str) -> Vec<Line> {
     for block in 0..blocks {
         starts.push(lines.len());
         for _ in 0..1 + random.below(4) {
-            let (text, reads, any, writes, exec) = FORMS[random.below(FORMS.len())];
+            let form = &FORMS[random.below(FORMS.len())];
             let numbers =
                 [random.below(4), random.below(4), random.below(4)].map(|n| n.to_string());
             let filled = |text: &str| {
@@ -112,11 +122,11 @@ pub fn random_function(random: &mut Random, name: &str) -> Vec<Line> {
             let all = |names: &[&str]| names.iter().map(|name| filled(name)).collect();
             let next = vec![lines.len() + 1];
             lines.push(Line {
-                text: filled(text),
-                reads: all(reads),
-                reads_any_lane: all(any),
-                writes: all(writes),
-                exec,
+                text: filled(form.text),
+                reads: all(form.reads),
+                reads_any_lane: all(form.reads_any_lane),
+                writes: all(form.writes),
+                exec: form.exec,
                 next,
             });
         }
@@ -147,34 +157,37 @@ pub fn random_function(random: &mut Random, name: &str) -> Vec<Line> {
     lines
 }
 
-/// Whether the value that `register` has before a line may be read, in a lane that is on or off.
-fn is_wanted(lines: &[Line], line: usize, register: &str, on: bool) -> bool {
+/// Returns `true` if the value of `register` before a line may be read, in a lane that is active or masked.
+fn is_live(lines: &[Line], line: usize, register: &str, is_active: bool) -> bool {
     let is_vector = register.starts_with('v') && !register.starts_with("vcc");
     let names = |list: &[String]| list.iter().any(|name| name == register);
     let mut seen = HashSet::new();
-    let mut open = vec![(line, on)];
-    while let Some((at, on)) = open.pop() {
-        if !seen.insert((at, on)) {
+    let mut waiting = vec![(line, is_active)];
+    while let Some((at, is_active)) = waiting.pop() {
+        if !seen.insert((at, is_active)) {
             continue;
         }
         let line = &lines[at];
-        let counts = on || !is_vector;
-        if names(&line.reads_any_lane) || (names(&line.reads) && counts) {
+        let is_accessed = is_active || !is_vector;
+        if names(&line.reads_any_lane) || (names(&line.reads) && is_accessed) {
             return true;
         }
-        if names(&line.writes) && counts {
+        if names(&line.writes) && is_accessed {
             continue;
         }
-        let after = line.exec.map_or(vec![on], |exec| vec![exec(false, on), exec(true, on)]);
+        let after = match line.exec {
+            Some(exec) => vec![exec(false, is_active), exec(true, is_active)],
+            None => vec![is_active],
+        };
         for next in &line.next {
-            open.extend(after.iter().map(|on| (*next, *on)));
+            waiting.extend(after.iter().map(|is_active| (*next, *is_active)));
         }
     }
     false
 }
 
 #[test]
-fn liveness_is_what_a_search_finds() {
+fn liveness_equals_exhaustive_search() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let functions: Vec<(String, Vec<Line>)> = (0..400)
         .map(|number| {
@@ -195,31 +208,31 @@ fn liveness_is_what_a_search_finds() {
     let object = assemble("gfx90a", &(text(&named) + &descriptor("gfx90a", "f0")));
     let program = Disassembly::read(&object).unwrap_or_else(|error| panic!("{error}"));
     let liveness = Liveness::new(&program);
-    let mut wanted = [0usize; 2];
+    let mut dead_and_live = [0usize; 2];
     for (name, lines) in &functions {
         let first = program.named(name).instructions.start;
         assert_eq!(program.named(name).instructions.len(), lines.len());
         for at in 0..lines.len() {
             let live = liveness.before(InstIndex(first.0 + at as u32));
-            for register in REGISTERS {
-                let own: Register = register.parse().expect("a register");
-                let planes = [(true, live.active), (false, live.masked)];
-                let count = if own.is_per_lane() { 2 } else { 1 };
-                for (on, set) in planes.into_iter().take(count) {
-                    let expected = is_wanted(lines, at, register, on);
-                    wanted[usize::from(expected)] += 1;
+            for name in REGISTERS {
+                let register: Register = name.parse().expect("a register");
+                let sets = [(true, live.active), (false, live.masked)];
+                let count = if register.is_per_lane() { 2 } else { 1 };
+                for (is_active, set) in sets.into_iter().take(count) {
+                    let expected = is_live(lines, at, name, is_active);
+                    dead_and_live[usize::from(expected)] += 1;
                     assert_eq!(
-                        set.contains(own),
+                        set.contains(register),
                         expected,
-                        "before `{}`: {register} in a lane that is {}, in\n{}",
+                        "before `{}`: {name} in {} lanes, in\n{}",
                         lines[at].text,
-                        if on { "on" } else { "off" },
+                        if is_active { "active" } else { "masked" },
                         lines.iter().map(|line| format!("{}\n", line.text)).collect::<String>()
                     );
                 }
             }
         }
     }
-    println!("dead {}, live {}", wanted[0], wanted[1]);
-    assert!(wanted.iter().all(|count| *count > 5_000), "{wanted:?}");
+    println!("dead {}, live {}", dead_and_live[0], dead_and_live[1]);
+    assert!(dead_and_live.iter().all(|count| *count > 5_000), "{dead_and_live:?}");
 }
