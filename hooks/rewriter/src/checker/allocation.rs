@@ -17,7 +17,7 @@ pub fn check(
     flow: &Flow,
     findings: &mut Vec<Finding>,
 ) {
-    let kernels: HashSet<usize> = flow.kernels.iter().map(|(kernel, _)| *kernel).collect();
+    let kernels: HashSet<usize> = flow.kernels.iter().map(|entry| entry.kernel).collect();
     let mut kernels: Vec<usize> = kernels.into_iter().collect();
     kernels.sort_unstable();
     for index in kernels {
@@ -36,8 +36,8 @@ fn reachable(
     flow: &Flow,
     kernel: usize,
 ) -> Vec<ClaimedInstIndex> {
-    let starts = flow.kernels.iter().filter(|(index, _)| *index == kernel);
-    let mut waiting: Vec<ClaimedInstIndex> = starts.map(|(_, start)| *start).collect();
+    let entries = flow.kernels.iter().filter(|entry| entry.kernel == kernel);
+    let mut waiting: Vec<ClaimedInstIndex> = entries.map(|entry| entry.first).collect();
     let mut seen: HashSet<ClaimedInstIndex> = waiting.iter().copied().collect();
     while let Some(at) = waiting.pop() {
         let item = &code.items()[at];

@@ -2,7 +2,9 @@
 
 use super::context::CheckContext;
 use super::finding::{CheckRule, Finding};
-use super::splice::{Content, PreloadedArguments, Splice, SpliceOrigin, SymbolicState};
+use super::splice::{
+    Content, LaneContents, PreloadedArguments, Splice, SpliceOrigin, SymbolicState,
+};
 use flipwave_codeobj::{InitialSgprs, InitialValue, Kernel};
 use flipwave_isa::{Register, Sgpr, Vgpr};
 use std::collections::BTreeSet;
@@ -50,7 +52,8 @@ pub fn initialize(context: &CheckContext<'_>, kernel: usize, state: &mut Symboli
         // Each dimension takes ten bits.
         let register = Register::Vgpr(Vgpr(0));
         let bits = (1u32 << (10 * (u32::from(old_ids) + 1))) - 1;
-        state.write_vector(register, [Content::WithExtraBits { register, bits }; 2]);
+        let content = Content::WithExtraBits { register, bits };
+        state.write_vector(register, LaneContents::uniform(content));
     }
     let old_sgprs = old.descriptor.initial_sgprs(target);
     let new_sgprs = new.descriptor.initial_sgprs(target);

@@ -13,8 +13,17 @@ pub struct Flow {
     predecessors: IndexVec<ClaimedInstIndex, Vec<ClaimedInstIndex>>,
     /// Instructions entered from unknown code: the first of each device function, and those after calls.
     entered_from_unknown: HashSet<ClaimedInstIndex>,
-    /// First instruction of each kernel, by the kernel's index in the original code object.
-    pub kernels: Vec<(usize, ClaimedInstIndex)>,
+    /// Entries of kernels.
+    pub kernels: Vec<KernelEntry>,
+}
+
+/// The entry of a kernel in the new code.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelEntry {
+    /// Index of the kernel in the original code object.
+    pub kernel: usize,
+    /// The first instruction.
+    pub first: ClaimedInstIndex,
 }
 
 impl Flow {
@@ -56,7 +65,9 @@ impl Flow {
             let Some(start) = index(splice.start) else { continue };
             let is_function = is_device_function(context, splice.to);
             match splice.from {
-                SpliceOrigin::Kernel(kernel) => flow.kernels.push((kernel, start)),
+                SpliceOrigin::Kernel(kernel) => {
+                    flow.kernels.push(KernelEntry { kernel, first: start })
+                }
                 SpliceOrigin::Address if !is_function && jump_targets.contains(&splice.to) => {}
                 SpliceOrigin::Flow if !is_function => {}
                 SpliceOrigin::Address | SpliceOrigin::Flow | SpliceOrigin::Old => {

@@ -91,7 +91,7 @@ pub fn check(
             }
         };
         let start = PathEnd { at, distance: 0, open };
-        search.back(start, item.is_inserted(), &mut Vec::new(), &mut visit);
+        search.extend(start, item.is_inserted(), &mut Vec::new(), &mut visit);
         checked += 1;
         if let Some(message) = violation {
             let mut finding = Finding::at(CheckRule::Hazards, item.pc, message);
@@ -120,7 +120,7 @@ struct PathEnd {
     at: ClaimedInstIndex,
     /// Wait states between the predecessors and the victim.
     distance: u8,
-    /// Hazards that may have been triggered before it.
+    /// Hazards that may have been triggered before the end of the path.
     open: OpenHazards,
 }
 
@@ -144,7 +144,7 @@ struct PathSearch<'a> {
 impl<'a> PathSearch<'a> {
     /// Extends `path` backwards from `end`. Calls `visit` with each complete path on which a hazard may
     /// involve inserted code. If `is_inserted`, the victim is inserted, and all hazards are relevant.
-    fn back(
+    fn extend(
         &mut self,
         end: PathEnd,
         is_inserted: bool,
@@ -175,7 +175,7 @@ impl<'a> PathSearch<'a> {
             let distance = end.distance.saturating_add(item.facts.wait_states);
             let mut open = end.open;
             self.hazards.step_back(&mut open, roles);
-            self.back(PathEnd { at: *previous, distance, open }, is_inserted, path, visit);
+            self.extend(PathEnd { at: *previous, distance, open }, is_inserted, path, visit);
             path.pop();
         }
     }

@@ -45,7 +45,7 @@ fn entry_states(
     let mut waiting = Vec::new();
     let inserted = code.items().iter().filter(|item| item.is_inserted());
     let called = InstrumentedSgprState::entered(initial, inserted.map(|item| &item.facts.inst));
-    let roots = flow.kernels.iter().map(|(_, first)| (*first, InstrumentedSgprState::new(initial)));
+    let roots = flow.kernels.iter().map(|entry| (entry.first, InstrumentedSgprState::new(initial)));
     let others = flow.entered_from_unknown().map(|first| (first, called));
     for (first, state) in roots.chain(others) {
         states[first].get_or_insert(state).join(&state);

@@ -45,7 +45,7 @@ pub fn check(
     let anything = Outstanding { unknown: counters.all().collect(), ..Outstanding::default() };
     // Outstanding operations where paths begin or meet. They determine those at all other instructions.
     let mut known: BTreeMap<ClaimedInstIndex, Outstanding> = BTreeMap::new();
-    let mut waiting: Vec<ClaimedInstIndex> = flow.kernels.iter().map(|(_, first)| *first).collect();
+    let mut waiting: Vec<ClaimedInstIndex> = flow.kernels.iter().map(|entry| entry.first).collect();
     known.extend(waiting.iter().map(|first| (*first, Outstanding::default())));
     for at in flow.entered_from_unknown() {
         known.insert(at, anything.clone());

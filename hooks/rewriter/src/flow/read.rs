@@ -1,11 +1,12 @@
 //! Construction of a [`Disassembly`] from analyzed functions.
 
+use super::block::LocalBlock;
 use super::decoded::DecodedFunction;
 use super::loops::loops;
 use super::summary::{FunctionFlow, ProgramSummary};
 use super::{
-    AddressChain, Block, BlockIndex, Call, Disassembly, Edge, FlowError, Function, FunctionIndex,
-    IndexRange, IndexVec, InstIndex, Key, Loop, Unresolved, UnresolvedKind,
+    AddressChain, Block, BlockIndex, Call, Disassembly, Edge, EdgeKind, FlowError, Function,
+    FunctionIndex, IndexRange, IndexVec, InstIndex, Key, Loop, Unresolved, UnresolvedKind,
 };
 use crate::registers::Allocation;
 use flipwave_codeobj::CodeObject;
@@ -55,93 +56,66 @@ impl ProgramSummary<'_> {
             addresses: Vec::new(),
         };
         for function in chosen {
-            let mut decoded = self.take_decoded(*function);
-            let (flow, entries) = (&self.functions[*function].flow, &self.entries);
-            let first = program.instructions.len();
-            let first_block = program.blocks.len();
-            let inst = |local: usize| InstIndex::new(first + local);
-            let block = |local: usize| BlockIndex::new(first_block + local);
-            let index = program.functions.next_index();
-            let callee = |target: Option<Pc>| {
-                let callee = entries.get(&target?)?;
-                Some(FunctionIndex::new(chosen.binary_search(callee).ok()?))
-            };
-            let mut calls: Vec<Call> = flow
-                .findings
-                .calls
-                .iter()
-                .map(|(at, call)| Call { at: inst(*at), callee: callee(call.target) })
-                .chain(
-                    flow.blocks
-                        .tail_calls
-                        .iter()
-                        .map(|(at, target)| Call { at: inst(*at), callee: callee(Some(*target)) }),
-                )
-                .collect();
-            calls.sort_by_key(|call| call.at);
-            let loops = loops(&flow.blocks.blocks).into_iter().map(|local| Loop {
-                header: block(local.header),
-                blocks: local.blocks.into_iter().map(block).collect(),
-                depth: local.depth,
-            });
-            program.functions.push(Function {
-                name: decoded.extent.name.clone(),
-                kernel: decoded.extent.kernel,
-                allocated: decoded.extent.kernel.map(|kernel| {
-                    Allocation::of(&self.object.kernels()[kernel], &program.target).registers()
-                }),
-                instructions: IndexRange::new(inst(0), inst(decoded.insts.len())),
-                blocks: IndexRange::new(block(0), block(flow.blocks.blocks.len())),
-                calls,
-                address_taken: self.taken.contains(&decoded.extent.start),
-                loops: loops.collect(),
-                unresolved: unresolved(&decoded, flow, entries)
-                    .into_iter()
-                    .map(|(at, (kind, reason))| Unresolved { at: inst(at), kind, reason })
-                    .collect(),
-            });
-            program.addresses.extend(flow.findings.chains.iter().map(|chain| AddressChain {
-                getpc: inst(chain.getpc as usize),
-                low: inst(chain.low as usize),
-                high: inst(chain.high as usize),
-                register: chain.register,
-                target: chain.target,
-            }));
-            let mut blocks: Vec<Block> = flow
-                .blocks
-                .blocks
-                .iter()
-                .map(|local| Block {
-                    function: index,
-                    instructions: IndexRange::new(
-                        inst(local.instructions.start),
-                        inst(local.instructions.end),
-                    ),
-                    successors: local
-                        .successors
-                        .iter()
-                        .map(|(to, kind)| Edge { to: block(*to), kind: *kind })
-                        .collect(),
-                    predecessors: Vec::new(),
-                    end: local.end,
-                })
-                .collect();
-            for (from, local) in flow.blocks.blocks.iter().enumerate() {
-                for (to, _) in &local.successors {
-                    let predecessors = &mut blocks[*to].predecessors;
-                    if predecessors.last() != Some(&block(from)) {
-                        predecessors.push(block(from));
-                    }
-                }
-            }
-            program.blocks.extend(blocks);
-            if let Some(offset) = self.accum_offset {
-                decoded.insts.iter_mut().for_each(|inst| inst.replace_vgpr_aliases(offset));
-            }
-            program.instructions.extend(decoded.insts);
+            self.add_function(&mut program, *function, chosen);
         }
         self.mark_taken_labels(&mut program, chosen);
         program
+    }
+
+    /// Appends a function to a program.
+    fn add_function(&mut self, program: &mut Disassembly, function: usize, chosen: &[usize]) {
+        let mut decoded = self.take_decoded(function);
+        let (flow, entries) = (&self.functions[function].flow, &self.entries);
+        let numbering = Numbering {
+            inst: program.instructions.next_index(),
+            block: program.blocks.next_index(),
+        };
+        let inst = |local: usize| numbering.inst(local);
+        let block = |local: usize| numbering.block(local);
+        let callee = |target: Option<Pc>| {
+            let callee = entries.get(&target?)?;
+            Some(FunctionIndex::new(chosen.binary_search(callee).ok()?))
+        };
+        let calls = flow.findings.calls.iter().map(|(at, call)| (*at, call.target));
+        let tail_calls = flow.blocks.tail_calls.iter().map(|(at, target)| (*at, Some(*target)));
+        let mut calls: Vec<Call> = calls
+            .chain(tail_calls)
+            .map(|(at, target)| Call { at: inst(at), callee: callee(target) })
+            .collect();
+        calls.sort_by_key(|call| call.at);
+        let loops = loops(&flow.blocks.blocks).into_iter().map(|local| Loop {
+            header: block(local.header),
+            blocks: local.blocks.into_iter().map(block).collect(),
+            depth: local.depth,
+        });
+        let index = program.functions.push(Function {
+            name: decoded.extent.name.clone(),
+            kernel: decoded.extent.kernel,
+            allocated: decoded.extent.kernel.map(|kernel| {
+                Allocation::of(&self.object.kernels()[kernel], &program.target).registers()
+            }),
+            instructions: IndexRange::new(inst(0), inst(decoded.insts.len())),
+            blocks: IndexRange::new(block(0), block(flow.blocks.blocks.len())),
+            calls,
+            address_taken: self.taken.contains(&decoded.extent.start),
+            loops: loops.collect(),
+            unresolved: unresolved(&decoded, flow, entries)
+                .into_iter()
+                .map(|(at, (kind, reason))| Unresolved { at: inst(at), kind, reason })
+                .collect(),
+        });
+        program.addresses.extend(flow.findings.chains.iter().map(|chain| AddressChain {
+            getpc: inst(chain.getpc as usize),
+            low: inst(chain.low as usize),
+            high: inst(chain.high as usize),
+            register: chain.register,
+            target: chain.target,
+        }));
+        program.blocks.extend(numbering.blocks(index, &flow.blocks.blocks));
+        if let Some(offset) = self.accum_offset {
+            decoded.insts.iter_mut().for_each(|inst| inst.replace_vgpr_aliases(offset));
+        }
+        program.instructions.extend(decoded.insts);
     }
 
     /// Marks labels within functions as unknown entries if their address is used other than in a resolved
@@ -170,6 +144,50 @@ impl ProgramSummary<'_> {
                 }
             }
         }
+    }
+}
+
+/// The first indices of a function in a [`Disassembly`].
+#[derive(Clone, Copy)]
+struct Numbering {
+    inst: InstIndex,
+    block: BlockIndex,
+}
+
+impl Numbering {
+    fn inst(self, local: usize) -> InstIndex {
+        InstIndex::new(self.inst.number() + local)
+    }
+
+    fn block(self, local: usize) -> BlockIndex {
+        BlockIndex::new(self.block.number() + local)
+    }
+
+    /// The blocks of `function`, with predecessors.
+    fn blocks(self, function: FunctionIndex, local_blocks: &[LocalBlock]) -> Vec<Block> {
+        let edge = |(to, kind): &(usize, EdgeKind)| Edge { to: self.block(*to), kind: *kind };
+        let mut blocks: Vec<Block> = local_blocks
+            .iter()
+            .map(|local| Block {
+                function,
+                instructions: IndexRange::new(
+                    self.inst(local.instructions.start),
+                    self.inst(local.instructions.end),
+                ),
+                successors: local.successors.iter().map(edge).collect(),
+                predecessors: Vec::new(),
+                end: local.end,
+            })
+            .collect();
+        for (from, local) in local_blocks.iter().enumerate() {
+            for (to, _) in &local.successors {
+                let predecessors = &mut blocks[*to].predecessors;
+                if predecessors.last() != Some(&self.block(from)) {
+                    predecessors.push(self.block(from));
+                }
+            }
+        }
+        blocks
     }
 }
 

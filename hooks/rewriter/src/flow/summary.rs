@@ -44,7 +44,16 @@ pub struct ProgramSummary<'a> {
     extents: Extents,
     /// Start addresses of the functions to be analyzed; `None` for all functions.
     selected: Option<BTreeSet<u64>>,
-    keeps_instructions: bool,
+    instruction_storage: InstructionStorage,
+}
+
+/// The lifetime of decoded instructions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InstructionStorage {
+    /// Keep them in the summary.
+    Keep,
+    /// Discard them after use, and decode them again.
+    Discard,
 }
 
 /// Summary of a function.
@@ -81,14 +90,14 @@ impl<'a> ProgramSummary<'a> {
     /// # Errors
     /// Returns the errors of [`Disassembly::read`].
     pub fn new(object: &'a CodeObject) -> Result<ProgramSummary<'a>, FlowError> {
-        ProgramSummary::analyze(object, None, false)
+        ProgramSummary::analyze(object, None, InstructionStorage::Discard)
     }
 
     /// Analyzes all functions and keeps their instructions.
     pub(super) fn with_instructions(
         object: &'a CodeObject,
     ) -> Result<ProgramSummary<'a>, FlowError> {
-        ProgramSummary::analyze(object, None, true)
+        ProgramSummary::analyze(object, None, InstructionStorage::Keep)
     }
 
     /// Analyzes a kernel, given by its index in the code object, and the functions that it may call.
@@ -104,14 +113,15 @@ impl<'a> ProgramSummary<'a> {
         kernel: usize,
     ) -> Result<ProgramSummary<'a>, FlowError> {
         let start = object.kernels().get(kernel).map(|kernel| kernel.start().0);
-        let summary = ProgramSummary::analyze(object, Some(BTreeSet::from_iter(start)), true)?;
+        let selected = Some(BTreeSet::from_iter(start));
+        let summary = ProgramSummary::analyze(object, selected, InstructionStorage::Keep)?;
         if summary.is_complete(kernel) { Ok(summary) } else { ProgramSummary::new(object) }
     }
 
     fn analyze(
         object: &'a CodeObject,
         selected: Option<BTreeSet<u64>>,
-        keeps_instructions: bool,
+        instruction_storage: InstructionStorage,
     ) -> Result<ProgramSummary<'a>, FlowError> {
         let extents = Extents::new(object);
         let kernels = extents.iter().filter(|extent| is_selected(selected.as_ref(), extent.start));
@@ -129,7 +139,7 @@ impl<'a> ProgramSummary<'a> {
             isa: Isa::with_wave_size(object.target(), wave_size)?,
             extents,
             selected,
-            keeps_instructions,
+            instruction_storage,
         };
         loop {
             summary.list_functions()?;
@@ -246,7 +256,8 @@ impl<'a> ProgramSummary<'a> {
         for _ in 0..MAX_ITERATIONS {
             let mut calls_changed = false;
             for index in std::mem::take(&mut stale) {
-                if self.keeps_instructions && self.functions[index].decoded.is_none() {
+                let is_kept = self.instruction_storage == InstructionStorage::Keep;
+                if is_kept && self.functions[index].decoded.is_none() {
                     let extent = &self.functions[index].extent;
                     let decoded = DecodedFunction::decode(self.object, &self.isa, extent);
                     self.functions[index].decoded = Some(decoded);

@@ -133,14 +133,22 @@ pub struct MemoryFacts {
     pub stored: Vec<String>,
 }
 
+/// The amount of facts about a function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// Everything except blocks and instructions.
+    Summary,
+    /// Everything.
+    Code,
+}
+
 /// The analyses of a program from which facts are collected.
 pub(super) struct Analyses<'a> {
     pub program: &'a Disassembly,
     /// `None` if register facts are not requested.
     pub liveness: Option<&'a Liveness<'a>>,
     pub lines: &'a LineTable,
-    /// Include blocks and instructions.
-    pub with_code: bool,
+    pub detail: Detail,
 }
 
 /// The unresolved instructions of a function.
@@ -193,7 +201,7 @@ pub(super) fn function_facts(
             .collect(),
         address_taken: function.address_taken,
         unresolved: unresolved(program, function),
-        code: analyses.with_code.then(|| {
+        code: (analyses.detail == Detail::Code).then(|| {
             let blocks = function.blocks.iter();
             blocks.map(|index| block_facts(analyses, function, index, allocations)).collect()
         }),

@@ -1,6 +1,6 @@
 //! Incremental inspection of a code object. Facts about instructions are discarded after use.
 
-use super::code::{self, Analyses};
+use super::code::{self, Analyses, Detail};
 use super::registers::Allocations;
 use super::{FunctionFacts, InspectError, InspectOptions, KernelFacts};
 use crate::dataflow::Liveness;
@@ -146,7 +146,7 @@ impl<'a> Inspector<'a> {
             return;
         }
         let group = &self.groups[self.group_of[function]];
-        self.with_analyses(group, false, |analyses| {
+        self.with_analyses(group, Detail::Summary, |analyses| {
             let mut known = self.known.borrow_mut();
             known.functions.extend(self.group_facts(analyses, group));
             let functions = analyses.program.functions.enumerated();
@@ -165,7 +165,8 @@ impl<'a> Inspector<'a> {
             return Rc::clone(facts);
         }
         let group = &self.groups[index];
-        let facts = self.with_analyses(group, true, |analyses| self.group_facts(analyses, group));
+        let facts =
+            self.with_analyses(group, Detail::Code, |analyses| self.group_facts(analyses, group));
         let facts = Rc::new(facts);
         let mut recent = self.recent.borrow_mut();
         recent.push_front((index, Rc::clone(&facts)));
@@ -177,7 +178,7 @@ impl<'a> Inspector<'a> {
     fn with_analyses<R>(
         &self,
         group: &[usize],
-        with_code: bool,
+        detail: Detail,
         collect: impl FnOnce(&Analyses<'_>) -> R,
     ) -> R {
         let program = self.summary.borrow_mut().disassembly(group);
@@ -186,7 +187,7 @@ impl<'a> Inspector<'a> {
             program: &program,
             liveness: liveness.as_ref(),
             lines: &self.lines,
-            with_code,
+            detail,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Symbolic execution of one inserted instruction.
 
 use super::content::Content;
-use super::state::{Indexing, SymbolicState};
+use super::state::{Indexing, LaneContents, SymbolicState};
 use super::{scalar, vector};
 use crate::checker::facts::Facts;
 use flipwave_isa::{Class, LanesWritten, Opcode, Register};
@@ -46,7 +46,7 @@ fn forget_written(facts: &Facts, state: &mut SymbolicState) {
         } else if facts.inst.lanes_written() == LanesWritten::All {
             state.forget_vector(register);
         } else {
-            state.write_vector(register, [Content::Unknown; 2]);
+            state.write_vector(register, LaneContents::UNKNOWN);
         }
     }
 }

@@ -12,7 +12,7 @@ mod walk;
 
 pub use content::Content;
 pub use definition::{ComputedJump, Splice, SpliceOrigin};
-pub use state::{PreloadedArguments, SymbolicState};
+pub use state::{LaneContents, PreloadedArguments, SymbolicState};
 
 use super::code::ClaimedCode;
 use super::context::CheckContext;

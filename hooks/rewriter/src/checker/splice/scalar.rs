@@ -9,12 +9,12 @@ use flipwave_isa::{Inst, Opcode, Register, RegisterRange, Sgpr, Value};
 pub fn execute(facts: &Facts, pc: u64, state: &mut SymbolicState) -> Option<()> {
     let inst = &facts.inst;
     match facts.opcode() {
-        Opcode::SMov => map(inst, state, |value, _| value, false),
-        Opcode::SNot => map(inst, state, |value, _| value.not(), true),
-        Opcode::SAnd => map(inst, state, Content::and, true),
-        Opcode::SOr => map(inst, state, Content::or, true),
-        Opcode::SXor => map(inst, state, Content::xor, true),
-        Opcode::SAndn2 => map(inst, state, Content::without, true),
+        Opcode::SMov => map(inst, state, |value, _| value, SccEffect::Preserved),
+        Opcode::SNot => map(inst, state, |value, _| value.not(), SccEffect::Written),
+        Opcode::SAnd => map(inst, state, Content::and, SccEffect::Written),
+        Opcode::SOr => map(inst, state, Content::or, SccEffect::Written),
+        Opcode::SXor => map(inst, state, Content::xor, SccEffect::Written),
+        Opcode::SAndn2 => map(inst, state, Content::without, SccEffect::Written),
         Opcode::SAndSaveexec => save_exec(inst, state, |exec, value| value.and(exec)),
         Opcode::SOrSaveexec => save_exec(inst, state, |exec, value| value.or(exec)),
         Opcode::SXorSaveexec => save_exec(inst, state, |exec, value| value.xor(exec)),
@@ -113,12 +113,19 @@ pub fn source(inst: &Inst, index: usize, word: u8, state: &SymbolicState) -> Con
     }
 }
 
+/// The effect of an operation on SCC.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SccEffect {
+    Preserved,
+    Written,
+}
+
 /// An operation with one or two sources that computes each word separately.
 fn map(
     inst: &Inst,
     state: &mut SymbolicState,
     operation: impl Fn(Content, Content) -> Content,
-    writes_scc: bool,
+    scc: SccEffect,
 ) -> Option<()> {
     let to = destination(inst)?;
     let word = |word| operation(source(inst, 0, word, state), source(inst, 1, word, state));
@@ -126,7 +133,7 @@ fn map(
     for (index, result) in (0..to.words).zip(results) {
         write(to, index, result, state);
     }
-    if writes_scc {
+    if scc == SccEffect::Written {
         state.set_scalar(Register::Scc, Content::Unknown);
     }
     Some(())

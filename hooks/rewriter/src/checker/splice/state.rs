@@ -32,6 +32,37 @@ impl LaneSet {
     pub const ALL: [LaneSet; 2] = [LaneSet::Active, LaneSet::Masked];
 }
 
+/// The contents of a location in both sets of lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneContents {
+    /// Content in [`LaneSet::Active`].
+    pub active: Content,
+    /// Content in [`LaneSet::Masked`].
+    pub masked: Content,
+}
+
+impl LaneContents {
+    /// Unknown contents in all lanes.
+    pub const UNKNOWN: LaneContents = LaneContents::uniform(Content::Unknown);
+
+    /// The same content in both sets.
+    pub const fn uniform(content: Content) -> LaneContents {
+        LaneContents { active: content, masked: content }
+    }
+
+    /// Applies a function to both contents.
+    pub fn map(self, operation: impl Fn(Content) -> Content) -> LaneContents {
+        LaneContents { active: operation(self.active), masked: operation(self.masked) }
+    }
+
+    fn get(self, lanes: LaneSet) -> Content {
+        match lanes {
+            LaneSet::Active => self.active,
+            LaneSet::Masked => self.masked,
+        }
+    }
+}
+
 /// A dword in each lane's scratch, at an address that is the same in all lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ScratchSlot {
@@ -132,6 +163,7 @@ pub struct SymbolicState {
     wave_size: u8,
 }
 
+/// The content of a location at the beginning of a splice.
 fn initial(location: Location) -> Content {
     match location {
         Location::Scalar(register) | Location::Vector(_, register) => Content::Initial(register),
@@ -142,17 +174,13 @@ fn initial(location: Location) -> Content {
 impl SymbolicState {
     /// The state at the beginning of a splice.
     pub fn new(wave_size: u8, guest: GuestIndexMode) -> SymbolicState {
-        let contents = BTreeMap::new();
-        let arguments = None;
-        let indexing = Indexing::of(guest);
-        let (mode_changed, exec_changed) = (0, false);
         SymbolicState {
-            contents,
-            mode_changed,
-            indexing,
+            contents: BTreeMap::new(),
+            mode_changed: 0,
+            indexing: Indexing::of(guest),
             guest,
-            arguments,
-            exec_changed,
+            arguments: None,
+            exec_changed: false,
             wave_size,
         }
     }
@@ -228,36 +256,33 @@ impl SymbolicState {
     /// The lanes that vector instructions write under the current EXEC.
     pub fn written_lanes(&self) -> WrittenLanes {
         let low = self.scalar(Register::ExecLo);
-        let high = match self.wave_size {
-            32 => None,
-            _ => Some(self.scalar(Register::ExecHi)),
+        let high = (self.wave_size != 32).then(|| self.scalar(Register::ExecHi));
+        let both_halves_are = |expected: fn(Register) -> Content| {
+            low == expected(Register::ExecLo)
+                && high.is_none_or(|high| high == expected(Register::ExecHi))
         };
-        let is = |wanted: fn(Register) -> Content| {
-            low == wanted(Register::ExecLo)
-                && high.is_none_or(|high| high == wanted(Register::ExecHi))
-        };
-        let part = |content: Content| {
+        let is_subset = |content: Content| {
             let exec = matches!(content, Content::Initial(Register::ExecLo | Register::ExecHi));
             exec || matches!(content, Content::ExecSubset(_) | Content::Constant(0))
         };
-        if is(Content::Initial) {
+        if both_halves_are(Content::Initial) {
             WrittenLanes::Active
-        } else if is(Content::Inverse) {
+        } else if both_halves_are(Content::Inverse) {
             WrittenLanes::Masked
-        } else if is(|_| ONES) {
+        } else if both_halves_are(|_| ONES) {
             WrittenLanes::All
-        } else if part(low) && high.is_none_or(part) {
+        } else if is_subset(low) && high.is_none_or(is_subset) {
             WrittenLanes::SomeActive
         } else {
             WrittenLanes::Unknown
         }
     }
 
-    /// Writes a location under EXEC. `contents` has the values in active and in masked lanes.
-    pub fn write_lanes(&mut self, location: impl Fn(LaneSet) -> Location, contents: [Content; 2]) {
+    /// Writes a location under EXEC.
+    pub fn write_lanes(&mut self, location: impl Fn(LaneSet) -> Location, contents: LaneContents) {
         let written = self.written_lanes();
-        for (lanes, content) in LaneSet::ALL.into_iter().zip(contents) {
-            let location = location(lanes);
+        for lanes in LaneSet::ALL {
+            let (location, content) = (location(lanes), contents.get(lanes));
             let old = self.get(location);
             let new = match (written, lanes) {
                 (WrittenLanes::All, _)
@@ -272,15 +297,23 @@ impl SymbolicState {
         }
     }
 
-    /// Writes a vector register under EXEC. `contents` has the values in active and in masked lanes.
-    pub fn write_vector(&mut self, register: Register, contents: [Content; 2]) {
+    /// Writes a vector register under EXEC.
+    pub fn write_vector(&mut self, register: Register, contents: LaneContents) {
         self.forget_lanes(register);
         self.write_lanes(|lanes| Location::Vector(lanes, register), contents);
     }
 
-    /// The contents of a vector register in active and in masked lanes.
-    pub fn vector(&self, register: Register) -> [Content; 2] {
-        LaneSet::ALL.map(|lanes| self.get(Location::Vector(lanes, register)))
+    /// The contents of a vector register.
+    pub fn vector(&self, register: Register) -> LaneContents {
+        self.lane_contents(|lanes| Location::Vector(lanes, register))
+    }
+
+    /// The contents of a location in both sets of lanes.
+    pub fn lane_contents(&self, location: impl Fn(LaneSet) -> Location) -> LaneContents {
+        LaneContents {
+            active: self.get(location(LaneSet::Active)),
+            masked: self.get(location(LaneSet::Masked)),
+        }
     }
 
     /// Sets a vector register to unknown values in all lanes.
@@ -314,13 +347,15 @@ impl SymbolicState {
 
     /// The content of a vector register that has the same value in all lanes.
     pub fn uniform(&self, register: Register) -> Content {
-        match self.vector(register) {
-            [Content::Initial(register), _] if register.is_per_lane() => Content::Unknown,
-            [active, masked] if active == masked => active,
+        let LaneContents { active, masked } = self.vector(register);
+        match active {
+            Content::Initial(source) if source.is_per_lane() => Content::Unknown,
+            content if content == masked => content,
             _ => Content::Unknown,
         }
     }
 
+    /// Forgets the values of all single lanes of a vector register.
     fn forget_lanes(&mut self, register: Register) {
         self.contents.retain(
             |location, _| !matches!(location, Location::Lane(written, _) if *written == register),

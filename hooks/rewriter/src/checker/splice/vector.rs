@@ -2,7 +2,7 @@
 
 use super::content::Content;
 use super::scalar;
-use super::state::{Indexing, LaneSet, Location, ScratchSlot, SymbolicState, WrittenLanes};
+use super::state::{Indexing, LaneContents, Location, ScratchSlot, SymbolicState, WrittenLanes};
 use crate::checker::facts::Facts;
 use flipwave_isa::{
     Class, Encoding, Family, Inst, MemoryKind, MemoryOperand, MemorySpace, Opcode, Operand,
@@ -96,14 +96,14 @@ fn destination(inst: &Inst) -> Option<RegisterRange> {
     range(&inst.destinations().next()?.value)
 }
 
-/// A word of the first source, in active and in masked lanes.
-fn source(inst: &Inst, word: u8, state: &SymbolicState) -> [Content; 2] {
+/// A word of the first source.
+fn source(inst: &Inst, word: u8, state: &SymbolicState) -> LaneContents {
     match inst.sources().next().and_then(|operand| range(&operand.value)) {
         Some(from) if from.first.is_per_lane() => match from.first.offset(word) {
             Some(register) => state.vector(register),
-            None => [Content::Unknown; 2],
+            None => LaneContents::UNKNOWN,
         },
-        _ => [scalar::source(inst, 0, word, state); 2],
+        _ => LaneContents::uniform(scalar::source(inst, 0, word, state)),
     }
 }
 
@@ -137,7 +137,7 @@ fn scratch(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
             let slot = slot?;
             for (word, register) in (0..).zip(operand.loaded?.iter()) {
                 let slot = slot.at(word);
-                let contents = LaneSet::ALL.map(|lanes| state.get(Location::Slot(lanes, slot)));
+                let contents = state.lane_contents(|lanes| Location::Slot(lanes, slot));
                 state.write_vector(register, contents);
             }
         }
@@ -220,7 +220,7 @@ pub fn indexed_writes(facts: &Facts, state: &mut SymbolicState) {
     };
     for register in written.iter() {
         if register.is_per_lane() {
-            state.write_vector(register, [Content::Unknown; 2]);
+            state.write_vector(register, LaneContents::UNKNOWN);
         } else {
             state.set_scalar(register, Content::Unknown);
         }
