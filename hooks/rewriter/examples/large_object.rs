@@ -1,8 +1,8 @@
-//! Measures the time to open a large code object, to read one of its kernels, and to analyze all of them:
+//! How long it takes to open a large code object, to read one of its kernels, and to look at all of them:
 //!
 //!     cargo run --release -p flipwave-hooks --example large_object [FILE]
 //!
-//! Without a file, clang-22 generates a code object with 2,000 kernels and 20 MB.
+//! Without a file one of 2,000 kernels and 20 MB is made by clang-22.
 
 use flipwave_codeobj::{CodeObject, MappedFile};
 use flipwave_hooks::flow::{Disassembly, ProgramSummary};
@@ -12,18 +12,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// Number of kernels in the generated file.
+/// Kernels of the file that is made.
 const KERNELS: usize = 2000;
-/// Number of instructions of a kernel that differ from those of other kernels.
-const DISTINCT: usize = 40;
-/// Number of repetitions of these instructions.
-const REPETITIONS: usize = 30;
+/// Instructions of each that differ from those of all others, and how often they come.
+const DIFFERENT: usize = 40;
+const TIMES: usize = 30;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let file = match std::env::args_os().nth(1) {
         Some(file) => PathBuf::from(file),
-        None => generate(folder.path())?,
+        None => made(folder.path())?,
     };
     let start = Instant::now();
     let object = CodeObject::from_bytes(MappedFile::open(&file)?)?;
@@ -42,27 +41,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     for group in summary.groups() {
         instructions += summary.disassembly(&group).instructions.len();
     }
-    println!("all functions {analyzed:?}, {:?} including disassembly", start.elapsed());
+    println!("all functions {analyzed:?}, {:?} with each decoded again", start.elapsed());
     println!("              {instructions} instructions");
     println!("memory        {}", memory()?);
     Ok(())
 }
 
-/// Peak memory of this process.
+/// The most memory that this process has had.
 fn memory() -> Result<String, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     Ok(line.ok_or("no VmHWM in /proc/self/status")?.trim().to_owned())
 }
 
-/// Generates a large code object.
-fn generate(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
+/// A large code object.
+fn made(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let mut text = String::from(".text\n");
     for kernel in 0..KERNELS {
         write!(text, ".globl k{kernel}\n.protected k{kernel}\n.p2align 8\n")?;
         write!(text, ".type k{kernel},@function\nk{kernel}:\ns_mov_b32 s6, {kernel}\n")?;
-        write!(text, "again{kernel}:\n.rept {REPETITIONS}\n")?;
-        for at in 0..DISTINCT {
+        write!(text, "again{kernel}:\n.rept {TIMES}\n")?;
+        for at in 0..DIFFERENT {
             let [a, b, c] = [3, 5, 7].map(|step| (kernel + at * step) % 64);
             writeln!(text, "v_fma_f32 v{a}, v{b}, v{c}, v{at}")?;
         }
@@ -80,8 +79,8 @@ fn generate(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
         .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-nogpulib", "-o"])
         .args([&object, &source])
         .output()?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    match output.status.success() {
+        true => Ok(object),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned().into()),
     }
-    Ok(object)
 }

@@ -1,10 +1,11 @@
-//! The instrumentation engine: inserts hooks before and after instructions of AMDGPU code objects, and removes
-//! and replaces instructions.
+//! The instrumentation engine: hooks before and after instructions of AMDGPU code objects,
+//! registers read and written, instructions removed and replaced.
 //!
-//! [`flow`] finds the functions and basic blocks of a code object, [`dataflow`] computes live registers and
-//! outstanding memory operations, and [`registers`] finds free registers. [`hook`] compiles hooks, [`layout`]
-//! assigns new addresses to edited code, and [`rewrite`] combines these steps. [`checker`] proves that the
-//! result preserves the original program. [`inspect`] summarizes the results of the analyses.
+//! [`flow`] reads a code object's instructions into functions and blocks, [`dataflow`] finds the
+//! registers that are live and the loads that are outstanding, [`registers`] what is free,
+//! [`hook`] compiles hooks, [`layout`] puts edited code into a new
+//! place, [`rewrite`] does all of it, and [`checker`] proves on the result what must be
+//! kept. [`inspect`] shows what the analyses find.
 
 pub mod checker;
 pub mod dataflow;
