@@ -40,7 +40,7 @@ pub enum FlowError {
          not in kernel `{second}`, which uses one at {pc}; use the same accum_offset, or separate \
          code objects"
     )]
-    SharedVgprs {
+    ConflictingAccumOffsets {
         /// A kernel whose code names AccVGPRs as VGPRs.
         first: String,
         /// The number of the first VGPR that is an AccVGPR in that kernel.

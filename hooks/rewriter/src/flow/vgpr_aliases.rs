@@ -10,7 +10,7 @@ impl ProgramSummary<'_> {
     /// The number of the first VGPR that is an AccVGPR, if any code names an AccVGPR as a VGPR.
     ///
     /// # Errors
-    /// Returns [`FlowError::SharedVgprs`] if kernels disagree on which VGPRs are AccVGPRs.
+    /// Returns [`FlowError::ConflictingAccumOffsets`] if kernels disagree on which VGPRs are AccVGPRs.
     pub(super) fn vgpr_alias_offset(&self) -> Result<Option<u16>, FlowError> {
         let kernels = || {
             let known = self.functions.iter().enumerate();
@@ -27,7 +27,7 @@ impl ProgramSummary<'_> {
         for (kernel, at) in kernels() {
             let differs = kernel.descriptor.acc_vgpr_base() != Some(offset);
             if differs && let Some(pc) = self.first_alias(at, offset) {
-                return Err(FlowError::SharedVgprs {
+                return Err(FlowError::ConflictingAccumOffsets {
                     first: overlapping.name.to_string(),
                     offset,
                     second: kernel.name.to_string(),
