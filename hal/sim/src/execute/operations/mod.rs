@@ -157,9 +157,10 @@ pub fn find_variant(name: &str, variant: Variant) -> Option<&'static VectorOpera
     ROWS.get(&(name, variant)).copied()
 }
 
-/// Returns the row of an operation that is the same on all processors.
-pub fn find(name: &str) -> Option<&'static VectorOperation> {
-    find_variant(name, Variant::default())
+/// Returns the row with a name: that of an operation, followed by the words of the variant.
+pub fn find(row: &str) -> Option<&'static VectorOperation> {
+    let (name, variant) = Variant::of_row(row)?;
+    find_variant(name, variant)
 }
 
 /// Returns the row of an operation for a machine: that of the machine's edition, if the operation has one.
