@@ -7,7 +7,7 @@ use flipwave_codeobj::CodeObject;
 use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::hook::{Argument, HookCompiler, Mask, Source};
-use flipwave_hooks::rewrite::{HookCall, Instrumentation, Rewritten, Side, SourceIndex, When};
+use flipwave_hooks::rewrite::{HookCall, Instrumentation, Rewritten, SourceIndex, When};
 use flipwave_isa::{Pc, RegisterRange};
 use flipwave_tools::{EmulatedInsts, Guest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,9 +92,9 @@ fn attempt(
     }
     // Inserted last, to come after the code at the start of kernels.
     for (at, duplicate) in &plan.duplicates {
-        instrumentation.insert(*at, Side::Before, &duplicate.before);
+        instrumentation.insert(*at, When::Before, &duplicate.before);
         if !duplicate.after.is_empty() {
-            instrumentation.insert(*at, Side::After, &duplicate.after);
+            instrumentation.insert(*at, When::After, &duplicate.after);
         }
     }
     let rewritten = instrumentation.rewrite(compiler)?;
@@ -150,7 +150,7 @@ fn count_errors(
                 "s_mov_{word} {lanes}, {exec}\ns_mov_{word} {exec}, -1\nv_mov_b32 {error}, 0\n\
                  s_mov_{word} {exec}, {lanes}"
             );
-            instrumentation.insert(function.instructions.start, Side::Before, &clear);
+            instrumentation.insert(function.instructions.start, When::Before, &clear);
         }
         for (at, inst) in program.insts_of(function.instructions) {
             if inst.ends_wave() {

@@ -13,6 +13,7 @@ pub mod flow;
 pub mod hook;
 pub mod inspect;
 pub mod layout;
+pub mod point;
 pub mod registers;
 pub mod rewrite;
 mod site;

@@ -17,6 +17,7 @@ use flipwave_hooks::flow::{self, FunctionIndex, InstIndex};
 use flipwave_hooks::layout::{
     CodeLayout, Edits, InsertPurpose, InsertedCode, Piece, Placement, relayout,
 };
+use flipwave_hooks::point::ProgramPoint;
 use flipwave_isa::{Isa, Pc};
 use flipwave_tests::{Machine, TestProgram, compile_for, machines, rewritten_levels};
 
@@ -92,19 +93,23 @@ fn edits(program: &flow::Disassembly, way: Way) -> Edits {
         match way {
             Way::Alone => {}
             Way::Between => {
-                edits.before.insert(at, nop.clone());
+                edits.code.insert(ProgramPoint::before(at), nop.clone());
                 if has_after(inst) {
-                    edits.after.insert(at, nop.clone());
+                    edits.code.insert(ProgramPoint::after(at), nop.clone());
                 }
             }
-            Way::Far if index % 16 == 0 => _ = edits.before.insert(at, far.clone()),
+            Way::Far if index % 16 == 0 => {
+                _ = edits.code.insert(ProgramPoint::before(at), far.clone())
+            }
             Way::Far if index % 16 == 8 && has_after(inst) => {
-                edits.after.insert(at, far.clone());
+                edits.code.insert(ProgramPoint::after(at), far.clone());
             }
             Way::Far => {}
-            Way::Trampolines if index % 3 == 0 => _ = edits.before.insert(at, nop.clone()),
+            Way::Trampolines if index % 3 == 0 => {
+                _ = edits.code.insert(ProgramPoint::before(at), nop.clone())
+            }
             Way::Trampolines if index % 3 == 1 && has_after(inst) => {
-                edits.after.insert(at, nop.clone());
+                edits.code.insert(ProgramPoint::after(at), nop.clone());
             }
             Way::Trampolines => {}
         }

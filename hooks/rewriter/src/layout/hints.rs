@@ -9,6 +9,7 @@
 
 use super::{Edits, Placement};
 use crate::flow::{Disassembly, FunctionIndex, IndexRange, IndexVec, InstIndex};
+use crate::point::ProgramPoint;
 use flipwave_isa::{Encoding, Generation, Inst, Opcode};
 use std::collections::BTreeSet;
 
@@ -61,7 +62,7 @@ pub(super) fn dropped(
         let stays = *placement == Placement::Trampoline;
         let end = function.instructions.end;
         for (index, inst) in program.insts_of(function.instructions) {
-            if edits.replaced.contains_key(&index) {
+            if edits.code.contains_key(&ProgramPoint::instead(index)) {
                 continue;
             }
             let is_broken = match group(inst) {
@@ -71,7 +72,7 @@ pub(super) fn dropped(
                 0 => false,
                 count => {
                     let members = InstIndex(index.0.saturating_add(1).saturating_add(count));
-                    edits.after.contains_key(&index)
+                    edits.code.contains_key(&ProgramPoint::after(index))
                         || stays && edits.touches(index)
                         || edits.touches_any(IndexRange::new(index.next(), members.min(end)))
                 }
@@ -103,7 +104,7 @@ fn is_edited_before_end(
     let mut rest = program.insts_of(IndexRange::new(index.next(), end));
     match rest.find(|(_, inst)| inst.flags.branch || !goes_on(inst)) {
         Some((last, inst)) if inst.ends_wave() => {
-            edits.after.contains_key(&index)
+            edits.code.contains_key(&ProgramPoint::after(index))
                 || edits.touches_any(IndexRange::new(index.next(), last.next()))
         }
         // A compiler does not do this; be careful.

@@ -24,6 +24,7 @@ pub(crate) use far::is_far;
 pub use relayout::relayout;
 
 use crate::flow::{FunctionIndex, IndexRange, IndexVec, InstIndex, Key};
+use crate::point::ProgramPoint;
 use flipwave_codeobj::MovedCode;
 use flipwave_isa::{Pc, Sgpr};
 use serde::{Deserialize, Serialize};
@@ -119,13 +120,10 @@ impl InsertedCode {
 /// What to do to a program's code.
 #[derive(Clone, Debug, Default)]
 pub struct Edits {
-    /// Code that runs before an instruction, from wherever control comes.
-    pub before: BTreeMap<InstIndex, InsertedCode>,
-    /// Code that runs after an instruction, wherever control goes: after a conditional branch on
-    /// both ways, after a call when it has come back. See [`Control::has_known_successor`](flipwave_isa::Control::has_known_successor).
-    pub after: BTreeMap<InstIndex, InsertedCode>,
-    /// Code in place of an instruction; none removes it. Control leaves it at its end.
-    pub replaced: BTreeMap<InstIndex, InsertedCode>,
+    /// Inserted code. Code after an instruction requires
+    /// [`Control::has_known_successor`](flipwave_isa::Control::has_known_successor). Code in place of
+    /// an instruction, empty to remove the instruction, is left at its end.
+    pub code: BTreeMap<ProgramPoint, InsertedCode>,
     /// Code that runs once when a kernel starts, and not when control comes back to its first
     /// instruction. A kernel that has such code begins with it, at its entry: if it preloaded
     /// arguments, the code has to load them and its descriptor must not preload any more.
@@ -144,35 +142,22 @@ pub struct Edits {
 impl Edits {
     /// Whether an instruction is edited.
     pub fn touches(&self, index: InstIndex) -> bool {
-        self.before.contains_key(&index)
-            || self.after.contains_key(&index)
-            || self.replaced.contains_key(&index)
+        self.code.range(ProgramPoint::all(index)).next().is_some()
     }
 
-    /// Of the edited instructions in a range, the nearest to an instruction.
+    /// The edited instruction in a range that is nearest to an instruction; of two at the same
+    /// distance, the lower.
     pub fn nearest(&self, index: InstIndex, within: IndexRange<InstIndex>) -> Option<InstIndex> {
-        let below = within.start.min(index)..index;
-        let above = index..within.end.max(index);
-        let edits = [&self.before, &self.after, &self.replaced];
-        let below = |edits: &BTreeMap<InstIndex, InsertedCode>| {
-            edits.range(below.clone()).next_back().map(|(at, _)| *at)
-        };
-        let above = |edits: &BTreeMap<InstIndex, InsertedCode>| {
-            edits.range(above.clone()).next().map(|(at, _)| *at)
-        };
-        let below = edits.into_iter().filter_map(below);
-        let found = below.chain(edits.into_iter().filter_map(above));
-        found.min_by_key(|at| at.0.abs_diff(index.0))
+        let below =
+            self.code.range(ProgramPoint::within(within.start.min(index), index)).next_back();
+        let above = self.code.range(ProgramPoint::within(index, within.end)).next();
+        let edited = below.into_iter().chain(above).map(|(point, _)| point.at);
+        edited.min_by_key(|at| at.0.abs_diff(index.0))
     }
 
-    /// Whether one of some instructions is edited.
+    /// Returns `true` if an instruction in a range is edited.
     fn touches_any(&self, indices: IndexRange<InstIndex>) -> bool {
-        !indices.is_empty() && {
-            let indices = indices.start..indices.end;
-            self.before.range(indices.clone()).next().is_some()
-                || self.after.range(indices.clone()).next().is_some()
-                || self.replaced.range(indices).next().is_some()
-        }
+        self.code.range(ProgramPoint::within(indices.start, indices.end)).next().is_some()
     }
 }
 
@@ -192,12 +177,8 @@ pub struct RelocatedInst {
 /// What an inserted range is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsertPurpose {
-    /// Runs before the instruction.
-    Before(InstIndex),
-    /// Runs after the instruction. Behind a conditional branch there are two ranges.
-    After(InstIndex),
-    /// Runs in place of the instruction.
-    Instead(InstIndex),
+    /// Code at a program point; two ranges after a conditional branch.
+    Point(ProgramPoint),
     /// Runs when the kernel starts.
     Entry(FunctionIndex),
     /// A routine.

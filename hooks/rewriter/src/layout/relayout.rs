@@ -124,10 +124,7 @@ pub fn relayout(
 
 /// Everything that edits name is there.
 fn check(program: &Disassembly, edits: &Edits) -> Result<(), LayoutError> {
-    let last = [&edits.before, &edits.after, &edits.replaced]
-        .into_iter()
-        .filter_map(|edits| edits.keys().next_back())
-        .max();
+    let last = edits.code.keys().next_back().map(|point| point.at);
     if let Some(last) = last.filter(|last| last.number() >= program.instructions.len()) {
         return Err(LayoutError::Unknown { what: format!("instruction {}", last.number()) });
     }

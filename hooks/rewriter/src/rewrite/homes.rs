@@ -1,11 +1,12 @@
 //! Homes for values that hooks ask for all through a kernel.
 
+use super::prologue;
 use super::slide::{Ground, Moves, Slide};
-use super::{When, prologue};
 use crate::dataflow::{Liveness, OutstandingLoads};
 use crate::flow::{Disassembly, FunctionIndex, IndexVec, InstIndex};
 use crate::hook::{Body, BodyInst, EntryValue, InputValue};
 use crate::layout::Placement;
+use crate::point::ProgramPoint;
 use crate::registers::Component;
 use crate::site::{Home, HomeWord, Homes};
 use flipwave_codeobj::{CodeObject, Descriptor, Kernel};
@@ -104,12 +105,12 @@ pub struct Kept {
 
 impl Kept {
     /// Where everything is for a hook at an instruction.
-    pub fn at(&self, program: &Disassembly, at: InstIndex, when: When) -> Cow<'_, Homes> {
+    pub fn at(&self, program: &Disassembly, point: ProgramPoint) -> Cow<'_, Homes> {
         if self.sliding.is_empty() {
             return Cow::Borrowed(&self.fixed);
         }
         let mut homes = self.fixed.clone();
-        let places = self.slide.places(program, at, when).unwrap_or_default();
+        let places = self.slide.places(program, point).unwrap_or_default();
         let mut words = places.into_iter().map(HomeWord::Sgpr);
         for value in &self.sliding {
             let Some(low) = words.next() else { break };

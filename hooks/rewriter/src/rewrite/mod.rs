@@ -16,6 +16,7 @@ mod slide;
 #[cfg(test)]
 mod tests;
 
+pub use crate::point::{ProgramPoint, When};
 pub use alone::alone;
 pub use beside::{NotBeside, SideBySide};
 pub use error::RewriteError;
@@ -32,26 +33,6 @@ use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_isa::counter::expert::may_enable;
 use flipwave_isa::{Generation, Inst, Pc, RegisterRange, Rules};
 use std::collections::BTreeMap;
-
-/// When a hook runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum When {
-    /// Before the instruction, from wherever control comes.
-    Before,
-    /// After it, wherever control goes.
-    After,
-    /// In its place.
-    Instead,
-}
-
-/// A side of an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Before it.
-    Before,
-    /// After it.
-    After,
-}
 
 /// A source of hooks that an instrumentation was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,23 +53,14 @@ pub struct HookCall {
     pub mask: Mask,
 }
 
-/// What is to be done at an instruction.
+/// Requests at a program point.
 #[derive(Clone, Debug, Default)]
-struct Requests {
-    before: Vec<HookCall>,
-    /// Text of instructions directly before it, and directly after it.
-    text_before: String,
-    text_after: String,
-    after: Vec<HookCall>,
-    /// Hooks, or other instructions, in its place.
-    instead: Option<Instead>,
-}
-
-#[derive(Clone, Debug)]
-enum Instead {
-    Calls(Vec<HookCall>),
-    /// Text of instructions; none for nothing.
-    Text(String),
+struct PointRequests {
+    calls: Vec<HookCall>,
+    /// Instructions as text. They are adjacent to the original instruction: calls before it come
+    /// before this text, calls after it come after. Calls and text never replace an instruction
+    /// together.
+    text: Option<String>,
 }
 
 /// A code object being instrumented.
@@ -100,7 +72,7 @@ pub struct Instrumentation<'a> {
     lines: LineTable,
     components: Vec<Component>,
     sources: Vec<HookSource>,
-    requests: BTreeMap<InstIndex, Requests>,
+    requests: BTreeMap<ProgramPoint, PointRequests>,
     /// Where the code of functions was asked to go.
     placements: BTreeMap<FunctionIndex, Placement>,
     is_checked: bool,
@@ -206,15 +178,11 @@ impl<'a> Instrumentation<'a> {
 
     /// Asks for a hook at an instruction. Several hooks at one place run in the order asked.
     pub fn call(&mut self, at: InstIndex, when: When, call: HookCall) {
-        let requests = self.requests.entry(at).or_default();
-        match when {
-            When::Before => requests.before.push(call),
-            When::After => requests.after.push(call),
-            When::Instead => match &mut requests.instead {
-                Some(Instead::Calls(calls)) => calls.push(call),
-                other => *other = Some(Instead::Calls(vec![call])),
-            },
+        let requests = self.requests.entry(ProgramPoint::new(at, when)).or_default();
+        if when == When::Instead {
+            requests.text = None;
         }
+        requests.calls.push(call);
     }
 
     /// Asks for an instruction to be removed.
@@ -225,21 +193,23 @@ impl<'a> Instrumentation<'a> {
     /// Asks for an instruction to be replaced by others, of any length: text for the assembler,
     /// without branches.
     pub fn replace(&mut self, at: InstIndex, text: &str) {
-        self.requests.entry(at).or_default().instead = Some(Instead::Text(text.to_owned()));
+        let requests = PointRequests { calls: Vec::new(), text: Some(text.to_owned()) };
+        self.requests.insert(ProgramPoint::instead(at), requests);
     }
 
-    /// Asks for instructions directly before or after one, hooks on the other side of them: text for
-    /// the assembler, without branches. What was asked for before comes first. They wait for loads
-    /// into what they name. What they write must be reserved, or dead there: the checker objects to
-    /// all else.
-    pub fn insert(&mut self, at: InstIndex, side: Side, text: &str) {
-        let requests = self.requests.entry(at).or_default();
-        let own = match side {
-            Side::Before => &mut requests.text_before,
-            Side::After => &mut requests.text_after,
-        };
-        own.push_str(text);
-        own.push('\n');
+    /// Requests instructions directly before or after an instruction, between it and its hooks, or in
+    /// place of it and of the hooks that replace it: text for the assembler, without branches. Texts of
+    /// several requests follow each other. Before and after an instruction, they wait for loads into
+    /// the registers that they name. The checker rejects them if they write registers that are neither
+    /// reserved nor dead.
+    pub fn insert(&mut self, at: InstIndex, when: When, text: &str) {
+        let requests = self.requests.entry(ProgramPoint::new(at, when)).or_default();
+        if when == When::Instead {
+            requests.calls.clear();
+        }
+        let all = requests.text.get_or_insert_default();
+        all.push_str(text);
+        all.push('\n');
     }
 
     /// The functions that share registers with the one of an instruction.

@@ -1,9 +1,10 @@
 //! What was done to a code object.
 
-use super::{Keeping, When};
+use super::Keeping;
 use crate::checker::Proof;
 use crate::hook::EntryValue;
 use crate::layout::Placement;
+use crate::point::When;
 use crate::registers::Allocation;
 use flipwave_isa::Pc;
 use std::collections::BTreeMap;

@@ -86,8 +86,8 @@ fn slowdown(layout: &CodeLayout) -> u64 {
         // Instructions have at least four bytes.
         let instructions = (range.end - range.start) / 4;
         match purpose {
-            InsertPurpose::Before(at) | InsertPurpose::After(at) | InsertPurpose::Instead(at) => {
-                *by_instruction.entry(at.0).or_default() += instructions;
+            InsertPurpose::Point(point) => {
+                *by_instruction.entry(point.at.0).or_default() += instructions;
             }
             InsertPurpose::Entry(_) | InsertPurpose::Routine(_) | InsertPurpose::Island => {
                 elsewhere += instructions

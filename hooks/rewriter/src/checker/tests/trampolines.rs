@@ -5,6 +5,7 @@ use crate::dataflow::Liveness;
 use crate::flow::{Disassembly, FunctionIndex, InstIndex, Key};
 use crate::layout::tests::sample::Sample;
 use crate::layout::{CodeLayout, Edits, InsertedCode, Piece, Placement, relayout};
+use crate::point::ProgramPoint;
 use flipwave_codeobj::{CodeObject, Editor};
 use flipwave_isa::{Pc, RegisterSet};
 
@@ -29,7 +30,10 @@ impl TrampolineKernel {
             pieces: vec![Piece::bytes(&sample.isa.assemble("s_nop 7").expect("a nop"))],
         };
         let edits = Edits {
-            before: edited.iter().map(|index| (InstIndex(*index), nop.clone())).collect(),
+            code: edited
+                .iter()
+                .map(|index| (ProgramPoint::before(InstIndex(*index)), nop.clone()))
+                .collect(),
             placements: [(FunctionIndex(0), Placement::Trampoline)].into(),
             ..Edits::default()
         };

@@ -43,8 +43,8 @@ impl<'a> LayoutEmitter<'a> {
 
     pub(super) fn name(&self, purpose: InsertPurpose) -> String {
         match purpose {
-            InsertPurpose::Before(at) | InsertPurpose::After(at) | InsertPurpose::Instead(at) => {
-                format!("instruction at {}", self.source.program.instructions[at].pc)
+            InsertPurpose::Point(point) => {
+                format!("instruction at {}", self.source.program.instructions[point.at].pc)
             }
             InsertPurpose::Entry(at) => {
                 format!("entry of {}", self.source.program.functions[at].name)

@@ -5,6 +5,7 @@ use crate::flow::{IndexRange, InstIndex};
 use crate::layout::encoding::{first_word, with_literal_source};
 use crate::layout::stream::{InstUnit, Label};
 use crate::layout::{InsertPurpose, LayoutError, hints};
+use crate::point::ProgramPoint;
 use flipwave_isa::{Inst, Opcode, Pc};
 
 impl<'a> LayoutEmitter<'a> {
@@ -39,14 +40,14 @@ impl<'a> LayoutEmitter<'a> {
             self.stream.seam(self.falls);
         }
         let start = self.stream.position();
-        if let Some(code) = edits.before.get(&index) {
-            self.code(code, InsertPurpose::Before(index))?;
+        if let Some(code) = edits.code.get(&ProgramPoint::before(index)) {
+            self.code(code, InsertPurpose::Point(ProgramPoint::before(index)))?;
         }
         let control = self.source.program.control(inst);
         let mut place = None;
         let mut taken = None;
-        if let Some(code) = edits.replaced.get(&index) {
-            self.code(code, InsertPurpose::Instead(index))?;
+        if let Some(code) = edits.code.get(&ProgramPoint::instead(index)) {
+            self.code(code, InsertPurpose::Point(ProgramPoint::instead(index)))?;
             self.falls = true;
         } else if self.dropped.contains(&index) {
             self.falls = true;
@@ -57,19 +58,19 @@ impl<'a> LayoutEmitter<'a> {
             let whole_until = InstIndex(index.0 + 1 + hints::group(inst));
             self.whole_until = self.whole_until.max(whole_until);
         }
-        let has_code = edits.after.contains_key(&index);
+        let after = edits.code.get(&ProgramPoint::after(index));
         if let Some(to) = taken.filter(|_| !inst.flags.call)
-            && (has_code || self.far_way(to).is_some())
+            && (after.is_some() || self.far_way(to).is_some())
         {
             let branch = self.stream.branches.len().saturating_sub(1);
             self.stubs.push(Stub { branch, at: index, to, site });
         }
-        if let Some(code) = edits.after.get(&index) {
+        if let Some(code) = after {
             if place.is_some() && !control.has_known_successor() {
                 return Err(LayoutError::NoWayBack { pc: inst.pc, text: inst.text.clone() });
             }
             if self.falls {
-                self.code(code, InsertPurpose::After(index))?;
+                self.code(code, InsertPurpose::Point(ProgramPoint::after(index)))?;
             }
         }
         let end = self.stream.position();
@@ -139,8 +140,9 @@ impl<'a> LayoutEmitter<'a> {
         for Stub { branch, at, to, site } in stubs {
             self.stream.seam(false);
             let start = self.stream.position();
-            if let Some(code) = self.source.edits.after.get(&at) {
-                self.code(code, InsertPurpose::After(at))?;
+            let point = ProgramPoint::after(at);
+            if let Some(code) = self.source.edits.code.get(&point) {
+                self.code(code, InsertPurpose::Point(point))?;
             }
             self.leave(to, site)?;
             self.stream.close_span(start, at);

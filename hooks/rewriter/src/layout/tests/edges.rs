@@ -8,6 +8,7 @@ use crate::layout::{
     CodeLayout, Edits, InsertPurpose, InsertedCode, LayoutError, Piece, Placement, Reference,
     relayout,
 };
+use crate::point::ProgramPoint;
 use flipwave_isa::{Pc, Sgpr};
 
 fn sample(processor: &str, body: &str) -> Sample {
@@ -15,15 +16,16 @@ fn sample(processor: &str, body: &str) -> Sample {
 }
 
 fn before(sample: &Sample, indices: &[u32]) -> Edits {
-    let code = |index| marking(sample, marker(InsertPurpose::Before(InstIndex(index))), 0);
-    let before = indices.iter().map(|index| (InstIndex(*index), code(*index)));
-    Edits { before: before.collect(), ..Edits::default() }
+    marked(sample, indices.iter().map(|index| ProgramPoint::before(InstIndex(*index))))
 }
 
 fn after(sample: &Sample, indices: &[u32]) -> Edits {
-    let code = |index| marking(sample, marker(InsertPurpose::After(InstIndex(index))), 0);
-    let after = indices.iter().map(|index| (InstIndex(*index), code(*index)));
-    Edits { after: after.collect(), ..Edits::default() }
+    marked(sample, indices.iter().map(|index| ProgramPoint::after(InstIndex(*index))))
+}
+
+fn marked(sample: &Sample, points: impl Iterator<Item = ProgramPoint>) -> Edits {
+    let code = |point| marking(sample, marker(InsertPurpose::Point(point)), 0);
+    Edits { code: points.map(|point| (point, code(point))).collect(), ..Edits::default() }
 }
 
 fn laid_out(sample: &Sample, edits: &Edits) -> CodeLayout {
@@ -119,7 +121,7 @@ fn a_clause_goes_where_it_would_be_split_and_only_there() {
             assert_eq!(dropped(&after(&sample, &[index])), [InstIndex(1)]);
         }
         let removal = Edits {
-            replaced: [(InstIndex(3), InsertedCode::default())].into(),
+            code: [(ProgramPoint::instead(InstIndex(3)), InsertedCode::default())].into(),
             ..Edits::default()
         };
         assert_eq!(dropped(&removal), [InstIndex(1)]);
@@ -212,12 +214,15 @@ fn inserted_code_finds_data_instructions_and_routines() {
         word("s_movk_i32 s90, 7"),
     ];
     let edits = Edits {
-        before: [
-            (InstIndex(0), InsertedCode { pieces: vec![address(Reference::Data(data))] }),
-            (InstIndex(1), InsertedCode { pieces: call.to_vec() }),
-            (InstIndex(2), InsertedCode { pieces: vec![address(Reference::Inst(InstIndex(1)))] }),
+        code: [
+            vec![address(Reference::Data(data))],
+            call.to_vec(),
+            vec![address(Reference::Inst(InstIndex(1)))],
         ]
-        .into(),
+        .into_iter()
+        .zip(0..)
+        .map(|(pieces, at)| (ProgramPoint::before(InstIndex(at)), InsertedCode { pieces }))
+        .collect(),
         routines: vec![InsertedCode {
             pieces: vec![word("s_movk_i32 s90, 8"), word("s_setpc_b64 s[94:95]")],
         }],
@@ -295,7 +300,8 @@ fn malformed_code_is_refused() {
     let sample = sample("gfx90a", "s_nop 0\ns_endpgm\n");
     for piece in [Piece::bytes(&[0; 6]), Piece::Branch { word: 0xbf82_0000, to: 2 }] {
         let code = InsertedCode { pieces: vec![piece] };
-        let edits = Edits { before: [(InstIndex(0), code)].into(), ..Edits::default() };
+        let edits =
+            Edits { code: [(ProgramPoint::before(InstIndex(0)), code)].into(), ..Edits::default() };
         let error = refused(&sample, &edits, sample.free_address(0));
         assert!(matches!(error, LayoutError::Piece { .. }), "{error}");
     }

@@ -4,6 +4,7 @@ use super::sample::Sample;
 use super::walk::{Event, executed, expected, marker, marking};
 use crate::flow::{FunctionIndex, InstIndex, Key};
 use crate::layout::{CodeLayout, Edits, InsertPurpose, LayoutError, Placement, relayout};
+use crate::point::{ProgramPoint, When};
 use flipwave_isa::{Pc, Sgpr};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -94,21 +95,22 @@ fn edits(dice: &mut Dice, sample: &Sample, dose: &Dose) -> Edits {
         let Range { start, end } = dose.filling;
         (start + dice.below(end - start)) as usize / 4 * 4
     };
+    let insert = |edits: &mut Edits, point, filling| {
+        let code = marking(sample, marker(InsertPurpose::Point(point)), filling);
+        edits.code.insert(point, code);
+    };
     let has_after = |inst| sample.program.control(inst).has_known_successor();
     for (index, inst) in sample.program.instructions.iter().enumerate() {
         let index = InstIndex(index as u32);
         if dice.below(dose.one_in) == 0 {
-            let code = marking(sample, marker(InsertPurpose::Before(index)), fill(dice));
-            edits.before.insert(index, code);
+            insert(&mut edits, ProgramPoint::before(index), fill(dice));
         }
         let is_plain = inst.operation.name() == "s_movk_i32";
         if is_plain && dice.below(dose.one_in) == 0 {
-            let code = marking(sample, marker(InsertPurpose::Instead(index)), fill(dice));
-            edits.replaced.insert(index, code);
+            insert(&mut edits, ProgramPoint::instead(index), fill(dice));
         }
         if has_after(inst) && dice.below(dose.one_in) == 0 {
-            let code = marking(sample, marker(InsertPurpose::After(index)), fill(dice));
-            edits.after.insert(index, code);
+            insert(&mut edits, ProgramPoint::after(index), fill(dice));
         }
     }
     for (index, _) in sample.program.functions.iter().enumerate() {
@@ -268,18 +270,14 @@ fn far_edits(dice: &mut Dice, sample: &Sample) -> Edits {
         edits.free_pairs.insert(index, Sgpr(60));
         let name = inst.operation.name();
         let is_chained = ["s_getpc_b64", "s_add_u32", "s_addc_u32", "s_call_b64"].contains(&name);
-        if is_chained || edits.before.len() + edits.after.len() > 8 || dice.below(3) > 0 {
+        if is_chained || edits.code.len() > 8 || dice.below(3) > 0 {
             continue;
         }
-        let after = sample.program.control(inst).has_known_successor() && dice.below(2) == 0;
-        let purpose =
-            if after { InsertPurpose::After(index) } else { InsertPurpose::Before(index) };
-        let code = marking(sample, marker(purpose), 0);
-        if after {
-            edits.after.insert(index, code)
-        } else {
-            edits.before.insert(index, code)
-        };
+        let has_after = sample.program.control(inst).has_known_successor();
+        let when = if has_after && dice.below(2) == 0 { When::After } else { When::Before };
+        let point = ProgramPoint::new(index, when);
+        let code = marking(sample, marker(InsertPurpose::Point(point)), 0);
+        edits.code.insert(point, code);
     }
     edits.entries.insert(
         FunctionIndex(0),
@@ -297,14 +295,14 @@ fn trampolines_out_of_reach_are_jumped_to() {
         let sample = sample("gfx90a", &functions);
         let mut edits = far_edits(&mut dice, &sample);
         let address = sample.free_address(1 << 20);
-        asked += edits.before.len() + edits.after.len();
+        asked += edits.code.len();
         // Jumps take old padding, and there is not always enough of it.
         let layout = loop {
             match relayout(&sample.object, &sample.program, &edits, address) {
                 Err(LayoutError::Sites(refused)) => {
                     for at in refused.iter().filter_map(|(pc, _)| sample.program.at(*pc)) {
-                        edits.before.remove(&at);
-                        edits.after.remove(&at);
+                        edits.code.remove(&ProgramPoint::before(at));
+                        edits.code.remove(&ProgramPoint::after(at));
                     }
                 }
                 layout => break layout.unwrap_or_else(|error| panic!("{seed}: {error}")),
@@ -315,7 +313,7 @@ fn trampolines_out_of_reach_are_jumped_to() {
         }
         let without = Edits { free_pairs: Default::default(), ..edits.clone() };
         let error = relayout(&sample.object, &sample.program, &without, address);
-        let sites = edits.before.len() + edits.after.len();
+        let sites = edits.code.len();
         placed += sites;
         let Err(LayoutError::Sites(refused)) = error else { panic!("sites are refused") };
         assert!(refused.len() >= sites.min(2), "{refused:?}");
@@ -365,15 +363,16 @@ fn what_cannot_be_done_is_refused() {
     let sample =
         Sample::new("gfx90a", &[("k", "s_nop 0\ns_trap 2\ns_endpgm\n".to_owned())], "", "");
     let code = marking(&sample, 0, 0);
+    let one = |point| Edits { code: [(point, code.clone())].into(), ..Edits::default() };
     let attempt = |edits: &Edits, address: Pc| {
         relayout(&sample.object, &sample.program, edits, address).expect_err("an error")
     };
     for index in [1, 2] {
-        let edits = Edits { after: [(InstIndex(index), code.clone())].into(), ..Edits::default() };
+        let edits = one(ProgramPoint::after(InstIndex(index)));
         let error = attempt(&edits, sample.free_address(0));
         assert!(matches!(error, LayoutError::NoWayBack { .. }), "{error}");
     }
-    let edits = Edits { before: [(InstIndex(3), code)].into(), ..Edits::default() };
+    let edits = one(ProgramPoint::before(InstIndex(3)));
     let error = attempt(&edits, sample.free_address(0));
     assert!(matches!(error, LayoutError::Unknown { .. }), "{error}");
     let error = attempt(&Edits::default(), Pc(0x1010));
@@ -390,10 +389,9 @@ fn layout_speed() {
     let sample = sample("gfx90a", &functions);
     let code = marking(&sample, 0, 0);
     let indices = 0..sample.program.instructions.len() as u32;
-    let before = indices.map(|index| (InstIndex(index), code.clone())).collect();
-    for (name, edits) in
-        [("without edits", Edits::default()), ("before each", Edits { before, ..Edits::default() })]
-    {
+    let before = indices.map(|index| (ProgramPoint::before(InstIndex(index)), code.clone()));
+    let before = Edits { code: before.collect(), ..Edits::default() };
+    for (name, edits) in [("without edits", Edits::default()), ("before each", before)] {
         let start = std::time::Instant::now();
         let layout = relayout(&sample.object, &sample.program, &edits, sample.free_address(0));
         let time = start.elapsed().as_secs_f64();

@@ -4,6 +4,7 @@
 use super::sample::{Sample, sgpr};
 use crate::flow::{FunctionIndex, InstIndex};
 use crate::layout::{CodeLayout, Edits, InsertPurpose, InsertedCode, Piece, Placement};
+use crate::point::{ProgramPoint, When};
 use flipwave_isa::{Inst, Pc, Role, Sgpr, Value};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -43,9 +44,11 @@ pub fn marking(sample: &Sample, marker: u16, filling: usize) -> InsertedCode {
 /// The marker of code for something.
 pub fn marker(purpose: InsertPurpose) -> u16 {
     let (kind, index) = match purpose {
-        InsertPurpose::Before(InstIndex(index)) => (0, index),
-        InsertPurpose::After(InstIndex(index)) => (1, index),
-        InsertPurpose::Instead(InstIndex(index)) => (2, index),
+        InsertPurpose::Point(ProgramPoint { at: InstIndex(index), when }) => match when {
+            When::Before => (0, index),
+            When::After => (1, index),
+            When::Instead => (2, index),
+        },
         InsertPurpose::Entry(FunctionIndex(index)) => (3, index),
         InsertPurpose::Routine(index) => (4, index as u32),
         InsertPurpose::Island => (5, 0),
@@ -178,11 +181,11 @@ pub fn expected(
         if runs_once && edits.entries.contains_key(&function) {
             events.push(Event::Marker(marker(InsertPurpose::Entry(function))));
         }
-        if edits.before.contains_key(&index) {
-            events.push(Event::Marker(marker(InsertPurpose::Before(index))));
+        if edits.code.contains_key(&ProgramPoint::before(index)) {
+            events.push(Event::Marker(marker(InsertPurpose::Point(ProgramPoint::before(index)))));
         }
-        let way = if edits.replaced.contains_key(&index) {
-            events.push(Event::Marker(marker(InsertPurpose::Instead(index))));
+        let way = if edits.code.contains_key(&ProgramPoint::instead(index)) {
+            events.push(Event::Marker(marker(InsertPurpose::Point(ProgramPoint::instead(index)))));
             Way::Next
         } else {
             if !layout.dropped.contains(&index) {
@@ -190,7 +193,9 @@ pub fn expected(
             }
             wave.execute(inst)
         };
-        if let Some(pair) = highs.get(&index).filter(|_| !edits.replaced.contains_key(&index)) {
+        if let Some(pair) =
+            highs.get(&index).filter(|_| !edits.code.contains_key(&ProgramPoint::instead(index)))
+        {
             let old = wave.pair(*pair);
             let stays = at(old).is_some_and(|index| {
                 let function = function_of(index);
@@ -201,8 +206,9 @@ pub fn expected(
             events.push(Event::Address(new.map_or(old, |new| new.0)));
         }
         let mut after = |index| {
-            if edits.after.contains_key(&index) {
-                events.push(Event::Marker(marker(InsertPurpose::After(index))));
+            if edits.code.contains_key(&ProgramPoint::after(index)) {
+                events
+                    .push(Event::Marker(marker(InsertPurpose::Point(ProgramPoint::after(index)))));
             }
         };
         from = Some(index);

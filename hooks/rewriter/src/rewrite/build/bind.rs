@@ -3,9 +3,10 @@
 use super::{Bound, Build};
 use crate::flow::{InstIndex, Key};
 use crate::hook::{EntryPoint, HookCompiler, HookError, InputValue};
+use crate::point::{ProgramPoint, When};
 use crate::registers::Allocation;
 use crate::rewrite::report::Report;
-use crate::rewrite::{HookCall, Instead, Instrumentation, Requests, RewriteError, When};
+use crate::rewrite::{HookCall, Instrumentation, RewriteError};
 use flipwave_isa::{RegisterRange, RegisterSet};
 use rustc_hash::FxHashMap;
 use std::time::Instant;
@@ -26,12 +27,12 @@ impl<'a> Build<'a> {
         let mut entries: Vec<(Vec<EntryPoint>, FxHashMap<EntryPoint, usize>)> =
             vec![Default::default(); instrumentation.sources.len()];
         let count = instrumentation.program.instructions.len();
-        for (at, requests) in &instrumentation.requests {
-            if at.number() >= count {
-                return Err(RewriteError::NoInstruction { index: at.0, count });
+        for (point, requests) in &instrumentation.requests {
+            if point.at.number() >= count {
+                return Err(RewriteError::NoInstruction { index: point.at.0, count });
             }
-            for (when, call) in calls(requests) {
-                build.bind(*at, when, call, &mut entries)?;
+            for call in &requests.calls {
+                build.bind(*point, call, &mut entries)?;
             }
         }
         build.report.rewriting += start.elapsed();
@@ -46,38 +47,37 @@ impl<'a> Build<'a> {
     /// Finds out what a call needs; a site whose values cannot be had is left out.
     fn bind(
         &mut self,
-        at: InstIndex,
-        when: When,
+        point: ProgramPoint,
         call: &'a HookCall,
         entries: &mut [(Vec<EntryPoint>, FxHashMap<EntryPoint, usize>)],
     ) -> Result<(), RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
-        let inst = &program.instructions[at];
+        let inst = &program.instructions[point.at];
         let index = call.source.0;
         let source = instrumentation.sources.get(index).ok_or(RewriteError::NoSource { index })?;
         let (points, known) = &mut entries[index];
-        if when == When::After && !program.control(inst).has_known_successor() {
-            self.refuse(at, when, &call.function, "control does not come back after it".into());
+        if point.when == When::After && !program.control(inst).has_known_successor() {
+            self.refuse(point, &call.function, "control does not come back after it".into());
             return Ok(());
         }
         let function = source.function(&call.function)?;
         let lowered = function.call(&call.arguments, &call.results, inst, program.wave_size);
         match lowered {
             Ok(lowered) => {
-                if let Some(reason) = self.missing(at, &lowered.inputs, &call.results) {
-                    self.refuse(at, when, &call.function, reason);
+                if let Some(reason) = self.missing(point.at, &lowered.inputs, &call.results) {
+                    self.refuse(point, &call.function, reason);
                     return Ok(());
                 }
                 let body = *known.entry(lowered.entry.clone()).or_insert_with(|| {
                     points.push(lowered.entry);
                     points.len() - 1
                 });
-                self.bound.push(Bound { at, when, call, body, inputs: lowered.inputs });
+                self.bound.push(Bound { point, call, body, inputs: lowered.inputs });
                 Ok(())
             }
             Err(error @ HookError::Argument { .. }) => {
-                self.refuse(at, when, &call.function, error.to_string());
+                self.refuse(point, &call.function, error.to_string());
                 Ok(())
             }
             Err(error) => Err(error.into()),
@@ -118,14 +118,4 @@ impl<'a> Build<'a> {
              SGPRs"
         ))
     }
-}
-
-fn calls(requests: &Requests) -> impl Iterator<Item = (When, &HookCall)> {
-    let instead = match &requests.instead {
-        Some(Instead::Calls(calls)) => calls.as_slice(),
-        _ => &[],
-    };
-    let before = requests.before.iter().map(|call| (When::Before, call));
-    let after = requests.after.iter().map(|call| (When::After, call));
-    before.chain(instead.iter().map(|call| (When::Instead, call))).chain(after)
 }

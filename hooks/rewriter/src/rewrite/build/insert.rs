@@ -6,11 +6,10 @@ use crate::dataflow::{IndexMode, Live, Liveness, Outstanding, OutstandingLoads, 
 use crate::flow::{FunctionIndex, IndexVec, InstIndex};
 use crate::hook::{Assembler, Body, EntryValue, HookData, HookError};
 use crate::layout::Edits;
+use crate::point::{ProgramPoint, When};
 use crate::registers::{Allocation, Component};
 use crate::rewrite::homes::{HomeNeeds, HomeSearch, Keeping, Kept};
-use crate::rewrite::{
-    HookCall, Instead, RewriteError, Side, When, growth, jumps, placements, prologue,
-};
+use crate::rewrite::{HookCall, RewriteError, growth, jumps, placements, prologue};
 use crate::site::{self, CallGenerator, InsertionPoint, SiteCall};
 use flipwave_codeobj::Descriptor;
 use flipwave_isa::counter::Counters;
@@ -22,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Insertions<'a> {
     pub edits: Edits,
     /// The calls at each site.
-    pub calls: BTreeMap<(InstIndex, When), Vec<PlacedCall<'a>>>,
+    pub calls: BTreeMap<ProgramPoint, Vec<PlacedCall<'a>>>,
     /// Instructions that stay, because something in their place could not be had.
     broken: BTreeSet<InstIndex>,
     pub kernels: BTreeMap<usize, GrownKernel>,
@@ -49,17 +48,12 @@ pub(super) struct GrownKernel {
 
 impl<'a> Insertions<'a> {
     fn add(&mut self, bound: &Bound<'a>, call: site::CallCode) {
-        self.calls.entry((bound.at, bound.when)).or_default().push(PlacedCall {
+        self.calls.entry(bound.point).or_default().push(PlacedCall {
             hook: &bound.call.function,
             changes: call.changes,
             saves: call.saved > 0,
         });
-        let edits = match bound.when {
-            When::Before => &mut self.edits.before,
-            When::After => &mut self.edits.after,
-            When::Instead => &mut self.edits.replaced,
-        };
-        edits.entry(bound.at).or_default().append(call.code);
+        self.edits.code.entry(bound.point).or_default().append(call.code);
     }
 }
 
@@ -75,14 +69,15 @@ pub(super) struct Analyses<'a> {
 
 impl Analyses<'_> {
     /// The mode at a site: a switch of it is followed by what it is for, in the same block.
-    pub fn index_mode(&self, at: InstIndex, when: When) -> IndexMode {
-        let point = if when == When::After { at.next() } else { at };
-        self.index_mode.get(point).copied().unwrap_or_default()
+    pub fn index_mode(&self, point: ProgramPoint) -> IndexMode {
+        let next = if point.when == When::After { point.at.next() } else { point.at };
+        self.index_mode.get(next).copied().unwrap_or_default()
     }
 
     /// What is live at a site.
-    fn live(&self, at: InstIndex, when: When) -> Live {
-        let live = match when {
+    fn live(&self, point: ProgramPoint) -> Live {
+        let at = point.at;
+        let live = match point.when {
             When::Before => self.liveness.before(at),
             When::After => self.liveness.after(at),
             When::Instead => self.liveness.before(at).union(self.liveness.after(at)),
@@ -130,22 +125,23 @@ impl<'a> Build<'a> {
         let placements = placements::choose(program, &instrumentation.placements);
         insertions.edits.placements = placements.enumerated().map(|(at, own)| (at, *own)).collect();
         let far = jumps::far(instrumentation.object, program, &placements, address);
-        for (at, requests) in &instrumentation.requests {
-            if let Some(Instead::Text(text)) = &requests.instead {
-                insertions.edits.replaced.insert(*at, text_code(&mut assembler, text)?);
+        let replaced = instrumentation.requests.iter();
+        for (point, requests) in replaced.filter(|(point, _)| point.when == When::Instead) {
+            if let Some(text) = &requests.text {
+                insertions.edits.code.insert(*point, text_code(&mut assembler, text)?);
             }
         }
         let bound = std::mem::take(&mut self.bound);
         let mut by_function: BTreeMap<FunctionIndex, Vec<&Bound<'a>>> = BTreeMap::new();
         for own in &bound {
-            by_function.entry(program.function_of(own.at)).or_default().push(own);
+            by_function.entry(program.function_of(own.point.at)).or_default().push(own);
         }
         for component in &instrumentation.components {
-            let mut sites: BTreeMap<(InstIndex, When), Vec<&Bound<'a>>> = BTreeMap::new();
+            let mut sites: BTreeMap<ProgramPoint, Vec<&Bound<'a>>> = BTreeMap::new();
             let mut needs = HomeNeeds::default();
             let functions = component.functions.iter();
             for bound in functions.filter_map(|own| by_function.get(own)).flatten() {
-                sites.entry((bound.at, bound.when)).or_default().push(bound);
+                sites.entry(bound.point).or_default().push(bound);
                 needs.add(&bound.inputs, self.body(bound));
             }
             let has_text = self.has_text(component);
@@ -168,15 +164,15 @@ impl<'a> Build<'a> {
             };
             let kept = search.homes(&needs);
             if has_text {
-                let own = &mut insertions.edits.after;
-                self.add_text(component, Side::After, &analyses, &mut assembler, own)?;
+                let code = &mut insertions.edits.code;
+                self.add_text(component, When::After, &analyses, &mut assembler, code)?;
             }
             let mut generator = CallGenerator::new(component, &mut assembler, program, counters);
             let mut used =
                 self.component(&sites, &analyses, &kept, &mut generator, data, &mut insertions);
             if has_text {
-                let own = &mut insertions.edits.before;
-                self.add_text(component, Side::Before, &analyses, &mut assembler, own)?;
+                let code = &mut insertions.edits.code;
+                self.add_text(component, When::Before, &analyses, &mut assembler, code)?;
             }
             slide(&kept, counters, &mut assembler, &mut insertions)?;
             let far = far.iter().copied().filter(|own| component.functions.contains(own));
@@ -194,10 +190,11 @@ impl<'a> Build<'a> {
             self.start(component, &kept, used, &mut assembler, &mut insertions)?;
         }
         for at in std::mem::take(&mut insertions.broken) {
-            insertions.edits.replaced.remove(&at);
-            for call in insertions.calls.remove(&(at, When::Instead)).unwrap_or_default() {
+            let point = ProgramPoint::instead(at);
+            insertions.edits.code.remove(&point);
+            for call in insertions.calls.remove(&point).unwrap_or_default() {
                 let reason = "another hook in place of the instruction cannot be called";
-                self.refuse(at, When::Instead, call.hook, reason.to_owned());
+                self.refuse(point, call.hook, reason.to_owned());
             }
         }
         Ok(insertions)
@@ -206,7 +203,7 @@ impl<'a> Build<'a> {
     /// The code of the sites of the generator's component; gives the registers that it uses.
     fn component(
         &mut self,
-        sites: &BTreeMap<(InstIndex, When), Vec<&Bound<'a>>>,
+        sites: &BTreeMap<ProgramPoint, Vec<&Bound<'a>>>,
         analyses: &Analyses<'_>,
         kept: &Kept,
         generator: &mut CallGenerator<'_>,
@@ -218,11 +215,11 @@ impl<'a> Build<'a> {
         let functions = generator.component().functions.iter();
         let functions = functions.map(|own| &program.functions[*own]);
         for block in functions.flat_map(|function| function.blocks.iter()) {
-            let mut visit = |at, when, outstanding: &Outstanding| {
-                let Some(calls) = sites.get(&(at, when)) else { return };
-                let live = analyses.live(at, when);
-                let index_mode = analyses.index_mode(at, when);
-                let homes = kept.at(program, at, when);
+            let mut visit = |point: ProgramPoint, outstanding: &Outstanding| {
+                let Some(calls) = sites.get(&point) else { return };
+                let live = analyses.live(point);
+                let index_mode = analyses.index_mode(point);
+                let homes = kept.at(program, point);
                 let (homes, asked) = (&*homes, kept.asked);
                 let site = InsertionPoint { live, outstanding, index_mode, homes, asked };
                 for bound in calls {
@@ -234,9 +231,9 @@ impl<'a> Build<'a> {
                             insertions.add(bound, call);
                         }
                         Err(reason) => {
-                            self.refuse(at, when, &bound.call.function, reason.to_string());
-                            if when == When::Instead {
-                                insertions.broken.insert(at);
+                            self.refuse(point, &bound.call.function, reason.to_string());
+                            if point.when == When::Instead {
+                                insertions.broken.insert(point.at);
                             }
                         }
                     }
@@ -245,13 +242,13 @@ impl<'a> Build<'a> {
             let mut previous = None;
             let end = analyses.loads.walk(program, block, |at, outstanding| {
                 if let Some(previous) = previous.replace(at) {
-                    visit(previous, When::After, outstanding);
+                    visit(ProgramPoint::after(previous), outstanding);
                 }
-                visit(at, When::Before, outstanding);
-                visit(at, When::Instead, outstanding);
+                visit(ProgramPoint::before(at), outstanding);
+                visit(ProgramPoint::instead(at), outstanding);
             });
             if let Some(last) = previous {
-                visit(last, When::After, &end);
+                visit(ProgramPoint::after(last), &end);
             }
         }
         used
@@ -278,30 +275,22 @@ impl<'a> Build<'a> {
     fn asked_when_dead(
         &self,
         component: &Component,
-        sites: &BTreeMap<(InstIndex, When), Vec<&Bound<'_>>>,
+        sites: &BTreeMap<ProgramPoint, Vec<&Bound<'_>>>,
         analyses: &Analyses<'_>,
         data: &[(Pc, HookData)],
         isa: &Isa,
     ) -> RegisterSet {
-        let of_calls = sites.iter().flat_map(|((at, when), calls)| {
+        let of_calls = sites.iter().flat_map(|(point, calls)| {
             let calls = calls.iter().map(|bound| self.call(bound, data));
-            calls.map(|call| (*at, *when, site::asked(&call, component)))
+            calls.map(|call| (*point, site::asked(&call, component)))
         });
-        let of_text = self.instrumentation.requests.iter().flat_map(|(at, requests)| {
-            let instead = match &requests.instead {
-                Some(Instead::Text(text)) => text,
-                _ => "",
-            };
-            [
-                (When::Before, requests.text_before.as_str()),
-                (When::Instead, instead),
-                (When::After, requests.text_after.as_str()),
-            ]
-            .map(|(when, text)| (*at, when, named(isa, text)))
-        });
+        let of_text =
+            self.instrumentation.requests.iter().filter_map(|(point, requests)| {
+                Some((*point, named(isa, requests.text.as_ref()?)))
+            });
         let dead = of_calls
             .chain(of_text)
-            .map(|(at, when, named)| named.difference(analyses.live(at, when).active));
+            .map(|(point, named)| named.difference(analyses.live(point).active));
         dead.fold(RegisterSet::EMPTY, RegisterSet::union)
     }
 
@@ -324,7 +313,7 @@ impl<'a> Build<'a> {
         for (function, index, first) in functions {
             let kernel = &instrumentation.object.kernels()[index];
             let target = &program.target;
-            let homes = kept.at(program, first, When::Before);
+            let homes = kept.at(program, ProgramPoint::before(first));
             let wanted =
                 prologue::PrologueNeeds { homes: &homes, scratch: used.scratch, asked: kept.asked };
             let entry =
@@ -358,7 +347,12 @@ fn slide(
         for step in &own.moves {
             text = text + "\n" + &step.text();
         }
-        insertions.edits.before.entry(at).or_default().append(text_code(assembler, &text)?);
+        insertions
+            .edits
+            .code
+            .entry(ProgramPoint::before(at))
+            .or_default()
+            .append(text_code(assembler, &text)?);
     }
     Ok(())
 }

@@ -6,12 +6,12 @@ mod place;
 mod text;
 
 use super::report::{KernelReport, Refused, Report};
-use super::{HookCall, Instrumentation, RewriteError, Rewritten, When, growth};
+use super::{HookCall, Instrumentation, RewriteError, Rewritten, growth};
 use crate::checker::{self, Claims, Inserted};
 use crate::dataflow::Liveness;
-use crate::flow::InstIndex;
 use crate::hook::{self, CompiledHooks, HookData, InputValue};
 use crate::layout::{CodeLayout, InsertPurpose, Placement};
+use crate::point::{ProgramPoint, When};
 use flipwave_codeobj::{DataSymbol, Editor};
 use flipwave_isa::{Pc, RegisterSet};
 use insert::Insertions;
@@ -19,8 +19,7 @@ use std::time::Instant;
 
 /// A hook call whose values are known to the instruction.
 struct Bound<'a> {
-    at: InstIndex,
-    when: When,
+    point: ProgramPoint,
     call: &'a HookCall,
     /// Index of the body among those of its source.
     body: usize,
@@ -36,12 +35,12 @@ pub(super) struct Build<'a> {
 }
 
 impl Build<'_> {
-    fn refuse(&mut self, at: InstIndex, when: When, hook: &str, reason: String) {
-        let inst = &self.instrumentation.program.instructions[at];
+    fn refuse(&mut self, point: ProgramPoint, hook: &str, reason: String) {
+        let inst = &self.instrumentation.program.instructions[point.at];
         self.report.refused.push(Refused {
             pc: inst.pc,
             instruction: inst.text.clone(),
-            when,
+            when: point.when,
             hook: hook.to_owned(),
             reason,
         });
@@ -150,11 +149,11 @@ fn claims(
     layout: &CodeLayout,
     insertions: &Insertions<'_>,
 ) -> Claims {
-    let changed = |at: InstIndex, when| {
-        let calls = insertions.calls.get(&(at, when)).into_iter().flatten();
+    let changed = |point: ProgramPoint| {
+        let calls = insertions.calls.get(&point).into_iter().flatten();
         let asked = calls.fold(RegisterSet::EMPTY, |all, call| all.union(call.changes));
-        let inst = &instrumentation.program.instructions[at];
-        match when {
+        let inst = &instrumentation.program.instructions[point.at];
+        match point.when {
             // What would have written its results is gone.
             When::Instead => asked.union(inst.writes.iter().copied().collect()),
             When::Before | When::After => asked,
@@ -162,9 +161,7 @@ fn claims(
     };
     let inserted = layout.inserted.iter().map(|(range, purpose)| {
         let (at, changes) = match purpose {
-            InsertPurpose::Before(at) => (Some(*at), changed(*at, When::Before)),
-            InsertPurpose::After(at) => (Some(*at), changed(*at, When::After)),
-            InsertPurpose::Instead(at) => (Some(*at), changed(*at, When::Instead)),
+            InsertPurpose::Point(point) => (Some(point.at), changed(*point)),
             InsertPurpose::Entry(_) | InsertPurpose::Routine(_) | InsertPurpose::Island => {
                 (None, RegisterSet::EMPTY)
             }

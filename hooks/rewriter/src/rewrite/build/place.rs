@@ -4,7 +4,8 @@ use super::Build;
 use super::insert::Insertions;
 use crate::flow::InstIndex;
 use crate::layout::{self, CodeLayout, LayoutError, Placement};
-use crate::rewrite::{Instrumentation, RewriteError, When, hazards};
+use crate::point::{ProgramPoint, When};
+use crate::rewrite::{Instrumentation, RewriteError, hazards};
 use flipwave_isa::Pc;
 use std::collections::BTreeMap;
 
@@ -78,21 +79,18 @@ impl Build<'_> {
 
     /// Takes a site out that has turned out not to be reachable.
     fn leave_out(&mut self, insertions: &mut Insertions<'_>, at: InstIndex, reason: &str) {
-        for (when, edits) in [
-            (When::Before, &mut insertions.edits.before),
-            (When::After, &mut insertions.edits.after),
-            (When::Instead, &mut insertions.edits.replaced),
-        ] {
-            if edits.remove(&at).is_none() {
+        for when in [When::Before, When::After, When::Instead] {
+            let point = ProgramPoint::new(at, when);
+            if insertions.edits.code.remove(&point).is_none() {
                 continue;
             }
-            let calls = insertions.calls.remove(&(at, when)).unwrap_or_default();
+            let calls = insertions.calls.remove(&point).unwrap_or_default();
             if calls.is_empty() {
-                // Other instructions in place of it.
-                self.refuse(at, when, "", reason.to_owned());
+                // Instructions inserted as text.
+                self.refuse(point, "", reason.to_owned());
             }
             for call in calls {
-                self.refuse(at, when, call.hook, reason.to_owned());
+                self.refuse(point, call.hook, reason.to_owned());
             }
         }
     }

@@ -6,8 +6,9 @@ use crate::dataflow::{IndexMode, Outstanding};
 use crate::flow::InstIndex;
 use crate::hook::{Assembler, HookError};
 use crate::layout::{InsertedCode, Piece};
+use crate::point::{ProgramPoint, When};
 use crate::registers::Component;
-use crate::rewrite::{RewriteError, Side, When};
+use crate::rewrite::RewriteError;
 use flipwave_isa::{Isa, Pc, RegisterSet};
 use std::collections::BTreeMap;
 
@@ -15,68 +16,63 @@ impl Build<'_> {
     /// Whether instructions were asked for beside those of a component.
     pub(super) fn has_text(&self, component: &Component) -> bool {
         let program = &self.instrumentation.program;
-        self.instrumentation.requests.iter().any(|(at, own)| {
-            let has_text = !own.text_before.is_empty() || !own.text_after.is_empty();
-            has_text && component.functions.contains(&program.function_of(*at))
+        self.instrumentation.requests.iter().any(|(point, requests)| {
+            point.when != When::Instead
+                && requests.text.is_some()
+                && component.functions.contains(&program.function_of(point.at))
         })
     }
 
-    /// Adds the instructions that were asked for on one side of a component's to the `edits` there.
+    /// Adds the instructions requested before or after instructions of a component to `code`.
     pub(super) fn add_text(
         &mut self,
         component: &Component,
-        side: Side,
+        when: When,
         analyses: &Analyses<'_>,
         assembler: &mut Assembler,
-        edits: &mut BTreeMap<InstIndex, InsertedCode>,
+        code: &mut BTreeMap<ProgramPoint, InsertedCode>,
     ) -> Result<(), RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
         let counters = instrumentation.rules.counters;
-        let when = match side {
-            Side::Before => When::Before,
-            Side::After => When::After,
-        };
-        let mut refused: Vec<(InstIndex, &str)> = Vec::new();
+        let mut refused: Vec<(ProgramPoint, &str)> = Vec::new();
         let mut added: Result<(), HookError> = Ok(());
         let mut add = |at: InstIndex, outstanding: &Outstanding| {
-            let Some(requests) = instrumentation.requests.get(&at) else { return };
-            let text = match side {
-                Side::Before => &requests.text_before,
-                Side::After => &requests.text_after,
-            };
-            if text.is_empty() || added.is_err() {
+            let point = ProgramPoint::new(at, when);
+            let requests = instrumentation.requests.get(&point);
+            let Some(text) = requests.and_then(|requests| requests.text.as_ref()) else { return };
+            if added.is_err() {
                 return;
             }
-            if side == Side::After
+            if when == When::After
                 && !program.control(&program.instructions[at]).has_known_successor()
             {
-                refused.push((at, "control does not come back after it"));
+                refused.push((point, "control does not come back after it"));
                 return;
             }
-            if analyses.index_mode(at, when) != IndexMode::Off {
-                refused.push((at, "vector instructions index registers there"));
+            if analyses.index_mode(point) != IndexMode::Off {
+                refused.push((point, "vector instructions index registers there"));
                 return;
             }
             let waits = outstanding.needed(named(assembler.isa(), text));
             let text = counters.wait_instructions(&waits) + "\n" + text;
             match text_code(assembler, &text) {
-                Ok(code) => edits.entry(at).or_default().append(code),
+                Ok(added) => code.entry(point).or_default().append(added),
                 Err(error) => added = Err(error),
             }
         };
         let functions = component.functions.iter().map(|own| &program.functions[*own]);
         for block in functions.flat_map(|function| function.blocks.iter()) {
             let mut previous = None;
-            let end = analyses.loads.walk(program, block, |at, outstanding| match side {
-                Side::Before => add(at, outstanding),
-                Side::After => previous.replace(at).into_iter().for_each(|at| add(at, outstanding)),
+            let end = analyses.loads.walk(program, block, |at, outstanding| {
+                let visited = if when == When::After { previous.replace(at) } else { Some(at) };
+                visited.into_iter().for_each(|at| add(at, outstanding));
             });
             previous.into_iter().for_each(|at| add(at, &end));
         }
         added?;
-        for (at, reason) in refused {
-            self.refuse(at, when, "", reason.to_owned());
+        for (point, reason) in refused {
+            self.refuse(point, "", reason.to_owned());
         }
         Ok(())
     }

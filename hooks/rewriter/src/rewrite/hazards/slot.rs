@@ -2,20 +2,22 @@
 
 use crate::flow::{FunctionIndex, InstIndex};
 use crate::layout::{Edits, InsertedCode, Piece};
+use crate::point::ProgramPoint;
 
 /// Where an instruction of the new code is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Slot {
-    Entry(FunctionIndex, Point),
-    Before(InstIndex, Point),
+    /// In code that runs once when a kernel starts.
+    Entry(FunctionIndex, CodeOffset),
+    /// In code inserted at a program point.
+    Inserted(ProgramPoint, CodeOffset),
+    /// An instruction of the program.
     Original(InstIndex),
-    Instead(InstIndex, Point),
-    After(InstIndex, Point),
 }
 
 /// An instruction of inserted code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Point {
+pub(super) struct CodeOffset {
     /// The piece that it is in.
     pub piece: usize,
     /// Bytes of the piece before it.
@@ -27,10 +29,8 @@ impl Slot {
     pub fn at(self) -> Option<InstIndex> {
         match self {
             Slot::Entry(..) => None,
-            Slot::Before(index, _)
-            | Slot::Original(index)
-            | Slot::Instead(index, _)
-            | Slot::After(index, _) => Some(index),
+            Slot::Inserted(point, _) => Some(point.at),
+            Slot::Original(index) => Some(index),
         }
     }
 
@@ -38,22 +38,20 @@ impl Slot {
     pub fn insert(self, edits: &mut Edits, padding: Vec<Vec<u8>>) {
         let (code, at) = match self {
             Slot::Entry(function, at) => (edits.entries.entry(function).or_default(), at),
-            Slot::Before(index, at) => (edits.before.entry(index).or_default(), at),
+            Slot::Inserted(point, at) => (edits.code.entry(point).or_default(), at),
             Slot::Original(index) => {
-                let code = edits.before.entry(index).or_default();
-                let end = Point { piece: code.pieces.len(), offset: 0 };
+                let code = edits.code.entry(ProgramPoint::before(index)).or_default();
+                let end = CodeOffset { piece: code.pieces.len(), offset: 0 };
                 (code, end)
             }
-            Slot::Instead(index, at) => (edits.replaced.entry(index).or_default(), at),
-            Slot::After(index, at) => (edits.after.entry(index).or_default(), at),
         };
         insert(code, at, padding);
     }
 }
 
 /// Puts `padding` before an instruction. What branched to it comes to the padding.
-fn insert(code: &mut InsertedCode, at: Point, padding: Vec<Vec<u8>>) {
-    let Point { piece: mut at, offset } = at;
+fn insert(code: &mut InsertedCode, at: CodeOffset, padding: Vec<Vec<u8>>) {
+    let CodeOffset { piece: mut at, offset } = at;
     let after = match code.pieces.get_mut(at) {
         Some(Piece::Bytes(bytes)) if offset > 0 => {
             Some(Piece::Bytes(bytes.drain(offset.min(bytes.len())..).collect()))

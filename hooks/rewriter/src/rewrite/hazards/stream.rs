@@ -2,9 +2,10 @@
 
 use super::PaddingError;
 use super::decoder::{Decoder, Inserted};
-use super::slot::{Point, Slot};
+use super::slot::{CodeOffset, Slot};
 use crate::flow::{BlockEnd, BlockIndex, Disassembly, EdgeKind, IndexVec, Key, keys};
 use crate::layout::{Edits, InsertedCode, Piece};
+use crate::point::{ProgramPoint, When};
 use flipwave_isa::Inst;
 use flipwave_isa::hazard::{self, HazardRoles, MAX_WAIT_STATES};
 use std::collections::BTreeMap;
@@ -90,13 +91,19 @@ impl<'a> Streams<'a> {
             let mut stream = Vec::with_capacity(8 * block.instructions.len());
             let (mut jumps, mut removed) = (Vec::new(), Vec::new());
             for (at, inst) in program.insts_of(block.instructions) {
-                if let Some(code) = edits.before.get(&at) {
-                    append(&mut stream, &mut jumps, code, decoder, |n| Slot::Before(at, n))?;
+                let [before, instead, after] =
+                    [When::Before, When::Instead, When::After].map(|when| {
+                        let point = ProgramPoint::new(at, when);
+                        let slot = move |offset| Slot::Inserted(point, offset);
+                        edits.code.get(&point).map(|code| (code, slot))
+                    });
+                if let Some((code, slot)) = before {
+                    append(&mut stream, &mut jumps, code, decoder, slot)?;
                 }
-                match edits.replaced.get(&at) {
-                    Some(code) => {
+                match instead {
+                    Some((code, slot)) => {
                         removed.push((stream.len(), inst));
-                        append(&mut stream, &mut jumps, code, decoder, |n| Slot::Instead(at, n))?;
+                        append(&mut stream, &mut jumps, code, decoder, slot)?;
                     }
                     None => stream.push(Item {
                         roles: decoder.roles(inst),
@@ -106,8 +113,7 @@ impl<'a> Streams<'a> {
                         padding: Vec::new(),
                     }),
                 }
-                let Some(code) = edits.after.get(&at) else { continue };
-                let slot = |n| Slot::After(at, n);
+                let Some((code, slot)) = after else { continue };
                 if Some(at) == call {
                     let (mut stream, mut jumps) = (Vec::new(), Vec::new());
                     append(&mut stream, &mut jumps, code, decoder, slot)?;
@@ -150,7 +156,7 @@ impl<'a> Streams<'a> {
             let first = StreamIndex::from(program.functions[*function].blocks.start);
             predecessors[first].push(streams.push(stream));
         }
-        let removes = !edits.replaced.is_empty();
+        let removes = edits.code.keys().any(|point| point.when == When::Instead);
         let (mut all, mut inserted) = (HazardRoles::default(), HazardRoles::default());
         for item in streams.iter().flatten() {
             all = all.with_triggers(&item.roles);
@@ -232,7 +238,7 @@ fn append<'a>(
     jumps: &mut Vec<(usize, usize)>,
     code: &InsertedCode,
     decoder: &mut Decoder<'_>,
-    slot: impl Fn(Point) -> Slot,
+    slot: impl Fn(CodeOffset) -> Slot,
 ) -> Result<(), PaddingError> {
     // Up to here a branch of the code may go past what follows.
     let mut passed_over = 0;
@@ -263,7 +269,7 @@ fn append<'a>(
                 roles: Rc::clone(roles),
                 states,
                 inst: Holder::Inserted(Rc::clone(inst)),
-                slot: slot(Point { piece: number, offset: before }),
+                slot: slot(CodeOffset { piece: number, offset: before }),
                 padding: Vec::new(),
             });
             offset += usize::from(inst.size);

@@ -18,9 +18,9 @@ mod openings;
 #[cfg(test)]
 mod tests;
 
-use super::When;
 use crate::dataflow::{Liveness, OutstandingLoads};
 use crate::flow::{BlockEnd, BlockIndex, Disassembly, FunctionIndex, InstIndex};
+use crate::point::{ProgramPoint, When};
 use crate::registers::{Move, set, sgprs};
 use borders::Borders;
 use course::{Course, Openness, most_open};
@@ -119,7 +119,8 @@ impl Slide {
     }
 
     /// Where each word is for a hook at an instruction; `None` where state does not come.
-    pub fn places(&self, program: &Disassembly, at: InstIndex, when: When) -> Option<Vec<Sgpr>> {
+    pub fn places(&self, program: &Disassembly, point: ProgramPoint) -> Option<Vec<Sgpr>> {
+        let ProgramPoint { at, when } = point;
         let index = program.block_of(at);
         let block = &program.blocks[index];
         let end = match when {

@@ -6,7 +6,7 @@ use crate::dataflow::liveness::tests::search::{Random, random_function};
 use crate::dataflow::{Liveness, OutstandingLoads};
 use crate::flow::tests::assembled::{assemble, descriptor, text};
 use crate::flow::{BlockEnd, Disassembly, FunctionIndex, InstIndex};
-use crate::rewrite::When;
+use crate::point::{ProgramPoint, When};
 use flipwave_isa::{Register, RegisterSet, Sgpr};
 use std::collections::HashMap;
 
@@ -136,7 +136,7 @@ impl Run<'_> {
     }
 
     fn places(&self, at: InstIndex, when: When) -> Option<Vec<Sgpr>> {
-        self.slide.places(self.program, at, when)
+        self.slide.places(self.program, ProgramPoint::new(at, when))
     }
 
     /// Whether a hook finds state.

@@ -6,7 +6,7 @@ use crate::hook::Argument;
 use crate::layout::Placement;
 use crate::layout::tests::sample::Sample;
 use crate::registers::RegisterRun;
-use crate::rewrite::{HookCall, Instrumentation, Report, RewriteError, Side, SourceIndex, When};
+use crate::rewrite::{HookCall, Instrumentation, Report, RewriteError, SourceIndex, When};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Register, RegisterRange, RegisterSet};
 
@@ -247,8 +247,8 @@ fn inserted_text_stands_beside_its_instruction_and_waits_for_what_it_names() {
     let source = add(&mut instrumentation, "void f(uint32_t a) {}");
     let hook = call(source, "f", vec![Argument::Register(own)], vec![]);
     instrumentation.call(InstIndex(1), When::Before, hook);
-    instrumentation.insert(InstIndex(1), Side::Before, &format!("v_mov_b32 {}, v1", own.first));
-    instrumentation.insert(InstIndex(3), Side::After, &format!("v_mov_b32 {}, v4", own.first));
+    instrumentation.insert(InstIndex(1), When::Before, &format!("v_mov_b32 {}, v1", own.first));
+    instrumentation.insert(InstIndex(3), When::After, &format!("v_mov_b32 {}, v4", own.first));
     let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(new.report.refused, []);
     let text: Vec<String> = Disassembly::read(&new.object)
@@ -345,7 +345,7 @@ fn what_mitigates_a_hazard_waits_for_what_it_reads() {
 fn inserted_text_that_writes_what_is_wanted_is_objected_to() {
     let object = sample("gfx90a", "v_mov_b32 v1, v0\nv_mov_b32 v4, v1\ns_endpgm\n");
     let mut instrumentation = Instrumentation::new(&object).expect("code");
-    instrumentation.insert(InstIndex(1), Side::Before, "v_mov_b32 v1, 0");
+    instrumentation.insert(InstIndex(1), When::Before, "v_mov_b32 v1, 0");
     let error = instrumentation.rewrite(compiler()).expect_err("an error").to_string();
     assert!(error.contains("v1"), "{error}");
 }
