@@ -1,11 +1,15 @@
-//! The instrumentation engine: hooks before and after instructions of AMDGPU code objects,
-//! registers read and written, instructions removed and replaced.
+//! The instrumentation engine: calls hooks before, after and instead of instructions of AMDGPU code
+//! objects, and removes or replaces instructions.
 //!
-//! [`flow`] reads a code object's instructions into functions and blocks, [`dataflow`] finds the
-//! registers that are live and the loads that are outstanding, [`registers`] what is free,
-//! [`hook`] compiles hooks, [`layout`] puts edited code into a new
-//! place, [`rewrite`] does all of it, and [`checker`] proves on the result what must be
-//! kept. [`inspect`] shows what the analyses find.
+//! - [`flow`] decodes a code object into functions and basic blocks.
+//! - [`dataflow`] computes live registers and outstanding loads.
+//! - [`registers`] finds free registers.
+//! - [`hook`] compiles hooks.
+//! - [`point`] defines the program points at which code is inserted.
+//! - [`layout`] assigns addresses to edited code and fixes references to it.
+//! - [`rewrite`] runs all steps and returns the new code object.
+//! - [`checker`] proves that the result preserves the original program.
+//! - [`inspect`] shows the results of the analyses.
 
 pub mod checker;
 pub mod dataflow;

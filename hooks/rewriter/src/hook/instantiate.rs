@@ -101,8 +101,8 @@ impl Body {
                             return Err(HookError::Renaming(reason));
                         }
                     };
-                    let of = Reference::Data(Pc(data.0.wrapping_add(*offset)));
-                    code.pieces.push(Piece::Address { destination, of });
+                    let to = Reference::Data(Pc(data.0.wrapping_add(*offset)));
+                    code.pieces.push(Piece::Address { destination, to });
                 }
                 BodyInst::Indexed(access) => {
                     let start = code.pieces.len();

@@ -1,17 +1,17 @@
-//! From positions of a [`CodeStream`] to addresses.
+//! Maps positions of a [`CodeStream`] to addresses.
 
-use super::stream::{CodeStream, Spot};
+use super::stream::{CodeStream, Location};
 
-/// Something without a position of its own: padding and islands before what stands at a position.
+/// Padding and islands before a position of the stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AddressStep {
     /// The position.
     pub position: usize,
-    /// Address of the end of what stands before.
+    /// Address of the end of the code before.
     pub end: u64,
-    /// Address of the islands, after padding that belongs to a branch before.
+    /// Address of the islands, after padding of the branch before.
     pub pool: u64,
-    /// Address of what stands at the position.
+    /// Address of the code at the position.
     pub label: u64,
 }
 
@@ -23,8 +23,8 @@ pub(super) struct StreamAddresses {
 }
 
 impl StreamAddresses {
-    /// `padded` are positions with a word of padding before them, `pools` positions
-    /// with the bytes of the islands before them; both ascend.
+    /// Computes the addresses of a stream that starts at `base`. `padded` contains positions preceded by
+    /// a word of padding, `pools` positions preceded by islands with their size in bytes; both ascend.
     pub fn new(
         base: u64,
         stream: &CodeStream,
@@ -65,19 +65,19 @@ impl StreamAddresses {
         &self.steps
     }
 
-    /// Address of what stands at a position.
+    /// Address of the code at a position.
     pub fn label(&self, position: usize) -> u64 {
         let above = self.steps.partition_point(|step| step.position <= position);
         self.after_steps(above, position)
     }
 
-    /// Address of the end of what stands before a position.
+    /// Address of the end of the code before a position.
     pub fn end(&self, position: usize) -> u64 {
         let above = self.steps.partition_point(|step| step.position < position);
         self.after_steps(above, position)
     }
 
-    /// Address of islands before a position, if there are any.
+    /// Address of the islands before a position, or of the position if there are none.
     pub fn pool(&self, position: usize) -> u64 {
         match self.steps.binary_search_by_key(&position, |step| step.position) {
             Ok(index) => self.steps[index].pool,
@@ -85,15 +85,15 @@ impl StreamAddresses {
         }
     }
 
-    /// Address of a spot.
-    pub fn of(&self, spot: Spot) -> u64 {
-        match spot {
-            Spot::Position(position) => self.label(position),
-            Spot::Address(address) => address,
+    /// Address of a location.
+    pub fn of(&self, location: Location) -> u64 {
+        match location {
+            Location::Position(position) => self.label(position),
+            Location::Address(address) => address,
         }
     }
 
-    /// Address of a position that the first `above` steps stand before.
+    /// Address of a position preceded by the first `above` steps.
     fn after_steps(&self, above: usize, position: usize) -> u64 {
         match self.steps[..above].last() {
             Some(step) => step.label + (position - step.position) as u64,

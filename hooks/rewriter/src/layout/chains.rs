@@ -1,5 +1,5 @@
-//! Addresses that the program computes from its PC: a difference of two addresses is added to
-//! what `s_getpc_b64` gives. When one of the two moves, so does the difference.
+//! Address chains: PC-relative addresses, computed by `s_getpc_b64` and two additions of the distance
+//! to the target. The distance changes when the chain or its target moves.
 
 use super::LayoutError;
 use super::lookup::Lookup;
@@ -8,28 +8,30 @@ use crate::flow::{AddressChain, Disassembly, IndexRange, InstIndex};
 use flipwave_isa::{Encoding, Inst, Opcode, Operand, Value};
 use std::collections::BTreeMap;
 
-/// The chains of a program.
+/// The address chains of a program.
 pub(super) struct Chains {
     chains: Vec<Chain>,
-    /// The `s_getpc_b64`s of chains and, of additions, which source is the constant.
+    /// The instructions of all chains; for additions, the index of the constant source.
     members: BTreeMap<InstIndex, Option<usize>>,
 }
 
-/// A chain and what its constants are worth.
+/// An address chain with its decoded constants.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     pub chain: AddressChain,
-    /// What the constants add to the PC.
+    /// Distance that the constants add to the PC.
     pub difference: u64,
-    /// Whether the constants are subtracted.
+    /// `true` if the constants are subtracted.
     pub subtracts: bool,
-    /// What the sum leads to.
+    /// Target of the address.
     pub to: Label,
 }
 
 impl Chains {
+    /// Decodes the chains of a program.
+    ///
     /// # Errors
-    /// [`LayoutError::Chain`] where a constant is not understood.
+    /// [`LayoutError::Chain`] for additions without a recognized constant.
     pub fn new(program: &Disassembly, lookup: &Lookup<'_>) -> Result<Chains, LayoutError> {
         let mut chains = Vec::with_capacity(program.addresses.len());
         let mut members = BTreeMap::new();
@@ -38,15 +40,15 @@ impl Chains {
             let constant = |index: InstIndex, opcodes: [Opcode; 2]| {
                 let inst = &program.instructions[index];
                 let opcode = inst.operation.opcode();
-                let subtracts = opcodes.iter().position(|own| opcode == *own)? == 1;
+                let subtracts = opcodes.iter().position(|expected| opcode == *expected)? == 1;
                 let (source, value) = constant_source(inst)?;
                 (!subtracts || source == 1).then_some((subtracts, source, value))
             };
             let (subtracts, low_source, low) = constant(chain.low, [Opcode::SAdd, Opcode::SSub])
-                .ok_or_else(|| wrong("its lower half is no sum with a constant"))?;
+                .ok_or_else(|| wrong("its lower half is not a sum with a constant"))?;
             let (high_subtracts, high_source, high) =
                 constant(chain.high, [Opcode::SAddc, Opcode::SSubb])
-                    .ok_or_else(|| wrong("its upper half is no sum with a constant"))?;
+                    .ok_or_else(|| wrong("its upper half is not a sum with a constant"))?;
             if subtracts != high_subtracts {
                 return Err(wrong("one half is added, the other subtracted"));
             }
@@ -62,18 +64,18 @@ impl Chains {
         Ok(Chains { chains, members })
     }
 
-    /// All of them, by ascending address of the `s_getpc_b64`.
+    /// All chains, by ascending address of the `s_getpc_b64`.
     pub fn iter(&self) -> impl Iterator<Item = &Chain> {
         self.chains.iter()
     }
 
-    /// Those that begin within some instructions.
+    /// The chains that start within a range of instructions.
     pub fn within(&self, range: IndexRange<InstIndex>) -> impl Iterator<Item = &Chain> {
         let start = self.chains.partition_point(|known| known.chain.getpc < range.start);
         self.chains.iter().skip(start).take_while(move |known| known.chain.getpc < range.end)
     }
 
-    /// Which source of an instruction is the constant of a chain.
+    /// Index of the source that is the constant of a chain, if `inst` is an addition of one.
     pub fn constant_source(&self, index: InstIndex, inst: &Inst) -> Option<usize> {
         if inst.encoding != Encoding::Sop2 {
             return None;
@@ -81,21 +83,21 @@ impl Chains {
         self.members.get(&index).copied().flatten()
     }
 
-    /// Whether an instruction belongs to a chain.
+    /// Returns `true` if an instruction belongs to a chain.
     pub fn has(&self, index: InstIndex) -> bool {
         self.members.contains_key(&index)
     }
 }
 
 impl Chain {
-    /// Its additions that have an inline constant: where the `s_getpc_b64` moves, they must grow.
+    /// Additions with an inline constant, which must grow a literal if the `s_getpc_b64` moves.
     pub fn without_literal(&self, program: &Disassembly) -> impl Iterator<Item = InstIndex> {
         let members = [self.chain.low, self.chain.high].into_iter();
         members.filter(|member| program.instructions[*member].size == 4)
     }
 
-    /// The constants, low and high, when `s_getpc_b64` and the target have moved by these numbers of
-    /// bytes.
+    /// The low and the high constant after `s_getpc_b64` and the target have moved by the given numbers
+    /// of bytes.
     pub fn constants(&self, getpc_moved: u64, target_moved: u64) -> [u32; 2] {
         let difference = self.difference.wrapping_add(target_moved).wrapping_sub(getpc_moved);
         let constants = if self.subtracts { difference.wrapping_neg() } else { difference };
@@ -112,7 +114,7 @@ pub(super) fn error(program: &Disassembly, chain: &AddressChain, reason: &str) -
     }
 }
 
-/// The source that is a constant, from 0, and its value.
+/// The index of the constant source, and its value.
 fn constant_source(inst: &Inst) -> Option<(usize, u32)> {
     if inst.encoding != Encoding::Sop2 {
         return None;
@@ -125,10 +127,10 @@ fn constant_source(inst: &Inst) -> Option<(usize, u32)> {
     inst.sources().enumerate().find_map(|(index, operand)| Some((index, value(operand)?)))
 }
 
-/// What a chain's sum leads to. A kernel is not called: the address of its first instruction
-/// within itself is that of a loop.
+/// Target of a chain. A chain to the first instruction of its own kernel is a loop, because kernels are
+/// not called.
 fn label(program: &Disassembly, lookup: &Lookup<'_>, chain: &AddressChain) -> Label {
     let Some(index) = lookup.at(chain.target) else { return Label::address(chain.target.0) };
     let is_kernel = program.functions[lookup.function_of(index)].kernel.is_some();
-    if is_kernel { lookup.way(chain.getpc, index) } else { lookup.code_label(index) }
+    if is_kernel { lookup.label_from(chain.getpc, index) } else { lookup.code_label(index) }
 }

@@ -1,67 +1,67 @@
-//! The few words that layout itself writes, taken from LLVM's assembler for the target at hand,
-//! and the fields of instructions that it changes.
+//! Encodings of the instructions that layout inserts, assembled by LLVM, and of the instruction fields
+//! that layout changes.
 
 use super::LayoutError;
 use flipwave_isa::hazard::SgprWait;
 use flipwave_isa::{Generation, Isa, Rules, Sgpr, Target};
 use std::collections::BTreeMap;
 
-/// Words of one target.
+/// Encodings for one target.
 pub(super) struct Encoding {
     isa: Isa,
     /// `s_branch` with an offset of zero.
     pub branch: u32,
     /// `s_nop 0`.
     pub nop: u32,
-    /// What stands after the end of the code.
+    /// Padding after the end of the code.
     pub end: EndOfCode,
-    /// Whether branches over 63 words go wrong.
+    /// `true` if the target has the hardware bug of branches over 63 words.
     pub offset_3f_bug: bool,
-    /// How address chains look.
+    /// Shape of address chains.
     pub chain: ChainShape,
     address_chains: BTreeMap<Sgpr, Vec<u8>>,
     far_jumps: BTreeMap<Sgpr, Vec<u8>>,
 }
 
-/// What the instruction prefetch may run into after the last instruction (LLVM's
+/// Padding that instruction prefetch may read after the last instruction (LLVM's
 /// `AMDGPUTargetStreamer::EmitCodeEnd`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EndOfCode {
-    /// The filling word.
+    /// The padding word.
     pub word: u32,
-    /// Bytes of a cache line: the filling begins at one.
+    /// Size of a cache line in bytes; padding starts at a line.
     pub line: u64,
-    /// Lines to fill.
+    /// Number of lines.
     pub lines: u64,
 }
 
-/// The code of an address chain: `s_getpc_b64`, and two additions with literals. Where a scalar
-/// register may be read late, a wait stands after the first.
+/// Shape of an address chain: `s_getpc_b64` and two additions with literals. On targets where vector
+/// operations may read scalar registers late, a wait follows the `s_getpc_b64`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChainShape {
-    /// Its bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// Where its literals are.
+    /// Offsets of the literals.
     pub literals: [usize; 2],
-    /// Bytes of a jump to anywhere: the chain, a wait where it has one, and `s_setpc_b64`.
+    /// Size in bytes of a jump to any address: the chain, a wait if required, and `s_setpc_b64`.
     pub far_jump: usize,
 }
 
 impl ChainShape {
-    fn of(waits: bool) -> ChainShape {
-        let wait = if waits { 4 } else { 0 };
+    fn new(has_wait: bool) -> ChainShape {
+        let wait = if has_wait { 4 } else { 0 };
         ChainShape { size: 20 + wait, literals: [8 + wait, 16 + wait], far_jump: 24 + 2 * wait }
     }
 }
 
-/// What waits until scalar registers have what SALU wrote, where vector operations may read them
-/// late.
+/// Text of the wait for scalar registers written by the SALU, on targets where vector operations may
+/// read scalar registers late.
 fn scalar_wait(target: &Target, wave_size: u8) -> Option<String> {
     let rules = Rules::of(target, wave_size)?;
     Some(rules.sgpr_hazards?.mitigation(SgprWait::FOR_SALU).text() + "\n")
 }
 
-/// The text of an address chain, with a literal in the place of its own.
+/// Text of an address chain with placeholder literals.
 pub(crate) fn address_chain(target: &Target, wave_size: u8, destination: Sgpr) -> String {
     let (low, high) = (destination.0, destination.0.saturating_add(1));
     let wait = scalar_wait(target, wave_size).unwrap_or_default();
@@ -73,11 +73,12 @@ pub(crate) fn address_chain(target: &Target, wave_size: u8, destination: Sgpr) -
 }
 
 impl Encoding {
-    /// The decoder and assembler of the target.
+    /// Decoder and assembler of the target.
     pub fn isa(&self) -> &Isa {
         &self.isa
     }
 
+    /// Assembles the encodings for a target and a wave size.
     pub fn new(target: &Target, wave_size: u8) -> Result<Encoding, LayoutError> {
         let isa = Isa::with_wave_size(target, wave_size)?;
         let word = |text: &str| -> Result<u32, LayoutError> {
@@ -98,14 +99,14 @@ impl Encoding {
             nop: word("s_nop 0")?,
             end: EndOfCode { word: word(filling)?, line, lines },
             offset_3f_bug: target.has_offset_3f_bug(),
-            chain: ChainShape::of(scalar_wait(target, wave_size).is_some()),
+            chain: ChainShape::new(scalar_wait(target, wave_size).is_some()),
             address_chains: BTreeMap::new(),
             far_jumps: BTreeMap::new(),
             isa,
         })
     }
 
-    /// An address chain into the pair that begins at `destination`, its literals to be filled in.
+    /// An address chain with placeholder literals that writes the pair starting at `destination`.
     pub fn address_chain(&mut self, destination: Sgpr) -> Result<&[u8], LayoutError> {
         if !self.address_chains.contains_key(&destination) {
             let text = address_chain(self.isa.target(), self.isa.wave_size(), destination);
@@ -121,7 +122,7 @@ impl Encoding {
         Ok(&self.address_chains[&destination])
     }
 
-    /// A jump by way of the pair that begins at `pair`, its literals to be filled in.
+    /// A jump with placeholder literals that uses the pair starting at `pair`.
     pub fn far_jump(&mut self, pair: Sgpr) -> Result<&[u8], LayoutError> {
         if !self.far_jumps.contains_key(&pair) {
             let mut bytes = self.address_chain(pair)?.to_vec();
@@ -137,22 +138,21 @@ impl Encoding {
     }
 }
 
-/// A literal that is no inline constant.
+/// A literal that is not an inline constant.
 const PLACEHOLDER: u32 = 0x1234_5678;
 
-/// The number of a SOP2 source that stands for a literal after the instruction (the ISA
-/// documents, "Scalar operands").
+/// SOP2 source encoding of a literal after the instruction (ISA documents, "Scalar operands").
 const LITERAL_SOURCE: u32 = 255;
 
-/// A SOP2 word whose source `index` (0 or 1) is a literal after it: SSRC0 is in bits 0 to 7,
-/// SSRC1 in bits 8 to 15 (the ISA documents, "SOP2").
+/// Replaces source `index` (0 or 1) of a SOP2 word with a literal: SSRC0 is in bits 0 to 7, SSRC1 in
+/// bits 8 to 15 (ISA documents, "SOP2").
 pub(super) fn with_literal_source(word: u32, index: usize) -> u32 {
     let shift = if index == 0 { 0 } else { 8 };
     word & !(0xff << shift) | LITERAL_SOURCE << shift
 }
 
-/// A SOPP or SOPK word with the 16-bit field that branches have their distance in, in words from
-/// the instruction after them (the ISA documents, "SOPP" and "SOPK").
+/// Sets the 16-bit branch distance of a SOPP or SOPK word, in words from the next instruction (ISA
+/// documents, "SOPP" and "SOPK").
 pub(super) fn with_distance(word: u32, distance: i16) -> u32 {
     word & 0xffff_0000 | u32::from(distance as u16)
 }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_that_becomes_a_literal_stays_the_same_operation() {
+    fn literal_source_keeps_operation() {
         for target in ["gfx90a", "gfx942", "gfx1030", "gfx1100"] {
             let isa = isa(target);
             for (text, index) in [("s_addc_u32 s1, s2, 0", 1), ("s_add_u32 s1, -1, s2", 0)] {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_of_a_distance_is_where_llvm_has_it() {
+    fn branch_distance_field_matches_llvm() {
         for (target, texts) in [
             ("gfx90a", &["s_branch", "s_cbranch_vccz", "s_call_b64 s[2:3],"][..]),
             ("gfx1100", &["s_branch", "s_cbranch_execnz", "s_call_b64 s[2:3],"][..]),

@@ -1,119 +1,119 @@
-//! Why code cannot be laid out.
+//! Errors of layout.
 
 use flipwave_isa::{AssembleError, IsaError, Pc, Register};
 use std::sync::Arc;
 
-/// Code that cannot be laid out. Nothing was changed.
+/// Errors returned when laying out code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// The new text does not begin where a kernel may.
-    #[error("the new code is to lie at {address:#x}; it needs a multiple of 256")]
+    /// The address of the new text is not aligned.
+    #[error("misaligned address {address:#x} of the new code: expected a multiple of 256")]
     Alignment {
-        /// Where it was to lie.
+        /// The requested address.
         address: u64,
     },
-    /// Edits of an instruction, a function or a routine that is not there.
-    #[error("an edit names {what}, which the program does not have")]
+    /// An edit refers to an instruction, function or routine that does not exist.
+    #[error("edit of {what}, which the program does not have")]
     Unknown {
-        /// What was named.
+        /// The missing item.
         what: String,
     },
-    /// A piece of inserted code that is no whole instructions, or leads out of its code.
-    #[error("{place}: inserted code is malformed: {reason}")]
+    /// A piece of inserted code has incomplete instructions, or branches out of its code.
+    #[error("{place}: malformed inserted code: {reason}")]
     Piece {
-        /// For what the code is inserted.
+        /// The purpose of the code.
         place: String,
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
-    /// Code after an instruction that control does not come back from.
-    #[error("{pc}: nothing runs after `{text}`: insert before it, or at the kernel's exit")]
+    /// Code was inserted after an instruction that has no known successor.
+    #[error("{pc}: nothing runs after `{text}`; insert before it, or at the kernel's exit")]
     NoWayBack {
         /// The instruction.
         pc: Pc,
         /// Its text.
         text: String,
     },
-    /// A function that cannot be moved was asked to be.
-    #[error("{function}: cannot be moved, because of {pc}: {reason}; use trampolines")]
+    /// A function with a position-dependent instruction cannot be moved.
+    #[error("{function}: cannot be moved because of {pc}: {reason}; use trampolines")]
     Unmovable {
         /// The function.
         function: Arc<str>,
-        /// The instruction that stands against it.
+        /// The position-dependent instruction.
         pc: Pc,
-        /// Why.
+        /// Why it cannot be moved.
         reason: String,
     },
-    /// An address computed from the PC that cannot be mended.
-    #[error("{pc}: the address {target} in {register} cannot be mended: {reason}")]
+    /// A PC-relative address cannot be adjusted.
+    #[error("{pc}: cannot adjust the address {target} in {register}: {reason}")]
     Chain {
         /// The `s_getpc_b64`.
         pc: Pc,
         /// The address.
         target: Pc,
-        /// Where it is computed.
+        /// The destination register.
         register: Register,
         /// Why not.
         reason: String,
     },
-    /// A direct branch to where no instruction begins.
-    #[error("{pc}: branches to {target}, where no instruction of the program begins")]
+    /// The target of a direct branch is not the start of an instruction.
+    #[error("{pc}: branch to {target}, where no instruction of the program starts")]
     BranchTarget {
         /// The branch.
         pc: Pc,
-        /// Where it goes.
+        /// The branch target.
         target: Pc,
     },
-    /// A branch that no chain of islands helps.
+    /// A branch cannot reach its target, even with islands.
     #[error(
-        "the branch at {from} of the new code cannot reach {to}: there is no place for a branch \
-         on the way; insert less code at one place"
+        "the branch at {from} of the new code cannot reach {to}: there is no space for an island \
+         in between; insert less code at one place"
     )]
     OutOfReach {
         /// The branch.
         from: Pc,
-        /// Where it should go.
+        /// The branch target.
         to: Pc,
     },
-    /// Islands that push each other out of reach again and again.
+    /// The placement of islands does not converge.
     #[error(
-        "no places for islands are found in {rounds} rounds from which all branches reach: insert \
-         less code, or let the functions move"
+        "placement of branch islands did not converge in {rounds} rounds; insert less code, or let \
+         the functions move"
     )]
     Unsettled {
-        /// How often it was tried.
+        /// Number of rounds.
         rounds: usize,
     },
-    /// Sites whose code cannot be reached from where they are, or cannot reach back.
+    /// Trampolines of some sites cannot be reached, or cannot reach back.
     #[error("trampolines cannot be reached at {}", list(.0))]
     Sites(
-        /// The sites and why not, by ascending address.
+        /// The sites with reasons, by ascending address.
         Vec<(Pc, String)>,
     ),
-    /// The code object does not have the bytes of an instruction.
+    /// The code object has no bytes at the address of an instruction.
     #[error("{pc}: the code object has no bytes here")]
     NoBytes {
         /// The instruction.
         pc: Pc,
     },
-    /// A kernel that preloads arguments cannot be moved with what stands at its entry.
+    /// The entry code of a kernel that preloads arguments cannot be moved.
     #[error(
-        "{function}: it preloads its arguments, and the code at its entry, for firmware that \
-         cannot, cannot be moved: at {pc}"
+        "{function}: cannot move the code at the entry of this kernel with preloaded arguments, \
+         which older firmware runs: it refers to other code at {pc}"
     )]
     PreloadEntry {
         /// The kernel.
         function: Arc<str>,
-        /// What of that code refers to code elsewhere.
+        /// The instruction that refers to other code.
         pc: Pc,
     },
-    /// LLVM does not know the target.
+    /// LLVM does not support the target.
     #[error(transparent)]
     Isa(#[from] IsaError),
-    /// LLVM does not assemble what layout inserts.
+    /// LLVM cannot assemble an instruction that layout inserts.
     #[error("cannot assemble a branch or an address: {0}")]
     Assemble(#[from] AssembleError),
-    /// LLVM assembles what layout inserts in a form that layout does not know.
+    /// LLVM encodes an instruction that layout inserts in an unexpected form.
     #[error("unexpected encoding of `{text}`")]
     Encoding {
         /// The text.

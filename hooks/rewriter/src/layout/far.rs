@@ -1,33 +1,33 @@
-//! Trampolines that branches do not reach: between the old text and the new one lies more than a
-//! branch's reach, with no place for an island.
+//! Trampolines out of branch range: the distance between the old and the new text exceeds the range of
+//! a branch, without space for islands in between.
 //!
-//! A branch at the site leads to words of old text that nobody needs, where a jump of 24 bytes goes
-//! on; another one leads back. A jump needs a pair of scalar registers and SCC.
+//! A branch at the edited instruction goes to unused words of the old text, which hold a jump of 24
+//! bytes or more; a second jump goes back. Jumps clobber an SGPR pair and SCC.
 
 use super::LayoutError;
 use super::encoding::{ChainShape, Encoding};
 use super::finish::Text;
-use super::reach::{At, Hop, MARGIN, REACH, Reach};
-use super::stream::Spot;
+use super::reach::{Hop, HopLocation, MARGIN, REACH, Reach};
+use super::stream::Location;
 use crate::flow::{Disassembly, Function, InstIndex};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, Sgpr};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of old text that hold a branch to a jump and the jump.
-pub(super) fn room(chain: &ChainShape) -> usize {
+/// Size in bytes of a branch and a jump in the old text.
+pub(super) fn branch_and_jump_size(chain: &ChainShape) -> usize {
     chain.far_jump + 4
 }
 
-/// Why a site is refused that control cannot come to ("there") or from ("back").
-pub(super) fn no_pair(way: &str) -> String {
+/// Reason to refuse a site without free registers for the jump `direction` ("there" or "back").
+pub(super) fn no_pair(direction: &str) -> String {
     format!(
-        "the trampoline is out of a branch's reach, and no pair of scalar registers and SCC are \
-         free for a jump {way}"
+        "the trampoline is out of branch range, and no SGPR pair with SCC is free for a jump \
+         {direction}"
     )
 }
 
-/// Whether no chain of branches leads from a function to new text at an address.
+/// Returns `true` if new text at an address is out of branch range of a function, even with islands.
 pub(crate) fn is_far(
     object: &CodeObject,
     program: &Disassembly,
@@ -38,32 +38,32 @@ pub(crate) fn is_far(
     segment.is_some_and(|segment| address.0.saturating_sub(segment.end()) > REACH - 2 * MARGIN)
 }
 
-/// A jump in old text.
+/// A jump in the old text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FarJump {
-    /// Where it is.
+    /// Address of the jump.
     at: u64,
     pair: Sgpr,
-    to: Spot,
+    to: Location,
 }
 
-/// Room for jumps in old text.
-pub(super) struct Room {
-    /// Addresses of places for one jump each.
-    places: BTreeSet<u64>,
-    /// Bytes of a jump.
+/// Allocates jumps in the old text.
+pub(super) struct JumpAllocator {
+    /// Free addresses, with space for one jump each.
+    free: BTreeSet<u64>,
+    /// Size of a jump in bytes.
     size: u64,
-    /// Jumps that have theirs.
+    /// Allocated jumps.
     pub jumps: Vec<FarJump>,
-    /// Sites that there is no jump for.
+    /// Sites without a jump, with reasons.
     pub refused: Vec<(Pc, String)>,
 }
 
-impl Room {
-    /// Room in words that nobody needs.
-    pub fn new(slots: &BTreeSet<u64>, chain: &ChainShape) -> Room {
+impl JumpAllocator {
+    /// Creates an allocator of the unused words `slots` of the old text.
+    pub fn new(slots: &BTreeSet<u64>, chain: &ChainShape) -> JumpAllocator {
         let size = chain.far_jump as u64;
-        let mut places = BTreeSet::new();
+        let mut free = BTreeSet::new();
         let mut run: Option<(u64, u64)> = None;
         for &slot in slots {
             let (start, end) = match run {
@@ -71,18 +71,18 @@ impl Room {
                 _ => (slot, slot + 4),
             };
             run = if end - start == size {
-                places.insert(start);
+                free.insert(start);
                 None
             } else {
                 Some((start, end))
             };
         }
-        Room { places, size, jumps: Vec::new(), refused: Vec::new() }
+        JumpAllocator { free, size, jumps: Vec::new(), refused: Vec::new() }
     }
 
-    /// The way in of a site that is far: a branch to a jump. The words that the jump takes are no
-    /// slots any more.
-    pub fn way_in(
+    /// Redirects the branch to a trampoline out of range to a new jump, and removes the words of the jump
+    /// from `slots`. Records a refusal if there are no free registers or words.
+    pub fn redirect(
         &mut self,
         mut hop: Hop,
         pc: Pc,
@@ -94,27 +94,27 @@ impl Room {
             self.refused.push((pc, no_pair("there")));
             return None;
         };
-        let below = self.places.range(..pc.0).next_back();
-        let above = self.places.range(pc.0..).next();
-        let nearest = below.into_iter().chain(above).min_by_key(|place| place.abs_diff(pc.0));
+        let below = self.free.range(..pc.0).next_back();
+        let above = self.free.range(pc.0..).next();
+        let nearest = below.into_iter().chain(above).min_by_key(|address| address.abs_diff(pc.0));
         let Some(at) = nearest.copied().filter(|at| at.abs_diff(pc.0) < REACH) else {
-            let reason = "the old code has no room within reach for a jump so far";
+            let reason = "the old code has no unused words within branch range for a jump";
             self.refused.push((pc, reason.to_owned()));
             return None;
         };
-        self.places.remove(&at);
+        self.free.remove(&at);
         for word in 0..self.size / 4 {
             slots.remove(&(at + 4 * word));
         }
         self.jumps.push(FarJump { at, pair: *pair, to: hop.to });
-        hop.to = Spot::Address(at);
-        hop.at = At::Spot(Spot::Address(pc.0));
+        hop.to = Location::Address(at);
+        hop.at = HopLocation::Fixed(Location::Address(pc.0));
         Some(hop)
     }
 }
 
 impl FarJump {
-    /// Puts the jump into old text.
+    /// Writes the jump to the old text.
     pub fn put(
         &self,
         encoding: &mut Encoding,

@@ -1,24 +1,23 @@
-//! Bytes at addresses.
+//! Final bytes of the new text and patches of the old text.
 
 use super::encoding::{ChainShape, Encoding, with_distance};
-use super::reach::{At, Hop, Reach};
-use super::stream::{CodeStream, Labels, Spot, distance};
+use super::reach::{Hop, HopLocation, Reach};
+use super::stream::{CodeStream, Labels, Location, distance};
 use super::{InsertPurpose, LayoutError, TextPatch};
 use flipwave_isa::Pc;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// New text and what changes in the old one.
+/// The new text and the changes of the old text.
 pub(super) struct Text {
     address: u64,
     pub bytes: Vec<u8>,
-    /// Words to change in the old text, by address.
+    /// Changed words of the old text, by address.
     patches: BTreeMap<u64, u32>,
 }
 
 impl Text {
-    /// The stream's bytes at their addresses, with islands and padding, branches and addresses
-    /// filled in.
+    /// Writes a stream with islands and padding, and fills in branch distances and addresses.
     pub fn new(
         address: u64,
         stream: &CodeStream,
@@ -42,32 +41,32 @@ impl Text {
             text.put_branch(at, encoding.branch, at + pool.size)?;
         }
         for chain in &stream.addresses {
-            let value = reach.addresses.of(labels.spot(chain.of)?);
+            let value = reach.addresses.of(labels.location(chain.to)?);
             text.put_address(&encoding.chain, reach.addresses.label(chain.at), value);
         }
         text.end(encoding);
         Ok(text)
     }
 
-    /// Puts a word into the new text or, at an address outside it, into the old text.
+    /// Writes a word of the new text or, at other addresses, of the old text.
     pub fn put(&mut self, address: u64, word: u32) {
         let offset = address.checked_sub(self.address).and_then(|at| usize::try_from(at).ok());
         match offset.and_then(|at| self.bytes.get_mut(at..)).and_then(<[u8]>::first_chunk_mut) {
-            Some(place) => *place = word.to_le_bytes(),
+            Some(bytes) => *bytes = word.to_le_bytes(),
             None => _ = self.patches.insert(address, word),
         }
     }
 
-    /// Fills the literals of the address chain at `at`, so that it gives `value`.
+    /// Fills in the literals of the address chain at `at` so that it computes `value`.
     pub fn put_address(&mut self, shape: &ChainShape, at: u64, value: u64) {
         let difference = value.wrapping_sub(at.wrapping_add(4));
         let halves = [difference as u32, (difference >> 32) as u32];
-        for (place, half) in shape.literals.into_iter().zip(halves) {
-            self.put(at.wrapping_add(place as u64), half);
+        for (offset, half) in shape.literals.into_iter().zip(halves) {
+            self.put(at.wrapping_add(offset as u64), half);
         }
     }
 
-    /// Addresses of the words of old text that change.
+    /// Addresses of the changed words of the old text.
     pub fn patched(&self) -> impl Iterator<Item = u64> {
         self.patches.keys().copied()
     }
@@ -98,14 +97,14 @@ impl Text {
         }
     }
 
-    /// What the prefetch may run into.
+    /// Appends padding for the instruction prefetch.
     fn end(&mut self, encoding: &Encoding) {
         let end = (self.address + self.bytes.len() as u64).next_multiple_of(encoding.end.line);
         self.fill(encoding.end.word, end + encoding.end.line * encoding.end.lines);
     }
 }
 
-/// All ranges that are not original, padding and islands included, by ascending address.
+/// All ranges without original instructions, including padding and islands, by ascending address.
 pub(super) fn inserted(
     stream: &CodeStream,
     reach: &Reach,
@@ -130,16 +129,16 @@ pub(super) fn inserted(
     inserted
 }
 
-/// Addresses of a range of positions, without the islands at its borders.
+/// Addresses of a range of positions, without islands at its ends.
 pub(super) fn addresses(range: &Range<usize>, reach: &Reach) -> Range<u64> {
     reach.addresses.label(range.start)..reach.addresses.end(range.end)
 }
 
-/// The branches of the stream on their way.
+/// The branches of the stream as hops.
 pub(super) fn hops(stream: &CodeStream, labels: &Labels<'_>) -> Result<Vec<Hop>, LayoutError> {
     let hop = |branch: &super::stream::Branch| {
-        let to = labels.spot(branch.to)?;
-        let at = At::Spot(Spot::Position(branch.at));
+        let to = labels.location(branch.to)?;
+        let at = HopLocation::Fixed(Location::Position(branch.at));
         Ok(Hop { at, word: branch.word, to, via: None, site: branch.site })
     };
     stream.branches.iter().map(hop).collect()

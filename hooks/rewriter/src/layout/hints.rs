@@ -1,11 +1,11 @@
-//! Hints about the instructions that follow them: they must go where those are edited.
+//! Hints about following instructions, which are removed if these instructions are edited:
 //!
-//! - `s_clause` says that the next instructions are memory operations of one kind, and how many;
-//!   nothing else may stand between them (RDNA 3 ISA, "S_CLAUSE").
-//! - `s_delay_alu` says on which earlier results one or two of the next instructions wait; it
-//!   only saves time (RDNA 3 ISA, "S_DELAY_ALU").
-//! - `s_sendmsg` of MSG_DEALLOC_VGPRS gives the wave's VGPRs back before its end (RDNA 3 ISA,
-//!   "S_SENDMSG"); code after it has none.
+//! - `s_clause` declares the next instructions as a clause of memory operations of one kind, which must
+//!   not be interrupted (RDNA 3 ISA, "S_CLAUSE").
+//! - `s_delay_alu` tells on which earlier results the next instructions depend; it affects only
+//!   performance (RDNA 3 ISA, "S_DELAY_ALU").
+//! - `s_sendmsg` with MSG_DEALLOC_VGPRS releases the wave's VGPRs before its end (RDNA 3 ISA,
+//!   "S_SENDMSG"); code after it must not use VGPRs.
 
 use super::{Edits, Placement};
 use crate::flow::{Disassembly, FunctionIndex, IndexRange, IndexVec, InstIndex};
@@ -13,20 +13,20 @@ use crate::point::ProgramPoint;
 use flipwave_isa::{Encoding, Generation, Inst, Opcode};
 use std::collections::BTreeSet;
 
-/// MSG_DEALLOC_VGPRS among the messages of gfx11 (LLVM's `SIDefines.h`, `SendMsg`).
+/// Message number of MSG_DEALLOC_VGPRS (LLVM's `SIDefines.h`, `SendMsg`).
 const DEALLOC_VGPRS: i64 = 3;
 
-/// The number of instructions after `inst` that it is about.
+/// Number of instructions after the hint `inst` that it refers to; zero for other instructions.
 pub(super) fn group(inst: &Inst) -> u32 {
     if inst.encoding != Encoding::Sopp {
         return 0;
     }
     let field = inst.immediate.unwrap_or_default() as u16;
     match inst.operation.opcode() {
-        // SIMM16[5:0] is the length less one.
+        // SIMM16[5:0] is the length minus one.
         Opcode::SClause => u32::from(field & 0x3f) + 1,
-        // SIMM16[6:4]: the second instruction is the first itself, the next, or one further on;
-        // SIMM16[10:7] is zero where there is no second.
+        // SIMM16[6:4] is the distance from the first to the second instruction; SIMM16[10:7] is zero if
+        // there is no second.
         Opcode::SDelayAlu => match field >> 7 & 0xf {
             0 => 1,
             _ => u32::from(field >> 4 & 7) + 1,
@@ -35,8 +35,8 @@ pub(super) fn group(inst: &Inst) -> u32 {
     }
 }
 
-/// Whether a hint of a function, none that is `dropped`, and what it speaks of are on two sides of
-/// the place before an instruction.
+/// Returns `true` if a split before `at` separates a hint, other than those in `dropped`, from an
+/// instruction that it refers to.
 pub(super) fn splits(
     program: &Disassembly,
     function: IndexRange<InstIndex>,
@@ -50,8 +50,8 @@ pub(super) fn splits(
     hints.any(|(hint, inst)| at.0 - hint.0 <= group(inst))
 }
 
-/// The hints that do not hold any more. Where a function stays, one that is displaced leaves its
-/// group behind.
+/// The hints that edits invalidate. In a function that stays, this includes displaced hints, which are
+/// separated from their groups.
 pub(super) fn dropped(
     program: &Disassembly,
     edits: &Edits,
@@ -66,7 +66,7 @@ pub(super) fn dropped(
                 continue;
             }
             let is_broken = match group(inst) {
-                0 if gives_registers_back(inst, program) => {
+                0 if releases_vgprs(inst, program) => {
                     is_edited_before_end(program, edits, index, end)
                 }
                 0 => false,
@@ -85,29 +85,29 @@ pub(super) fn dropped(
     dropped
 }
 
-fn gives_registers_back(inst: &Inst, program: &Disassembly) -> bool {
+fn releases_vgprs(inst: &Inst, program: &Disassembly) -> bool {
     inst.encoding == Encoding::Sopp
         && inst.operation.opcode() == Opcode::SSendmsg
         && program.target.generation() >= Generation::Gfx11
         && inst.immediate.is_some_and(|field| field & 0xff == DEALLOC_VGPRS)
 }
 
-/// Whether code is inserted between an instruction and the end of the wave, which follows without
-/// a branch wherever a compiler gives registers back.
+/// Returns `true` if code is inserted between the release of VGPRs at `index` and the end of the wave.
+/// Compilers emit no branch in between.
 fn is_edited_before_end(
     program: &Disassembly,
     edits: &Edits,
     index: InstIndex,
     end: InstIndex,
 ) -> bool {
-    let goes_on = |inst: &Inst| program.control(inst).may_fall_through();
+    let falls_through = |inst: &Inst| program.control(inst).may_fall_through();
     let mut rest = program.insts_of(IndexRange::new(index.next(), end));
-    match rest.find(|(_, inst)| inst.flags.branch || !goes_on(inst)) {
+    match rest.find(|(_, inst)| inst.flags.branch || !falls_through(inst)) {
         Some((last, inst)) if inst.ends_wave() => {
             edits.code.contains_key(&ProgramPoint::after(index))
                 || edits.touches_any(IndexRange::new(index.next(), last.next()))
         }
-        // A compiler does not do this; be careful.
+        // Compilers do not emit this; remove the hint to be safe.
         _ => true,
     }
 }

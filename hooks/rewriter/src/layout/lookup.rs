@@ -1,10 +1,10 @@
-//! What belongs to what in a program.
+//! Finds instructions and functions by address.
 
 use super::stream::Label;
 use crate::flow::{Disassembly, FunctionIndex, IndexVec, InstIndex, Key};
 use flipwave_isa::Pc;
 
-/// The program's instructions and functions by address.
+/// Finds instructions and functions of a program by address.
 pub(super) struct Lookup<'a> {
     program: &'a Disassembly,
     /// Old addresses of the instructions.
@@ -12,6 +12,7 @@ pub(super) struct Lookup<'a> {
 }
 
 impl<'a> Lookup<'a> {
+    /// Indexes a program.
     pub fn new(program: &'a Disassembly) -> Lookup<'a> {
         Lookup { program, addresses: program.instructions.iter().map(|inst| inst.pc).collect() }
     }
@@ -26,19 +27,20 @@ impl<'a> Lookup<'a> {
         self.program.function_of(index)
     }
 
-    /// What an address of code stands for, seen from anywhere: the entry of a function where one
-    /// begins.
+    /// Label of an instruction for references from other functions: the entry of the function for its
+    /// first instruction.
     pub fn code_label(&self, index: InstIndex) -> Label {
         let function = self.function_of(index);
-        match self.program.functions[function].instructions.start == index {
-            true => Label::Entry(function),
-            false => Label::Inst(index),
+        if self.program.functions[function].instructions.start == index {
+            Label::Entry(function)
+        } else {
+            Label::Inst(index)
         }
     }
 
-    /// Where control goes by a branch from one instruction to another: back to the first
-    /// instruction of its own function without what runs once, into another by its entry.
-    pub fn way(&self, from: InstIndex, to: InstIndex) -> Label {
+    /// Label of `to` for a branch at `from`. A branch to the start of its own function skips the code
+    /// that runs once; a branch to another function goes to its entry.
+    pub fn label_from(&self, from: InstIndex, to: InstIndex) -> Label {
         if self.function_of(from) == self.function_of(to) {
             Label::Inst(to)
         } else {

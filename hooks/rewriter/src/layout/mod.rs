@@ -1,4 +1,4 @@
-//! Edited code in a new place, with everything that refers to it mended.
+//! Layout: assigns addresses to edited code and fixes all references to it.
 
 mod addresses;
 mod chains;
@@ -7,16 +7,16 @@ mod encoding;
 mod error;
 mod far;
 mod finish;
+mod fixups;
 mod hints;
+mod join_points;
 mod lookup;
-mod mending;
 mod preload;
 mod reach;
 mod relayout;
 mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
-mod ways;
 
 pub(crate) use encoding::address_chain;
 pub use error::LayoutError;
@@ -35,75 +35,77 @@ use std::ops::Range;
 /// A piece of inserted code, before it has an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Whole instructions that mean the same everywhere.
+    /// Complete position-independent instructions.
     Bytes(Bytes),
-    /// A SOPP branch within the same [`InsertedCode`].
+    /// A SOPP branch within its [`InsertedCode`].
     Branch {
-        /// The instruction's word, its offset field zero.
+        /// The instruction word with a zero offset.
         word: u32,
-        /// Index of the piece it goes to; the number of pieces for the end.
+        /// Index of the target piece; the number of pieces for the end.
         to: usize,
     },
-    /// `s_getpc_b64`, `s_add_u32`, `s_addc_u32`: an address into a register pair. SCC is lost.
+    /// Loads an address into a register pair with `s_getpc_b64`, `s_add_u32`, `s_addc_u32`, which
+    /// clobber SCC.
     Address {
-        /// Low half of the pair.
+        /// Low register of the pair.
         destination: Sgpr,
-        /// Whose address.
-        of: Reference,
+        /// The target of the address.
+        to: Reference,
     },
 }
 
-/// What an address is of.
+/// Target of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// An ELF virtual address of the new code object that is not in moved code: data.
+    /// Data, by ELF virtual address in the new code object.
     Data(Pc),
-    /// An original instruction, wherever it is now.
+    /// An original instruction, at its new address.
     Inst(InstIndex),
-    /// The beginning of a routine of [`Edits::routines`].
+    /// The start of a routine of [`Edits::routines`].
     Routine(usize),
 }
 
-/// Bytes of an instruction or some, which mostly need no memory of their own.
+/// Bytes of a few instructions, usually without a heap allocation.
 pub type Bytes = SmallVec<[u8; 16]>;
 
 impl Piece {
-    /// Whole instructions.
+    /// A piece of complete instructions.
     pub fn bytes(bytes: &[u8]) -> Piece {
         Piece::Bytes(SmallVec::from_slice(bytes))
     }
 }
 
-/// A run of pieces.
+/// Code to insert: a sequence of pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InsertedCode {
-    /// One after the other.
+    /// The pieces in order.
     pub pieces: Vec<Piece>,
 }
 
-/// Where the edited code of a function goes.
+/// Placement of a function's edited code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// The whole function moves, its edits in place.
+    /// The whole function moves; edits are inserted inline.
     Inline,
-    /// The function stays. Its edited instructions move; branches lead to them and back.
+    /// The function stays. Its edited instructions move to trampolines, which are entered and left by
+    /// branches.
     Trampoline,
 }
 
 impl InsertedCode {
-    /// Makes the branch at index `branch` of the pieces go to piece `to`.
+    /// Sets the target of the branch piece `branch` to piece `to`.
     ///
     /// # Panics
-    /// Where that piece is no branch.
+    /// Panics if `branch` is not a branch piece.
     pub fn link(&mut self, branch: usize, to: usize) {
         match &mut self.pieces[branch] {
-            Piece::Branch { to: own, .. } => *own = to,
-            other => panic!("{other:?} is no branch"),
+            Piece::Branch { to: target, .. } => *target = to,
+            piece => panic!("{piece:?} is not a branch"),
         }
     }
 
-    /// Puts other code after this.
+    /// Appends other code.
     pub fn append(&mut self, code: InsertedCode) {
         let base = self.pieces.len();
         if base == 0 {
@@ -112,35 +114,34 @@ impl InsertedCode {
         }
         self.pieces.extend(code.pieces.into_iter().map(|piece| match piece {
             Piece::Branch { word, to } => Piece::Branch { word, to: base + to },
-            other => other,
+            piece => piece,
         }));
     }
 }
 
-/// What to do to a program's code.
+/// Edits of a program's code.
 #[derive(Clone, Debug, Default)]
 pub struct Edits {
     /// Inserted code. Code after an instruction requires
     /// [`Control::has_known_successor`](flipwave_isa::Control::has_known_successor). Code in place of
     /// an instruction, empty to remove the instruction, is left at its end.
     pub code: BTreeMap<ProgramPoint, InsertedCode>,
-    /// Code that runs once when a kernel starts, and not when control comes back to its first
-    /// instruction. A kernel that has such code begins with it, at its entry: if it preloaded
-    /// arguments, the code has to load them and its descriptor must not preload any more.
+    /// Code that runs once when a kernel starts, but not when a branch reaches the kernel's first
+    /// instruction again. It is placed at the kernel's entry. For a kernel that preloads arguments, the
+    /// code must load them, and the descriptor must no longer preload them.
     pub entries: BTreeMap<FunctionIndex, InsertedCode>,
-    /// Code that stands for itself after everything. Control does not leave it at its end.
+    /// Separate routines after all functions. They must not fall through at their end.
     pub routines: Vec<InsertedCode>,
-    /// Where the code of functions goes. Of those not named, the ones that can be moved are.
+    /// Placements of functions. Functions without one move if they can be moved.
     pub placements: BTreeMap<FunctionIndex, Placement>,
-    /// First registers of pairs that, with SCC, hold nothing that is live before an instruction.
-    /// Trampolines that branches do not reach need one where control comes to them, and one where
-    /// it comes back to old text: where there is none at the instruction itself, instructions
-    /// beside it are displaced with it.
+    /// For instructions before which SCC and an SGPR pair are dead, the first register of the pair.
+    /// A trampoline out of branch range needs such a pair where it is entered, and where it returns to
+    /// the old text. If there is no pair at the edited instruction, its neighbours are displaced too.
     pub free_pairs: BTreeMap<InstIndex, Sgpr>,
 }
 
 impl Edits {
-    /// Whether an instruction is edited.
+    /// Returns `true` if an instruction is edited.
     pub fn touches(&self, index: InstIndex) -> bool {
         self.code.range(ProgramPoint::all(index)).next().is_some()
     }
@@ -161,82 +162,79 @@ impl Edits {
     }
 }
 
-/// Where an original instruction is now.
+/// New addresses of an original instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelocatedInst {
-    /// Where control that came to the instruction comes to now: the first instruction inserted
-    /// before it, or itself.
+    /// Target of branches to the instruction: the first instruction inserted before it, or the
+    /// instruction itself.
     pub start: Pc,
-    /// The instruction itself; `None` where it was removed, replaced or dropped.
+    /// The instruction itself; `None` if it was removed, replaced or dropped.
     pub inst: Option<Pc>,
-    /// Behind everything that was inserted after it, the way of a branch that is taken left
-    /// aside.
+    /// End of the code inserted after it on the fall-through path.
     pub end: Pc,
 }
 
-/// What an inserted range is for.
+/// Purpose of an inserted range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InsertPurpose {
     /// Code at a program point; two ranges after a conditional branch.
     Point(ProgramPoint),
-    /// Runs when the kernel starts.
+    /// Code that runs when the kernel starts.
     Entry(FunctionIndex),
     /// A routine.
     Routine(usize),
-    /// A branch on the way of another, or one that leads around islands or back to old text; or
-    /// padding.
+    /// A branch island, a branch around islands or back to the old text, or padding.
     Island,
 }
 
-/// Bytes to change in the old text.
+/// A change of the old text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextPatch {
     /// ELF virtual address.
     pub address: u64,
-    /// What to put there.
+    /// The new bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Edited code with addresses. Each byte is of an original instruction or in [`CodeLayout::inserted`].
+/// Edited code with addresses. Each byte belongs to an original instruction or to a range in
+/// [`CodeLayout::inserted`].
 #[derive(Clone, Debug, Default)]
 pub struct CodeLayout {
     /// ELF virtual address of the first byte.
     pub address: u64,
     /// The code.
     pub bytes: Vec<u8>,
-    /// Where each original instruction is now.
+    /// New addresses of each original instruction.
     pub places: IndexVec<InstIndex, RelocatedInst>,
-    /// All code that is not original, by ascending address; that in old text, too.
+    /// All code that is not original, in the new and the old text, by ascending address.
     pub inserted: Vec<(Range<u64>, InsertPurpose)>,
-    /// Where each function begins now.
+    /// New entry of each function.
     pub entries: IndexVec<FunctionIndex, Pc>,
-    /// The instruction that code of each range belongs to, inserted code included, by ascending
-    /// address. A range that begins runs has code of its first instruction.
+    /// The original instruction that each range of code belongs to, inserted code included, by
+    /// ascending address.
     pub spans: Vec<(Range<u64>, InstIndex)>,
-    /// Hints that were left out, because they say something of code that was edited: `s_clause`,
-    /// `s_delay_alu`, and messages that give VGPRs back.
+    /// Hints that were removed because edits invalidate them: `s_clause`, `s_delay_alu`, and messages
+    /// that release VGPRs.
     pub dropped: Vec<InstIndex>,
-    /// Where the code of each function went.
+    /// Placement of each function.
     pub placements: IndexVec<FunctionIndex, Placement>,
-    /// What changes in the old text, by ascending address. Where no function stays, the old text
-    /// can go.
+    /// Changes of the old text, by ascending address. If no function stays, the old text is not needed.
     pub patches: Vec<TextPatch>,
-    /// Instructions in functions that stay whose way into moved code could not be mended: it
-    /// leads to the original.
+    /// Branches and addresses in functions that stay that could not be redirected to moved code and
+    /// still refer to the original.
     pub stale: Vec<InstIndex>,
     /// Old addresses of the instructions.
     old: IndexVec<InstIndex, Pc>,
-    /// New address for the old address of each function.
+    /// New addresses of functions, by old address.
     functions: BTreeMap<Pc, Pc>,
-    /// Instructions of the functions that moved in whole.
-    relaid: Vec<IndexRange<InstIndex>>,
+    /// Instructions of functions that moved as a whole.
+    moved_functions: Vec<IndexRange<InstIndex>>,
 }
 
 impl CodeLayout {
-    /// Where control that came to an old address comes to now: for the beginning of a function
-    /// its entry, for another instruction what was inserted before it. `None` where no
-    /// instruction begins.
-    pub fn new_of(&self, old: Pc) -> Option<Pc> {
+    /// The new target of branches to an old address: the entry of a function, or the start of the code
+    /// inserted before an instruction. `None` if no instruction starts there.
+    pub fn new_address(&self, old: Pc) -> Option<Pc> {
         if let Some(entry) = self.functions.get(&old) {
             return Some(*entry);
         }
@@ -244,11 +242,11 @@ impl CodeLayout {
         Some(self.places[InstIndex::new(index)].start)
     }
 
-    /// Old address of the instruction that code at a new address belongs to, be it inserted or
-    /// original; `None` for routines, islands and padding.
-    pub fn old_of(&self, new: Pc) -> Option<Pc> {
+    /// Old address of the instruction that original or inserted code at a new address belongs to;
+    /// `None` for routines, islands and padding.
+    pub fn old_address(&self, new: Pc) -> Option<Pc> {
         if let Ok(at) = self.old.binary_search(&new) {
-            // Old text, where only what stays belongs to somebody.
+            // In the old text, only instructions that stay belong to an instruction.
             return self.places[InstIndex::new(at)].inst.filter(|place| *place == new);
         }
         let above = self.spans.partition_point(|(range, _)| range.start <= new.0);
@@ -256,23 +254,25 @@ impl CodeLayout {
         range.contains(&new.0).then(|| self.old[*index])
     }
 
-    /// A place in the new code, by the address that its instruction had before.
+    /// Translates a location in the new code to the old address of its instruction.
     pub fn old_place(&self, place: flipwave_device::WaveLocation) -> flipwave_device::WaveLocation {
-        flipwave_device::WaveLocation { pc: self.old_of(place.pc).unwrap_or(place.pc), ..place }
+        flipwave_device::WaveLocation {
+            pc: self.old_address(place.pc).unwrap_or(place.pc),
+            ..place
+        }
     }
 
-    /// What symbols, descriptors, relocations and line tables follow: where functions and the
-    /// instructions of those that moved in whole are now, and what new code belongs to.
+    /// The movement of code that symbols, descriptors, relocations and line tables follow.
     pub fn moved(&self) -> MovedCode {
-        let relaid = self.relaid.iter().flat_map(|range| range.iter());
-        let places = relaid.filter_map(|at| Some((self.old[at], self.new_of(self.old[at])?)));
+        let moved = self.moved_functions.iter().flat_map(|range| range.iter());
+        let places = moved.filter_map(|at| Some((self.old[at], self.new_address(self.old[at])?)));
         let entries = self.functions.iter().map(|(old, new)| (*old, *new));
         let new_addresses = places.chain(entries.filter(|(old, new)| old != new)).collect();
         let runs = self.spans.iter().map(|(run, at)| (run.clone(), self.old[*at]));
         MovedCode { new_addresses, runs: runs.collect() }
     }
 
-    /// Whether functions stay where they are, so that the old text must, too.
+    /// Returns `true` if functions stay, so that the old text must be kept.
     pub fn keeps_old_text(&self) -> bool {
         self.placements.contains(&Placement::Trampoline)
     }

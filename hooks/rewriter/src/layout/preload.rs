@@ -1,14 +1,14 @@
-//! Kernels that preload arguments into registers. Waves begin 256 bytes after such a kernel's entry;
-//! at the entry is code for firmware that cannot preload (AMDGPUUsage, "Preloaded Kernel
-//! Arguments"). It is no part of the kernel's function.
+//! Kernels that preload arguments into registers. Waves start 256 bytes after the entry of such a
+//! kernel; the entry code is for firmware without preloading (AMDGPUUsage, "Preloaded Kernel
+//! Arguments") and does not belong to the kernel's function.
 
 use super::LayoutError;
 use crate::flow::{Disassembly, Function};
 use flipwave_codeobj::{CodeObject, KernargPreload, Kernel};
 use flipwave_isa::{Control, Isa, Opcode, Pc};
 
-/// The address that stands for a function in symbols and descriptors: of a kernel its entry, of
-/// another its first instruction.
+/// Address of a function in symbols and descriptors: the entry of a kernel, the first instruction of
+/// any other function.
 pub(super) fn entry(object: &CodeObject, program: &Disassembly, function: &Function) -> Pc {
     match function.kernel {
         Some(kernel) => object.kernels()[kernel].entry(),
@@ -16,17 +16,17 @@ pub(super) fn entry(object: &CodeObject, program: &Disassembly, function: &Funct
     }
 }
 
-/// The code at the entry of a kernel that preloads, which may be copied as it is.
+/// Position-independent entry code of a kernel that preloads arguments; `None` for other functions.
 ///
 /// # Errors
-/// [`LayoutError::PreloadEntry`] where it refers to code elsewhere.
+/// [`LayoutError::PreloadEntry`] if the code refers to other code.
 pub(super) fn prologue<'a>(
     object: &'a CodeObject,
     isa: &Isa,
     function: &Function,
 ) -> Result<Option<&'a [u8]>, LayoutError> {
     let kernel = function.kernel.map(|kernel| &object.kernels()[kernel]);
-    let Some(kernel) = kernel.filter(|own| !own.descriptor.kernarg_preload.is_none()) else {
+    let Some(kernel) = kernel.filter(|kernel| !kernel.descriptor.kernarg_preload.is_none()) else {
         return Ok(None);
     };
     let refused = |pc: Pc| LayoutError::PreloadEntry { function: function.name.clone(), pc };
@@ -38,8 +38,8 @@ pub(super) fn prologue<'a>(
         let size = match isa.decode(rest, pc) {
             Ok(inst) => {
                 let control = inst.control(object.target().generation());
-                let knows_where = inst.operation.opcode() == Opcode::SGetpc;
-                if knows_where || !stays(kernel, control, inst.branch_target) {
+                let reads_pc = inst.operation.opcode() == Opcode::SGetpc;
+                if reads_pc || !stays_inside(kernel, control, inst.branch_target) {
                     return Err(refused(pc));
                 }
                 inst.size.into()
@@ -52,12 +52,12 @@ pub(super) fn prologue<'a>(
     Ok(Some(bytes))
 }
 
-/// Whether control stays within the prologue or goes to the start, wherever both lie.
-fn stays(kernel: &Kernel, control: Control, target: Option<Pc>) -> bool {
-    let own = kernel.entry()..=kernel.start();
+/// Returns `true` if control stays in the entry code or goes to the kernel's first instruction.
+fn stays_inside(kernel: &Kernel, control: Control, target: Option<Pc>) -> bool {
+    let inside = kernel.entry()..=kernel.start();
     match control {
         Control::Next | Control::End => true,
-        Control::Branch | Control::Conditional => target.is_some_and(|pc| own.contains(&pc)),
+        Control::Branch | Control::Conditional => target.is_some_and(|pc| inside.contains(&pc)),
         Control::Call | Control::Jump | Control::Unknown(_) => false,
     }
 }

@@ -1,29 +1,29 @@
-//! From a program and edits to code at addresses.
+//! Lays out a program with edits.
 
 use super::addresses::StreamAddresses;
 use super::chains::Chains;
 use super::emit::{self, Emitted, KERNEL_ALIGNMENT};
 use super::encoding::Encoding;
 use super::finish::{self, Text};
+use super::fixups::Fixups;
 use super::lookup::Lookup;
-use super::mending::Mending;
 use super::reach::{self, BranchEncoding};
 use super::stream::Labels;
 use super::{
-    CodeLayout, Edits, InsertPurpose, LayoutError, Placement, RelocatedInst, far, hints, preload,
-    ways,
+    CodeLayout, Edits, InsertPurpose, LayoutError, Placement, RelocatedInst, far, hints,
+    join_points, preload,
 };
 use crate::flow::{Disassembly, Function, FunctionIndex, IndexRange, IndexVec, InstIndex, Key};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Inst, Pc};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Puts the edited code of a program to a new `address` of the code object, a multiple of 256:
-/// branches, calls, and addresses computed from the PC are mended.
+/// Lays out the edited code of a program at a new `address` of the code object, a multiple of 256, and
+/// fixes branches, calls and PC-relative addresses.
 ///
 /// # Errors
-/// [`LayoutError`]. Where it is [`LayoutError::Sites`], the same without the edits of those sites
-/// can be done.
+/// [`LayoutError`]. After [`LayoutError::Sites`], the layout can be repeated without the edits of these
+/// sites.
 pub fn relayout(
     object: &CodeObject,
     program: &Disassembly,
@@ -44,11 +44,12 @@ pub fn relayout(
         *placement == Placement::Trampoline && far::is_far(object, program, function, address)
     });
     let is_far: IndexVec<FunctionIndex, bool> = is_far.collect();
-    let joined = match is_far.contains(&true) {
-        true => ways::joined(program, &lookup, |_| true),
-        false => BTreeSet::new(),
+    let join_points = if is_far.contains(&true) {
+        join_points::join_points(program, &lookup, |_| true)
+    } else {
+        BTreeSet::new()
     };
-    let blamed = |error| blamed(program, &lookup, edits, error);
+    let attribute = |error| attribute_to_edits(program, &lookup, edits, error);
     let emitted = emit::emit(
         emit::EmitSource {
             object,
@@ -57,60 +58,60 @@ pub fn relayout(
             lookup: &lookup,
             chains: &chains,
             is_far: &is_far,
-            joined: &joined,
+            join_points: &join_points,
         },
         &mut encoding,
         &dropped,
         &placements,
     )?;
     if !emitted.refused.is_empty() {
-        return Err(blamed(LayoutError::Sites(emitted.refused)));
+        return Err(attribute(LayoutError::Sites(emitted.refused)));
     }
-    let awaited = awaited(program, &lookup, &placements, &emitted);
+    let entered = entered(program, &lookup, &placements, &emitted);
     let labels = Labels {
         units: &emitted.units,
         entries: &emitted.entries,
         routines: &emitted.routines,
         old: &lookup.addresses,
     };
-    let mending = Mending {
+    let fixups = Fixups {
         object,
         program,
         lookup: &lookup,
         labels: &labels,
         placements: &placements,
         is_far: &is_far,
-        awaited: &awaited,
+        entered: &entered,
     };
     let branches = BranchEncoding { word: encoding.branch, offset_3f_bug: encoding.offset_3f_bug };
     let mut hops = finish::hops(&emitted.stream, &labels)?;
-    let mut slots = mending.slots(&encoding);
-    let (ways_in, jumps) =
-        mending.ways_in(&encoding, &edits.free_pairs, &mut slots).map_err(blamed)?;
-    hops.extend(ways_in);
+    let mut slots = fixups.unused_words(&encoding);
+    let (entry_branches, jumps) =
+        fixups.entry_branches(&encoding, &edits.free_pairs, &mut slots).map_err(attribute)?;
+    hops.extend(entry_branches);
     let reach = reach::reach(address.0, &emitted.stream, hops, slots, branches, &lookup.addresses)
-        .map_err(blamed)?;
+        .map_err(attribute)?;
     let mut text = Text::new(address.0, &emitted.stream, &reach, &labels, &encoding)?;
     for jump in jumps {
         jump.put(&mut encoding, &reach, &mut text)?;
     }
-    let mut stale = mending.chains(&chains, &reach, &mut text)?;
-    stale.extend(mending.ways_out(&reach, &mut text)?);
+    let mut stale = fixups.fix_chains(&chains, &reach, &mut text)?;
+    stale.extend(fixups.fix_outgoing(&reach, &mut text)?);
     stale.sort_unstable();
-    mending.hints(&dropped, encoding.nop, &mut text);
-    let overwritten = mending.overwritten(&dropped, &text).into_iter();
+    fixups.overwrite_hints(&dropped, encoding.nop, &mut text);
+    let overwritten = fixups.overwritten(&dropped, &text).into_iter();
     let mut inserted: Vec<_> = overwritten.map(|range| (range, InsertPurpose::Island)).collect();
     inserted.extend(finish::inserted(&emitted.stream, &reach, &text));
 
     let addresses = &reach.addresses;
-    let entries = emitted.entries.iter().map(|spot| Pc(addresses.of(*spot)));
+    let entries = emitted.entries.iter().map(|entry| Pc(addresses.of(*entry)));
     let spans = emitted.stream.spans.iter();
     Ok(CodeLayout {
         address: address.0,
         places: places(program, &emitted, addresses, &dropped),
         inserted,
         functions: functions(object, program, entries.clone()),
-        relaid: relaid(program, &placements),
+        moved_functions: moved_functions(program, &placements),
         entries: entries.collect(),
         spans: spans.map(|(range, index)| (finish::addresses(range, &reach), *index)).collect(),
         dropped: dropped.into_iter().collect(),
@@ -122,7 +123,7 @@ pub fn relayout(
     })
 }
 
-/// Everything that edits name is there.
+/// Checks that the instructions and functions named by edits exist.
 fn check(program: &Disassembly, edits: &Edits) -> Result<(), LayoutError> {
     let last = edits.code.keys().next_back().map(|point| point.at);
     if let Some(last) = last.filter(|last| last.number() >= program.instructions.len()) {
@@ -135,9 +136,9 @@ fn check(program: &Disassembly, edits: &Edits) -> Result<(), LayoutError> {
     Ok(())
 }
 
-/// Displaced instructions that control comes to by their old addresses: from the one before, which
-/// stays, by what leads there, or, in a function that is not understood, from anywhere.
-fn awaited(
+/// Displaced instructions that control enters at their old addresses: by falling through from an
+/// instruction that stays, by a branch or, in a function with unresolved control flow, in any way.
+fn entered(
     program: &Disassembly,
     lookup: &Lookup<'_>,
     placements: &IndexVec<FunctionIndex, Placement>,
@@ -146,27 +147,27 @@ fn awaited(
     let stays = |index: InstIndex| emitted.units[index].is_none();
     let functions = program.functions.iter().zip(placements);
     let staying = functions.filter(|(_, placement)| **placement == Placement::Trampoline);
-    let mut awaited = BTreeSet::new();
-    let mut joined = None;
+    let mut entered = BTreeSet::new();
+    let mut join_points = None;
     for (function, _) in staying {
-        let joined = joined.get_or_insert_with(|| ways::joined(program, lookup, stays));
-        let mut is_before_there = true;
+        let join_points =
+            join_points.get_or_insert_with(|| join_points::join_points(program, lookup, stays));
+        let mut previous_stays = true;
         for index in function.instructions.iter() {
-            let is_there = stays(index);
-            if !is_there
-                && (is_before_there || joined.contains(&index) || !function.unresolved.is_empty())
-            {
-                awaited.insert(index);
+            let is_entered =
+                previous_stays || join_points.contains(&index) || !function.unresolved.is_empty();
+            previous_stays = stays(index);
+            if !previous_stays && is_entered {
+                entered.insert(index);
             }
-            is_before_there = is_there;
         }
     }
-    awaited
+    entered
 }
 
-/// Sites that cannot be done are edited ones: of an instruction that is displaced for another's
-/// sake, the nearest.
-fn blamed(
+/// Attributes refused sites to edited instructions: an instruction that was only displaced because of a
+/// neighbour is replaced with the nearest edited instruction.
+fn attribute_to_edits(
     program: &Disassembly,
     lookup: &Lookup<'_>,
     edits: &Edits,
@@ -192,8 +193,8 @@ fn placements(
     edits: &Edits,
 ) -> Result<IndexVec<FunctionIndex, Placement>, LayoutError> {
     let placement = |(index, function): (FunctionIndex, &Function)| {
-        let asked = edits.placements.get(&index);
-        match (asked, function.unresolved.first()) {
+        let requested = edits.placements.get(&index);
+        match (requested, function.unresolved.first()) {
             (Some(Placement::Inline), Some(unresolved)) => Err(LayoutError::Unmovable {
                 function: function.name.clone(),
                 pc: program.instructions[unresolved.at].pc,
@@ -228,8 +229,8 @@ fn places(
     program.insts().map(place).collect()
 }
 
-/// Instructions of the functions that move in whole.
-fn relaid(
+/// Instructions of the functions that move as a whole.
+fn moved_functions(
     program: &Disassembly,
     placements: &IndexVec<FunctionIndex, Placement>,
 ) -> Vec<IndexRange<InstIndex>> {
@@ -238,7 +239,7 @@ fn relaid(
     inline.map(|(function, _)| function.instructions).collect()
 }
 
-/// New addresses of functions by the old ones.
+/// New addresses of functions, by old address.
 fn functions(
     object: &CodeObject,
     program: &Disassembly,

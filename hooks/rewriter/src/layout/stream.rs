@@ -1,96 +1,96 @@
-//! Code before it has addresses: positions count the bytes of what is certain, and leave out
-//! islands, alignment and other padding.
+//! Code without addresses. Positions count the bytes of code, without islands, alignment and other
+//! padding, whose sizes are not known yet.
 
 use super::{FunctionIndex, InsertPurpose, InstIndex, LayoutError, encoding::with_distance};
 use crate::flow::IndexVec;
 use flipwave_isa::Pc;
 use std::ops::Range;
 
-/// Where something is.
+/// A location in new or old code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Spot {
-    /// A position of the stream.
+pub(super) enum Location {
+    /// A position in the stream.
     Position(usize),
-    /// An ELF virtual address that layout does not choose.
+    /// A fixed ELF virtual address.
     Address(u64),
 }
 
-/// What a branch or an address leads to.
+/// Target of a branch or an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Label {
-    /// A place that is known already.
-    Spot(Spot),
-    /// Where control comes to an instruction.
+    /// A known location.
+    Location(Location),
+    /// An instruction, with the code inserted before it.
     Inst(InstIndex),
-    /// Where a function begins.
+    /// The entry of a function.
     Entry(FunctionIndex),
-    /// Where a routine begins.
+    /// The start of a routine.
     Routine(usize),
 }
 
 impl Label {
     pub fn position(position: usize) -> Label {
-        Label::Spot(Spot::Position(position))
+        Label::Location(Location::Position(position))
     }
 
     pub fn address(address: u64) -> Label {
-        Label::Spot(Spot::Address(address))
+        Label::Location(Location::Address(address))
     }
 }
 
-/// A branch whose 16-bit distance is to be filled in.
+/// A branch whose 16-bit distance is filled in later.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Branch {
-    /// Where its word is.
+    /// Position of its word.
     pub at: usize,
-    /// The word, its distance zero.
+    /// The word, with a zero distance.
     pub word: u32,
-    /// Where it leads.
+    /// The target.
     pub to: Label,
-    /// The edited instruction that needs it, where that stays at its old place.
+    /// The edited instruction whose trampoline needs it.
     pub site: Option<InstIndex>,
 }
 
-/// An address that inserted code computes: position of its chain.
+/// An address chain in inserted code.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
-    /// Where its code begins.
+    /// Position of the chain.
     pub at: usize,
-    /// Whose address.
-    pub of: Label,
+    /// The target.
+    pub to: Label,
 }
 
-/// A place between the code of two instructions, where islands may stand.
+/// A place for islands between the code of two instructions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct IslandSeam {
+pub(super) struct IslandSite {
     /// Its position.
     pub at: usize,
-    /// Whether control comes to it from the instruction before.
-    pub falls: bool,
+    /// `true` if control falls through to it.
+    pub falls_through: bool,
 }
 
-/// Where the code of an instruction is.
+/// Positions of the code of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InstUnit {
-    /// Where control comes to it.
+    /// Start of the code inserted before it.
     pub start: usize,
-    /// The instruction itself, if it is still there.
+    /// The instruction itself, if it was not removed.
     pub inst: Option<usize>,
-    /// Behind it and what runs after it.
+    /// End of the code inserted after it.
     pub end: usize,
 }
 
-/// Code in the making. All lists ascend by position.
+/// Code that is being emitted. All lists ascend by position.
 #[derive(Debug, Default)]
 pub(super) struct CodeStream {
     pub bytes: Vec<u8>,
-    /// Positions that must have an address that is a multiple of a number of bytes.
+    /// Aligned positions, with the alignment in bytes.
     pub alignments: Vec<(usize, u64)>,
     pub branches: Vec<Branch>,
     pub addresses: Vec<Address>,
-    pub seams: Vec<IslandSeam>,
+    pub island_sites: Vec<IslandSite>,
     pub inserted: Vec<(Range<usize>, InsertPurpose)>,
-    /// Which original instruction code belongs to.
+    /// The original instruction that each range belongs to.
     pub spans: Vec<(Range<usize>, InstIndex)>,
 }
 
@@ -103,7 +103,7 @@ impl CodeStream {
         self.bytes.extend_from_slice(&word.to_le_bytes());
     }
 
-    /// Adds a branch; `word` is that of a SOPP or SOPK branch.
+    /// Appends a branch with the SOPP or SOPK word `word`.
     pub fn branch(&mut self, word: u32, to: Label, site: Option<InstIndex>) {
         let word = with_distance(word, 0);
         self.branches.push(Branch { at: self.position(), word, to, site });
@@ -114,18 +114,19 @@ impl CodeStream {
         self.alignments.push((self.position(), alignment));
     }
 
-    pub fn seam(&mut self, falls: bool) {
-        self.seams.push(IslandSeam { at: self.position(), falls });
+    /// Permits islands at the current position.
+    pub fn island_site(&mut self, falls_through: bool) {
+        self.island_sites.push(IslandSite { at: self.position(), falls_through });
     }
 
-    /// Notes that everything from `start` on was inserted.
+    /// Records the range from `start` as inserted.
     pub fn close_inserted(&mut self, start: usize, purpose: InsertPurpose) {
         if start < self.position() {
             self.inserted.push((start..self.position(), purpose));
         }
     }
 
-    /// Notes that everything from `start` on belongs to an instruction.
+    /// Records that the range from `start` belongs to an instruction.
     pub fn close_span(&mut self, start: usize, index: InstIndex) {
         if start < self.position() {
             self.spans.push((start..self.position(), index));
@@ -133,34 +134,36 @@ impl CodeStream {
     }
 }
 
-/// The distance in a branch at `from`, in words, if it has room for it.
+/// The distance of a branch at `from` in words; `None` if `to` is out of range.
 pub(super) fn distance(from: u64, to: u64) -> Option<i16> {
     let bytes = to.wrapping_sub(from.wrapping_add(4)) as i64;
     (bytes % 4 == 0).then_some(bytes / 4).and_then(|words| i16::try_from(words).ok())
 }
 
-/// The position of a label, once everything is there.
+/// Resolves labels after all code has been emitted.
 pub(super) struct Labels<'a> {
     pub units: &'a IndexVec<InstIndex, Option<InstUnit>>,
-    pub entries: &'a IndexVec<FunctionIndex, Spot>,
+    pub entries: &'a IndexVec<FunctionIndex, Location>,
     pub routines: &'a [usize],
     /// Old addresses of the instructions.
     pub old: &'a IndexVec<InstIndex, Pc>,
 }
 
 impl Labels<'_> {
+    /// Location of a label.
+    ///
     /// # Errors
-    /// Where an edit names what the program does not have.
-    pub fn spot(&self, label: Label) -> Result<Spot, LayoutError> {
+    /// [`LayoutError::Unknown`] if the label refers to a missing instruction, function or routine.
+    pub fn location(&self, label: Label) -> Result<Location, LayoutError> {
         let found = match label {
-            Label::Spot(spot) => Some(spot),
+            Label::Location(location) => Some(location),
             Label::Inst(index) => match self.units.get(index) {
-                Some(Some(unit)) => Some(Spot::Position(unit.start)),
-                Some(None) => Some(Spot::Address(self.old[index].0)),
+                Some(Some(unit)) => Some(Location::Position(unit.start)),
+                Some(None) => Some(Location::Address(self.old[index].0)),
                 None => None,
             },
             Label::Entry(function) => self.entries.get(function).copied(),
-            Label::Routine(routine) => self.routines.get(routine).copied().map(Spot::Position),
+            Label::Routine(routine) => self.routines.get(routine).copied().map(Location::Position),
         };
         found.ok_or_else(|| LayoutError::Unknown { what: format!("{label:?}") })
     }

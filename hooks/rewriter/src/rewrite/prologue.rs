@@ -243,10 +243,10 @@ pub fn prologue(
             out.text(&dialect::constant(register, 0))?;
         }
     }
-    if let Some((range, of)) = homes.data
+    if let Some((range, address)) = homes.data
         && let Register::Sgpr(destination) = range.first
     {
-        out.code.pieces.push(Piece::Address { destination, of: Reference::Data(of) });
+        out.code.pieces.push(Piece::Address { destination, to: Reference::Data(address) });
     }
     Ok(Prologue { descriptor: new, code: out.code, used: out.used })
 }

@@ -231,10 +231,10 @@ impl Emission<'_> {
                 out.number(&text, distance, (input, 0))?;
                 out.text(&format!("s_addc_u32 {high}, {base_high}, 0"))?;
             }
-            InputSource::Address(of) => match to.first {
+            InputSource::Address(address) => match to.first {
                 Register::Sgpr(destination) => {
-                    let of = Reference::Data(of);
-                    out.template.code.pieces.push(Piece::Address { destination, of });
+                    let to = Reference::Data(address);
+                    out.template.code.pieces.push(Piece::Address { destination, to });
                 }
                 _ => return Err(CallRefusal::Value("an address is passed in SGPRs".into())),
             },

@@ -266,10 +266,10 @@ fn pieces(code: &InsertedCode) -> String {
             Piece::Branch { word, to } => {
                 writeln!(text, ".long {word:#x} | (((.Lpiece{to} - . - 4) / 4) & 0xffff)")
             }
-            Piece::Address { destination, of: Reference::Data(at) } => {
+            Piece::Address { destination, to: Reference::Data(at) } => {
                 write!(text, "{}", address(destination.0, at.0))
             }
-            Piece::Address { of, .. } => panic!("a hook has no {of:?}"),
+            Piece::Address { to, .. } => panic!("address of {to:?} in a hook"),
         };
     }
     let _ = writeln!(text, ".Lpiece{}:", code.pieces.len());

@@ -7,29 +7,29 @@ mod units;
 use super::chains::Chains;
 use super::encoding::Encoding;
 use super::lookup::Lookup;
-use super::stream::{CodeStream, InstUnit, Label, Spot};
+use super::stream::{CodeStream, InstUnit, Label, Location};
 use super::{Edits, InsertPurpose, LayoutError, Placement, preload};
 use crate::flow::{Disassembly, Function, FunctionIndex, IndexVec, InstIndex};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::Pc;
 use std::collections::BTreeSet;
 
-/// Where a kernel may begin, in bytes (AMDGPUUsage, "Kernel Descriptor",
+/// Alignment of kernels in bytes (AMDGPUUsage, "Kernel Descriptor",
 /// KERNEL_CODE_ENTRY_BYTE_OFFSET).
 pub(super) const KERNEL_ALIGNMENT: u64 = 256;
 
-/// Everything that was emitted.
+/// The emitted code.
 pub(super) struct Emitted {
     pub stream: CodeStream,
-    /// By instruction; `None` where it stays at its old place.
+    /// Code of each instruction; `None` if the instruction stays at its old address.
     pub units: IndexVec<InstIndex, Option<InstUnit>>,
-    pub entries: IndexVec<FunctionIndex, Spot>,
+    pub entries: IndexVec<FunctionIndex, Location>,
     pub routines: Vec<usize>,
-    /// Sites that cannot be displaced, and why.
+    /// Instructions that cannot be displaced, with reasons.
     pub refused: Vec<(Pc, String)>,
 }
 
-/// What is emitted.
+/// Input of emission.
 #[derive(Clone, Copy)]
 pub(super) struct EmitSource<'a> {
     pub object: &'a CodeObject,
@@ -37,15 +37,14 @@ pub(super) struct EmitSource<'a> {
     pub edits: &'a Edits,
     pub lookup: &'a Lookup<'a>,
     pub chains: &'a Chains,
-    /// Whether trampolines are out of a branch's reach.
+    /// `true` for functions whose trampolines are out of branch range.
     pub is_far: &'a IndexVec<FunctionIndex, bool>,
-    /// What control may come to from elsewhere than the instruction before, where functions are
-    /// far.
-    pub joined: &'a BTreeSet<InstIndex>,
+    /// Join points of the program; empty if all trampolines are in range.
+    pub join_points: &'a BTreeSet<InstIndex>,
 }
 
-/// Emits all functions and routines. `dropped` are the hints that are left out, `placements` say
-/// for each function where its code goes.
+/// Emits all functions and routines. `dropped` contains the hints to omit, `placements` the placement of
+/// each function.
 pub(super) fn emit(
     source: EmitSource<'_>,
     encoding: &mut Encoding,
@@ -59,8 +58,8 @@ pub(super) fn emit(
         dropped,
         stream: CodeStream::default(),
         units: IndexVec::filled(None, program.instructions.len()),
-        falls: false,
-        whole_until: InstIndex(0),
+        falls_through: false,
+        group_end: InstIndex(0),
         stubs: Vec::new(),
         far: None,
         refused: Vec::new(),
@@ -74,59 +73,64 @@ pub(super) fn emit(
     }
     let mut routines = Vec::with_capacity(edits.routines.len());
     for (index, code) in edits.routines.iter().enumerate() {
-        emitter.stream.seam(emitter.falls);
+        emitter.stream.island_site(emitter.falls_through);
         routines.push(emitter.stream.position());
         emitter.code(code, InsertPurpose::Routine(index))?;
-        emitter.falls = false;
+        emitter.falls_through = false;
     }
     let LayoutEmitter { stream, units, refused, .. } = emitter;
     Ok(Emitted { stream, units, entries, routines, refused })
 }
 
+/// Emits functions and routines to a stream.
 struct LayoutEmitter<'a> {
     source: EmitSource<'a>,
     encoding: &'a mut Encoding,
     dropped: &'a BTreeSet<InstIndex>,
     stream: CodeStream,
     units: IndexVec<InstIndex, Option<InstUnit>>,
-    /// Whether control comes to the end of the stream from what stands before it.
-    falls: bool,
-    /// The first instruction after a group that must stay together.
-    whole_until: InstIndex,
-    /// Where branches that are taken lead first, to be put after the function.
+    /// `true` if control falls through to the end of the stream.
+    falls_through: bool,
+    /// The first instruction after the current group of a hint, which islands must not split.
+    group_end: InstIndex,
+    /// Stubs to emit after the function.
     stubs: Vec<Stub>,
-    /// Of the function at hand, if it stays out of a branch's reach: what of it does not stay.
+    /// The displaced instructions of the current function, if its trampolines are out of branch range.
     far: Option<BTreeSet<InstIndex>>,
     refused: Vec<(Pc, String)>,
 }
 
-/// Code after a branch that is taken, or a jump to where the branch does not reach.
+/// Code on the taken path of a branch: code inserted after it, or a jump to a target out of range.
 struct Stub {
-    /// The branch among the stream's.
+    /// Index of the branch in the stream.
     branch: usize,
-    /// The branch in the program.
+    /// The branch instruction.
     at: InstIndex,
-    /// Where it leads.
+    /// The target.
     to: Label,
     site: Option<InstIndex>,
 }
 
 impl<'a> LayoutEmitter<'a> {
-    /// A function in whole.
-    fn function(&mut self, index: FunctionIndex, function: &Function) -> Result<Spot, LayoutError> {
+    /// Emits a complete function and returns its entry.
+    fn function(
+        &mut self,
+        index: FunctionIndex,
+        function: &Function,
+    ) -> Result<Location, LayoutError> {
         let entry = self.entry(index, function)?;
         self.far = None;
         self.units(function.instructions, false)?;
         self.stubs()?;
-        Ok(Spot::Position(entry))
+        Ok(Location::Position(entry))
     }
 
-    /// The beginning of a function: what runs once, or the code at the entry of a kernel that
-    /// preloads arguments.
+    /// Emits the entry of a function: code that runs once, or the entry code of a kernel that preloads
+    /// arguments.
     fn entry(&mut self, index: FunctionIndex, function: &Function) -> Result<usize, LayoutError> {
         let first = function.instructions.start;
-        self.stream.seam(self.falls);
-        self.falls = false;
+        self.stream.island_site(self.falls_through);
+        self.falls_through = false;
         if function.kernel.is_some() {
             self.stream.align(KERNEL_ALIGNMENT);
         }
@@ -135,12 +139,12 @@ impl<'a> LayoutEmitter<'a> {
         if let Some(code) = edits.entries.get(&index) {
             self.code(code, InsertPurpose::Entry(index))?;
             self.stream.close_span(entry, first);
-            self.falls = true;
+            self.falls_through = true;
         } else if let Some(code) = preload::prologue(object, self.encoding.isa(), function)? {
             self.stream.bytes.extend_from_slice(code);
             self.stream.close_inserted(entry, InsertPurpose::Island);
-            // The start keeps its distance from the entry: nothing comes between.
-            self.whole_until = first.next();
+            // The distance between the entry and the first instruction is fixed.
+            self.group_end = first.next();
         }
         Ok(entry)
     }

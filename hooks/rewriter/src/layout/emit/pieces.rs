@@ -1,4 +1,4 @@
-//! Inserted code.
+//! Emission of inserted code.
 
 use super::LayoutEmitter;
 use crate::layout::stream::{Address, Label};
@@ -6,15 +6,15 @@ use crate::layout::{InsertPurpose, InsertedCode, LayoutError, Piece, Reference};
 use std::cell::LazyCell;
 
 impl<'a> LayoutEmitter<'a> {
-    /// Inserted code.
+    /// Emits inserted code.
     pub(super) fn code(
         &mut self,
         code: &InsertedCode,
         purpose: InsertPurpose,
     ) -> Result<(), LayoutError> {
         let start = self.stream.position();
-        if let Some(reason) = code.pieces.iter().find_map(|piece| wrong(piece, code)) {
-            return Err(LayoutError::Piece { place: self.name(purpose), reason });
+        if let Some(reason) = code.pieces.iter().find_map(|piece| defect(piece, code)) {
+            return Err(LayoutError::Piece { place: self.describe(purpose), reason });
         }
         let chain_size = self.encoding.chain.size;
         let positions = LazyCell::new(|| positions(code, start, chain_size));
@@ -24,8 +24,8 @@ impl<'a> LayoutEmitter<'a> {
                 Piece::Branch { word, to } => {
                     self.stream.branch(*word, Label::position(positions[*to]), None);
                 }
-                Piece::Address { destination, of } => {
-                    let of = match of {
+                Piece::Address { destination, to } => {
+                    let to = match to {
                         Reference::Data(pc) => Label::address(pc.0),
                         Reference::Inst(index) => Label::Inst(*index),
                         Reference::Routine(routine) => Label::Routine(*routine),
@@ -33,7 +33,7 @@ impl<'a> LayoutEmitter<'a> {
                     let at = self.stream.position();
                     let chain = self.encoding.address_chain(*destination)?;
                     self.stream.bytes.extend_from_slice(chain);
-                    self.stream.addresses.push(Address { at, of });
+                    self.stream.addresses.push(Address { at, to });
                 }
             }
         }
@@ -41,7 +41,7 @@ impl<'a> LayoutEmitter<'a> {
         Ok(())
     }
 
-    pub(super) fn name(&self, purpose: InsertPurpose) -> String {
+    fn describe(&self, purpose: InsertPurpose) -> String {
         match purpose {
             InsertPurpose::Point(point) => {
                 format!("instruction at {}", self.source.program.instructions[point.at].pc)
@@ -55,7 +55,7 @@ impl<'a> LayoutEmitter<'a> {
     }
 }
 
-/// Positions of the pieces of code that begins at `start`, and its end.
+/// Positions of the pieces of code that starts at `start`, and of its end.
 fn positions(code: &InsertedCode, start: usize, chain_size: usize) -> Vec<usize> {
     let mut positions = vec![start];
     let mut position = start;
@@ -70,11 +70,11 @@ fn positions(code: &InsertedCode, start: usize, chain_size: usize) -> Vec<usize>
     positions
 }
 
-/// What is wrong with a piece of some code.
-fn wrong(piece: &Piece, code: &InsertedCode) -> Option<String> {
+/// The defect of a malformed piece of inserted code.
+fn defect(piece: &Piece, code: &InsertedCode) -> Option<String> {
     match piece {
         Piece::Bytes(bytes) if !bytes.len().is_multiple_of(4) => {
-            Some(format!("{} bytes are no whole words", bytes.len()))
+            Some(format!("{} bytes are not complete words", bytes.len()))
         }
         Piece::Branch { to, .. } if *to > code.pieces.len() => {
             Some(format!("a branch to piece {to} of {}", code.pieces.len()))

@@ -1,19 +1,19 @@
-//! Functions that stay: their edited instructions, and the ways back.
+//! Trampolines: edited instructions of functions that stay, and branches back.
 
 use super::{EmitSource, LayoutEmitter};
 use crate::flow::{Function, FunctionIndex, IndexRange, InstIndex};
-use crate::layout::stream::{Address, Label, Spot};
+use crate::layout::stream::{Address, Label, Location};
 use crate::layout::{InsertPurpose, LayoutError, far, hints, preload};
 use flipwave_isa::{Inst, Pc};
 use std::collections::BTreeSet;
 
 impl<'a> LayoutEmitter<'a> {
-    /// The instructions of a function that are edited; the others stay where they are.
+    /// Emits the edited instructions of a function; the others stay. Returns the entry of the function.
     pub(super) fn trampolines(
         &mut self,
         index: FunctionIndex,
         function: &Function,
-    ) -> Result<Spot, LayoutError> {
+    ) -> Result<Location, LayoutError> {
         let range = function.instructions;
         let mut displaced: BTreeSet<InstIndex> =
             range.iter().filter(|at| self.source.edits.touches(*at)).collect();
@@ -31,17 +31,17 @@ impl<'a> LayoutEmitter<'a> {
         let entry = if edits.entries.contains_key(&index) {
             let entry = self.entry(index, function)?;
             self.leave(Label::Inst(range.start), Some(range.start))?;
-            Spot::Position(entry)
+            Location::Position(entry)
         } else {
-            Spot::Address(preload::entry(object, program, function).0)
+            Location::Address(preload::entry(object, program, function).0)
         };
         for run in runs(displaced) {
             self.units(run, true)?;
-            if let Some(last) = run.last().filter(|_| self.falls) {
+            if let Some(last) = run.last().filter(|_| self.falls_through) {
                 let inst = &program.instructions[last];
                 let next = Pc(inst.pc.0.saturating_add(inst.size.into()));
                 let to = match self.source.lookup.at(next) {
-                    Some(next) => self.source.lookup.way(last, next),
+                    Some(next) => self.source.lookup.label_from(last, next),
                     None => Label::address(next.0),
                 };
                 self.leave(to, Some(last))?;
@@ -51,18 +51,21 @@ impl<'a> LayoutEmitter<'a> {
         Ok(entry)
     }
 
-    /// Displaces instructions beside those that are displaced: where no pair is free for a jump,
-    /// up to where one is, and enough of them for a jump to stand where they stood.
+    /// Extends runs of displaced instructions that are out of branch range, until an SGPR pair is free at
+    /// both ends and the run has space for a jump.
     fn widen(&self, range: IndexRange<InstIndex>, displaced: &mut BTreeSet<InstIndex>) {
-        let EmitSource { program, edits, chains, joined, .. } = self.source;
-        let is_joined = |at: InstIndex| joined.contains(&at);
-        let may_go_on = |inst: &Inst| program.control(inst).may_fall_through();
+        let EmitSource { program, edits, chains, join_points, .. } = self.source;
+        let is_join_point = |at: InstIndex| join_points.contains(&at);
+        let may_fall_through = |inst: &Inst| program.control(inst).may_fall_through();
         let has_pair = |at: InstIndex| edits.free_pairs.contains_key(&at);
-        let goes_along = |at: &InstIndex| {
+        let is_movable = |at: &InstIndex| {
             range.contains(*at) && {
                 let inst = &program.instructions[*at];
-                let is_plain = may_go_on(inst) && inst.branch_target.is_none();
-                is_plain && !inst.flags.call && self.tie(*at, inst).is_none() && !chains.has(*at)
+                let is_plain = may_fall_through(inst) && inst.branch_target.is_none();
+                is_plain
+                    && !inst.flags.call
+                    && self.fixed_reason(*at, inst).is_none()
+                    && !chains.has(*at)
             }
         };
         let size = |run: IndexRange<InstIndex>| -> usize {
@@ -71,19 +74,20 @@ impl<'a> LayoutEmitter<'a> {
         let splits = |at: InstIndex| hints::splits(program, range, self.dropped, at);
         for edited in runs(displaced.clone()) {
             let mut run = edited;
-            while let Some(before) = run.start.previous().filter(goes_along)
+            while let Some(before) = run.start.previous().filter(is_movable)
                 && (!has_pair(run.start) || splits(run.start))
-                && !is_joined(run.start)
+                && !is_join_point(run.start)
             {
                 run.start = before;
             }
-            let falls = edited.last().is_some_and(|last| may_go_on(&program.instructions[last]));
-            while falls
+            let last = edited.last().map(|last| &program.instructions[last]);
+            let falls_through = last.is_some_and(may_fall_through);
+            while falls_through
                 && (!has_pair(run.end)
                     || splits(run.end)
-                    || size(run) < far::room(&self.encoding.chain))
-                && !is_joined(run.end)
-                && goes_along(&run.end)
+                    || size(run) < far::branch_and_jump_size(&self.encoding.chain))
+                && !is_join_point(run.end)
+                && is_movable(&run.end)
             {
                 run.end = run.end.next();
             }
@@ -93,26 +97,26 @@ impl<'a> LayoutEmitter<'a> {
         }
     }
 
-    /// A branch or a jump to elsewhere, where control would go on.
+    /// Emits a branch or a jump to `to`, which ends the current run.
     pub(super) fn leave(&mut self, to: Label, site: Option<InstIndex>) -> Result<(), LayoutError> {
         let start = self.stream.position();
-        match self.far_way(to) {
+        match self.far_target(to) {
             None => self.stream.branch(self.encoding.branch, to, site),
             Some(next) => match self.source.edits.free_pairs.get(&next) {
                 Some(pair) => {
-                    self.stream.addresses.push(Address { at: start, of: to });
+                    self.stream.addresses.push(Address { at: start, to });
                     self.stream.bytes.extend_from_slice(self.encoding.far_jump(*pair)?);
                 }
                 None => self.refuse(site.unwrap_or(next), &far::no_pair("back")),
             },
         }
         self.stream.close_inserted(start, InsertPurpose::Island);
-        self.falls = false;
+        self.falls_through = false;
         Ok(())
     }
 
-    /// The instruction of old text that a label leads to, if it is out of a branch's reach.
-    pub(super) fn far_way(&self, to: Label) -> Option<InstIndex> {
+    /// The instruction of the old text that a label refers to, if it is out of branch range.
+    pub(super) fn far_target(&self, to: Label) -> Option<InstIndex> {
         let displaced = self.far.as_ref()?;
         match to {
             Label::Inst(index) if !displaced.contains(&index) => Some(index),
@@ -125,7 +129,7 @@ impl<'a> LayoutEmitter<'a> {
     }
 }
 
-/// Runs of neighbours.
+/// Splits indices into runs of consecutive ones.
 fn runs(indices: BTreeSet<InstIndex>) -> Vec<IndexRange<InstIndex>> {
     let mut runs: Vec<IndexRange<InstIndex>> = Vec::new();
     for index in indices {

@@ -1,4 +1,4 @@
-//! Instructions with what runs before, after, and instead of them.
+//! Emission of instructions with the code inserted before, after and instead of them.
 
 use super::{LayoutEmitter, Stub};
 use crate::flow::{IndexRange, InstIndex};
@@ -9,8 +9,7 @@ use crate::point::ProgramPoint;
 use flipwave_isa::{Inst, Opcode, Pc};
 
 impl<'a> LayoutEmitter<'a> {
-    /// Instructions one after the other. `stays` says that the rest of their function stays where
-    /// it is.
+    /// Emits consecutive instructions. `stays` is `true` if the rest of their function stays.
     pub(super) fn units(
         &mut self,
         range: IndexRange<InstIndex>,
@@ -18,9 +17,9 @@ impl<'a> LayoutEmitter<'a> {
     ) -> Result<(), LayoutError> {
         let mut after = None;
         for (index, inst) in self.source.program.insts_of(range) {
-            if self.falls && after.is_some_and(|after| after != inst.pc) {
+            if self.falls_through && after.is_some_and(|after| after != inst.pc) {
                 let pc = after.unwrap_or(inst.pc);
-                let reason = format!("no instruction is known here, up to {}", inst.pc);
+                let reason = format!("no known instruction here, up to {}", inst.pc);
                 return Err(self.unmovable(index, pc, reason));
             }
             self.unit(index, inst, stays.then_some(index))?;
@@ -29,58 +28,59 @@ impl<'a> LayoutEmitter<'a> {
         Ok(())
     }
 
-    pub(super) fn unit(
+    /// Emits an instruction and its insertions. `site` is the instruction if its function stays.
+    fn unit(
         &mut self,
         index: InstIndex,
         inst: &Inst,
         site: Option<InstIndex>,
     ) -> Result<(), LayoutError> {
         let edits = self.source.edits;
-        if index >= self.whole_until {
-            self.stream.seam(self.falls);
+        if index >= self.group_end {
+            self.stream.island_site(self.falls_through);
         }
         let start = self.stream.position();
         if let Some(code) = edits.code.get(&ProgramPoint::before(index)) {
             self.code(code, InsertPurpose::Point(ProgramPoint::before(index)))?;
         }
         let control = self.source.program.control(inst);
-        let mut place = None;
+        let mut position = None;
         let mut taken = None;
         if let Some(code) = edits.code.get(&ProgramPoint::instead(index)) {
             self.code(code, InsertPurpose::Point(ProgramPoint::instead(index)))?;
-            self.falls = true;
+            self.falls_through = true;
         } else if self.dropped.contains(&index) {
-            self.falls = true;
+            self.falls_through = true;
         } else {
-            place = Some(self.stream.position());
+            position = Some(self.stream.position());
             taken = self.original(index, inst, site)?;
-            self.falls = control.may_fall_through();
-            let whole_until = InstIndex(index.0 + 1 + hints::group(inst));
-            self.whole_until = self.whole_until.max(whole_until);
+            self.falls_through = control.may_fall_through();
+            let group_end = InstIndex(index.0 + 1 + hints::group(inst));
+            self.group_end = self.group_end.max(group_end);
         }
         let after = edits.code.get(&ProgramPoint::after(index));
         if let Some(to) = taken.filter(|_| !inst.flags.call)
-            && (after.is_some() || self.far_way(to).is_some())
+            && (after.is_some() || self.far_target(to).is_some())
         {
             let branch = self.stream.branches.len().saturating_sub(1);
             self.stubs.push(Stub { branch, at: index, to, site });
         }
         if let Some(code) = after {
-            if place.is_some() && !control.has_known_successor() {
+            if position.is_some() && !control.has_known_successor() {
                 return Err(LayoutError::NoWayBack { pc: inst.pc, text: inst.text.clone() });
             }
-            if self.falls {
+            if self.falls_through {
                 self.code(code, InsertPurpose::Point(ProgramPoint::after(index)))?;
             }
         }
         let end = self.stream.position();
         self.stream.close_span(start, index);
-        self.units[index] = Some(InstUnit { start, inst: place, end });
+        self.units[index] = Some(InstUnit { start, inst: position, end });
         Ok(())
     }
 
-    /// The instruction itself. Where it is a direct branch: where that leads.
-    pub(super) fn original(
+    /// Emits the instruction itself. Returns the target of a direct branch.
+    fn original(
         &mut self,
         index: InstIndex,
         inst: &Inst,
@@ -91,7 +91,7 @@ impl<'a> LayoutEmitter<'a> {
             .object
             .bytes_at(inst.pc, inst.size.into())
             .ok_or(LayoutError::NoBytes { pc: inst.pc })?;
-        if let Some(reason) = self.tie(index, inst) {
+        if let Some(reason) = self.fixed_reason(index, inst) {
             if site.is_none() {
                 return Err(self.unmovable(index, inst.pc, reason.to_owned()));
             }
@@ -115,7 +115,7 @@ impl<'a> LayoutEmitter<'a> {
         Ok(None)
     }
 
-    pub(super) fn branch_label(
+    fn branch_label(
         &self,
         from: InstIndex,
         inst: &Inst,
@@ -124,21 +124,21 @@ impl<'a> LayoutEmitter<'a> {
     ) -> Result<Label, LayoutError> {
         match self.source.lookup.at(target) {
             Some(to) if inst.flags.call => Ok(self.source.lookup.code_label(to)),
-            Some(to) => Ok(self.source.lookup.way(from, to)),
+            Some(to) => Ok(self.source.lookup.label_from(from, to)),
             None if stays => Ok(Label::address(target.0)),
             None => Err(LayoutError::BranchTarget { pc: inst.pc, target }),
         }
     }
 
-    /// The code of branches that are taken, after the code of the function.
+    /// Emits the stubs of the function after its code.
     pub(super) fn stubs(&mut self) -> Result<(), LayoutError> {
         let stubs = std::mem::take(&mut self.stubs);
-        let around = (self.falls && !stubs.is_empty()).then_some(self.stream.branches.len());
-        if around.is_some() {
+        let skip = (self.falls_through && !stubs.is_empty()).then_some(self.stream.branches.len());
+        if skip.is_some() {
             self.leave(Label::position(0), None)?;
         }
         for Stub { branch, at, to, site } in stubs {
-            self.stream.seam(false);
+            self.stream.island_site(false);
             let start = self.stream.position();
             let point = ProgramPoint::after(at);
             if let Some(code) = self.source.edits.code.get(&point) {
@@ -149,29 +149,29 @@ impl<'a> LayoutEmitter<'a> {
             self.stream.branches[branch].to = Label::position(start);
         }
         let after = self.stream.position();
-        if let Some(around) = around {
-            self.stream.branches[around].to = Label::position(after);
-            self.falls = true;
+        if let Some(skip) = skip {
+            self.stream.branches[skip].to = Label::position(after);
+            self.falls_through = true;
         }
         Ok(())
     }
 
-    pub(super) fn unmovable(&self, index: InstIndex, pc: Pc, reason: String) -> LayoutError {
+    fn unmovable(&self, index: InstIndex, pc: Pc, reason: String) -> LayoutError {
         let function = self.source.lookup.function_of(index);
         let function = self.source.program.functions[function].name.clone();
         LayoutError::Unmovable { function, pc, reason }
     }
 
-    /// Why an instruction must stay where it is.
-    pub(super) fn tie(&self, index: InstIndex, inst: &Inst) -> Option<&'static str> {
+    /// Why an instruction cannot be moved, if it cannot.
+    pub(super) fn fixed_reason(&self, index: InstIndex, inst: &Inst) -> Option<&'static str> {
         match inst.operation.opcode() {
             Opcode::SGetpc if !self.source.chains.has(index) => {
-                Some("what is done with its own address is not known")
+                Some("the use of its own address is unknown")
             }
             Opcode::SCbranchFork | Opcode::SCbranchJoin => {
-                Some("forks keep addresses of code in registers")
+                Some("forks store code addresses in registers")
             }
-            Opcode::SPrefetchPcRel => Some("it names memory relative to its own address"),
+            Opcode::SPrefetchPcRel => Some("it refers to memory relative to its own address"),
             _ => None,
         }
     }

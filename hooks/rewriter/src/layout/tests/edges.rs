@@ -1,4 +1,4 @@
-//! The cases that compilers make rarely.
+//! Edge cases that compilers rarely produce.
 
 use super::random::check_shape;
 use super::sample::Sample;
@@ -39,13 +39,13 @@ fn refused(sample: &Sample, edits: &Edits, address: Pc) -> LayoutError {
     relayout(&sample.object, &sample.program, edits, address).expect_err("an error")
 }
 
-/// The text of the instruction at an address of the new code.
+/// Text of the instruction at an address of the new code.
 fn text(sample: &Sample, layout: &CodeLayout, pc: u64) -> String {
     let bytes = &layout.bytes[(pc - layout.address) as usize..];
     sample.isa.decode(bytes, Pc(pc)).expect("an instruction").text.clone()
 }
 
-/// A kernel that preloads two arguments, with code at its entry for firmware that does not.
+/// A kernel that preloads two arguments, with entry code for firmware without preloading.
 fn preloading(processor: &str, prologue: &str) -> Sample {
     let body = format!(
         "{prologue}\n.p2align 8\nbody:\ns_nop 3\ns_cbranch_scc0 body\nafter:\ns_nop 4\ns_endpgm\n"
@@ -58,7 +58,7 @@ fn preloading(processor: &str, prologue: &str) -> Sample {
 const PROLOGUE: &str = "s_load_dwordx2 s[2:3], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\ns_branch body";
 
 #[test]
-fn a_preloading_kernel_keeps_its_entry_or_begins_with_what_runs_once() {
+fn preloading_kernel_keeps_its_entry_code_or_starts_with_inserted_code() {
     for processor in ["gfx90a", "gfx942"] {
         let sample = preloading(processor, PROLOGUE);
         let kernel = &sample.object.kernels()[0];
@@ -73,7 +73,7 @@ fn a_preloading_kernel_keeps_its_entry_or_begins_with_what_runs_once() {
                 }
                 let layout = laid_out(&sample, &edits);
                 let new = layout.entries[k].0;
-                assert_eq!(layout.new_of(kernel.entry()), Some(Pc(new)));
+                assert_eq!(layout.new_address(kernel.entry()), Some(Pc(new)));
                 let start = if has_entry { new } else { new + 256 };
                 if let (false, Placement::Inline) = (has_entry, placement) {
                     let at = (new - layout.address) as usize;
@@ -94,7 +94,7 @@ fn a_preloading_kernel_keeps_its_entry_or_begins_with_what_runs_once() {
 }
 
 #[test]
-fn an_entry_that_refers_to_code_elsewhere_is_not_copied() {
+fn entry_code_that_refers_to_other_code_is_not_copied() {
     for prologue in ["s_getpc_b64 s[4:5]", "s_setpc_b64 s[4:5]", "s_branch after"] {
         let sample = preloading("gfx942", prologue);
         let error = refused(&sample, &Edits::default(), sample.free_address(0));
@@ -106,7 +106,7 @@ fn an_entry_that_refers_to_code_elsewhere_is_not_copied() {
 }
 
 #[test]
-fn a_clause_goes_where_it_would_be_split_and_only_there() {
+fn clause_is_dropped_only_if_split() {
     let body = "s_nop 0\ns_clause 0x1\ns_load_dword s2, s[0:1], 0x0\n\
                 s_load_dword s3, s[0:1], 0x4\ns_nop 1\ns_endpgm\n";
     for processor in ["gfx1030", "gfx1100"] {
@@ -134,12 +134,12 @@ fn a_clause_goes_where_it_would_be_split_and_only_there() {
 }
 
 #[test]
-fn a_hint_of_old_text_that_does_not_hold_is_overwritten() {
+fn invalid_hint_in_old_text_is_overwritten() {
     let sample = sample(
         "gfx1100",
         "s_nop 0\ns_clause 0x1\ns_load_b32 s2, s[0:1], 0x0\ns_load_b32 s3, s[0:1], 0x4\ns_endpgm\n",
     );
-    // A clause that is displaced itself would stand before a branch.
+    // A displaced `s_clause` would precede a branch.
     let mut edits = before(&sample, &[1]);
     edits.placements.insert(FunctionIndex(0), Placement::Trampoline);
     assert_eq!(laid_out(&sample, &edits).dropped, [InstIndex(1)]);
@@ -153,7 +153,7 @@ fn a_hint_of_old_text_that_does_not_hold_is_overwritten() {
 }
 
 #[test]
-fn a_delay_goes_where_what_it_speaks_of_is_edited() {
+fn delay_hint_is_dropped_if_its_instructions_are_edited() {
     let delay = |skip: &str| {
         format!(
             "s_delay_alu instid0(VALU_DEP_1) | instskip({skip}) | instid1(VALU_DEP_1)\n\
@@ -171,7 +171,7 @@ fn a_delay_goes_where_what_it_speaks_of_is_edited() {
 }
 
 #[test]
-fn registers_are_not_given_back_before_inserted_code() {
+fn vgprs_are_not_released_before_inserted_code() {
     let sample =
         sample("gfx1100", "s_nop 0\ns_nop 0\ns_sendmsg sendmsg(MSG_DEALLOC_VGPRS)\ns_endpgm\n");
     let dropped = |edits: &Edits| laid_out(&sample, edits).dropped;
@@ -181,7 +181,7 @@ fn registers_are_not_given_back_before_inserted_code() {
 }
 
 #[test]
-fn no_branch_of_gfx1010_goes_over_63_words() {
+fn gfx1010_branches_avoid_distance_63() {
     let body = format!("s_nop 1\ns_cbranch_scc0 end\n{}end:\ns_endpgm\n", "s_nop 2\n".repeat(62));
     for (processor, distance) in [("gfx1010", 64), ("gfx1030", 63)] {
         let sample = sample(processor, &body);
@@ -203,11 +203,11 @@ fn no_branch_of_gfx1010_goes_over_63_words() {
 }
 
 #[test]
-fn inserted_code_finds_data_instructions_and_routines() {
+fn inserted_addresses_refer_to_data_instructions_and_routines() {
     let sample = sample("gfx90a", "s_nop 1\ns_nop 2\ns_endpgm\n");
     let data = Pc(0x1234_5678_9abc);
     let word = |text: &str| Piece::bytes(&sample.isa.assemble(text).expect(text));
-    let address = |of| Piece::Address { destination: Sgpr(92), of };
+    let address = |to| Piece::Address { destination: Sgpr(92), to };
     let call = [
         address(Reference::Routine(0)),
         word("s_swappc_b64 s[94:95], s[92:93]"),
@@ -246,7 +246,7 @@ fn inserted_code_finds_data_instructions_and_routines() {
 }
 
 #[test]
-fn an_address_by_subtraction_is_mended() {
+fn address_chain_with_subtraction_is_adjusted() {
     let body = "s_getpc_b64 s[4:5]\nhere:\ns_sub_u32 s4, s4, (here-data)&0xffffffff\n\
                 s_subb_u32 s5, s5, 0\ns_endpgm\n";
     let body = body.replace("(here-data)&0xffffffff", "0x12345678");
@@ -272,7 +272,7 @@ fn an_address_by_subtraction_is_mended() {
 }
 
 #[test]
-fn unknown_uses_of_the_pc_keep_a_function_where_it_is() {
+fn unknown_use_of_the_pc_prevents_moving() {
     let sample = sample("gfx90a", "s_nop 0\ns_getpc_b64 s[4:5]\ns_nop 1\ns_endpgm\n");
     let error = refused(&sample, &Edits::default(), sample.free_address(0));
     assert!(matches!(error, LayoutError::Unmovable { .. }), "{error}");
@@ -287,7 +287,7 @@ fn unknown_uses_of_the_pc_keep_a_function_where_it_is() {
 }
 
 #[test]
-fn a_trampoline_that_is_too_far_is_refused_with_its_site() {
+fn unreachable_trampoline_is_refused_with_its_site() {
     let sample = sample("gfx90a", "s_nop 0\ns_nop 1\ns_endpgm\n");
     let mut edits = before(&sample, &[1]);
     edits.placements.insert(FunctionIndex(0), Placement::Trampoline);
@@ -296,7 +296,7 @@ fn a_trampoline_that_is_too_far_is_refused_with_its_site() {
 }
 
 #[test]
-fn malformed_code_is_refused() {
+fn malformed_inserted_code_is_refused() {
     let sample = sample("gfx90a", "s_nop 0\ns_endpgm\n");
     for piece in [Piece::bytes(&[0; 6]), Piece::Branch { word: 0xbf82_0000, to: 2 }] {
         let code = InsertedCode { pieces: vec![piece] };
@@ -308,22 +308,22 @@ fn malformed_code_is_refused() {
 }
 
 #[test]
-fn addresses_are_found_in_both_directions() {
+fn old_and_new_addresses_map_to_each_other() {
     let sample = sample("gfx90a", "s_nop 0\ns_nop 1\ns_endpgm\n");
     let mut edits = before(&sample, &[0, 1]);
     edits.entries.insert(FunctionIndex(0), marking(&sample, 0, 8));
     let layout = laid_out(&sample, &edits);
-    assert_eq!(layout.new_of(sample.pc(0)), Some(layout.entries[FunctionIndex(0)]));
-    assert_eq!(layout.new_of(sample.pc(1)), Some(layout.places[InstIndex(1)].start));
-    assert_eq!(layout.new_of(Pc(sample.pc(1).0 + 2)), None);
+    assert_eq!(layout.new_address(sample.pc(0)), Some(layout.entries[FunctionIndex(0)]));
+    assert_eq!(layout.new_address(sample.pc(1)), Some(layout.places[InstIndex(1)].start));
+    assert_eq!(layout.new_address(Pc(sample.pc(1).0 + 2)), None);
     let place = layout.places[InstIndex(1)];
     let inst = place.inst.expect("an instruction");
     assert!(place.start < inst);
     for pc in [place.start, inst] {
-        assert_eq!(layout.old_of(pc), Some(sample.pc(1)));
+        assert_eq!(layout.old_address(pc), Some(sample.pc(1)));
     }
-    assert_eq!(layout.old_of(layout.entries[FunctionIndex(0)]), Some(sample.pc(0)));
+    assert_eq!(layout.old_address(layout.entries[FunctionIndex(0)]), Some(sample.pc(0)));
     let end = layout.address + layout.bytes.len() as u64;
-    assert_eq!(layout.old_of(Pc(end - 4)), None);
-    assert_eq!(layout.old_of(Pc(0)), None);
+    assert_eq!(layout.old_address(Pc(end - 4)), None);
+    assert_eq!(layout.old_address(Pc(0)), None);
 }

@@ -1,4 +1,4 @@
-//! Layout against a walk through the old code.
+//! Compares execution of laid-out code with execution of the old code.
 
 mod edges;
 mod random;

@@ -1,4 +1,4 @@
-//! Random programs with random edits: what is executed is what was to be.
+//! Random programs with random edits execute the expected events.
 
 use super::sample::Sample;
 use super::walk::{Event, executed, expected, marker, marking};
@@ -21,7 +21,7 @@ impl Dice {
     }
 }
 
-/// Functions of branches, calls, and addresses: the first a kernel.
+/// Generates functions with branches, calls and address chains; the first is a kernel.
 fn functions(dice: &mut Dice, processor: &str, sizes: &[u32]) -> Vec<(String, String)> {
     let name = |index: usize| format!("f{index}");
     let has_hints = processor == "gfx1100" || processor == "gfx1030";
@@ -80,12 +80,13 @@ fn sample(processor: &str, functions: &[(String, String)]) -> Sample {
     Sample::new(processor, &functions, "", "")
 }
 
+/// Amount of edits.
 struct Dose {
-    /// One of so many instructions is edited.
+    /// One of this many instructions is edited.
     one_in: u32,
-    /// Bytes of filling after a marker.
+    /// Range of filling after a marker, in bytes.
     filling: Range<u32>,
-    /// Whether functions may stay.
+    /// `true` if functions may stay.
     trampolines: bool,
 }
 
@@ -126,7 +127,7 @@ fn edits(dice: &mut Dice, sample: &Sample, dose: &Dose) -> Edits {
     edits
 }
 
-/// Everything that must hold whatever is executed.
+/// Checks the properties of a layout that do not depend on execution.
 pub fn check_shape(sample: &Sample, layout: &CodeLayout) {
     let inserted = || layout.inserted.iter().map(|(range, _)| range.clone());
     assert!(inserted().is_sorted_by_key(|range| range.start));
@@ -151,13 +152,13 @@ pub fn check_shape(sample: &Sample, layout: &CodeLayout) {
             assert_eq!(new.text, inst.text, "instruction {index}");
             assert_eq!(u64::from(new.size), size);
         }
-        assert_eq!(layout.old_of(pc), Some(inst.pc));
+        assert_eq!(layout.old_address(pc), Some(inst.pc));
         ranges.push(pc.0..pc.0 + u64::from(new.size));
     }
     ranges.sort_by_key(|range| range.start);
     let mut at = layout.address;
     for range in ranges {
-        assert_eq!(range.start, at, "a gap or an overlap");
+        assert_eq!(range.start, at, "gap or overlap");
         at = range.end;
     }
     assert_eq!(at, end);
@@ -166,8 +167,8 @@ pub fn check_shape(sample: &Sample, layout: &CodeLayout) {
     }
 }
 
-/// What changes in the old text is an instruction that stays and leads elsewhere, or inserted; and
-/// what is inserted there stands over nothing that stays.
+/// Checks that each patch of the old text changes an instruction that stays or belongs to an inserted
+/// range, and that inserted ranges do not overlap instructions that stay.
 fn check_old_text(sample: &Sample, layout: &CodeLayout) {
     let old = layout.inserted.iter().filter(|(range, _)| range.start < layout.address);
     let old: Vec<&Range<u64>> = old.map(|(range, _)| range).collect();
@@ -185,7 +186,7 @@ fn check_old_text(sample: &Sample, layout: &CodeLayout) {
         assert!(is_inserted != is_original, "{:#x}", patch.address);
     }
     for range in old {
-        let covered = staying.iter().find(|own| own.start < range.end && range.start < own.end);
+        let covered = staying.iter().find(|inst| inst.start < range.end && range.start < inst.end);
         assert_eq!(covered, None, "{range:x?}");
     }
 }
@@ -237,28 +238,28 @@ fn run(seeds: Range<u64>, sizes: &[u32], dose: &Dose) -> u64 {
 }
 
 #[test]
-fn code_moved_without_edits_runs_as_before() {
+fn layout_without_edits_preserves_execution() {
     run(0..4, &[40, 20, 20], &Dose { one_in: u32::MAX, filling: 0..4, trampolines: false });
 }
 
 #[test]
-fn inserted_code_runs_where_it_was_asked_for() {
+fn inserted_code_runs_at_its_program_point() {
     run(0..6, &[40, 20, 20], &Dose { one_in: 3, filling: 0..64, trampolines: false });
 }
 
 #[test]
-fn branches_over_much_code_go_by_islands() {
+fn branches_out_of_range_use_islands() {
     let dose = Dose { one_in: 3, filling: 0..20_000, trampolines: false };
     let longest = run(0..3, &[150, 60, 60], &dose);
     assert!(longest > 1 << 20, "only {longest} bytes");
 }
 
 #[test]
-fn functions_that_stay_run_with_trampolines() {
+fn trampolines_preserve_execution() {
     run(0..6, &[40, 20, 20], &Dose { one_in: 3, filling: 0..64, trampolines: true });
 }
 
-/// Edits for functions that all stay, out of a branch's reach: where SCC is free.
+/// Random edits for functions that stay and are out of branch range, at points where SCC is free.
 fn far_edits(dice: &mut Dice, sample: &Sample) -> Edits {
     let mut edits = Edits::default();
     let functions = 0..sample.program.functions.len() as u32;
@@ -287,7 +288,7 @@ fn far_edits(dice: &mut Dice, sample: &Sample) -> Edits {
 }
 
 #[test]
-fn trampolines_out_of_reach_are_jumped_to() {
+fn trampolines_out_of_branch_range_use_jumps() {
     let (mut asked, mut placed) = (0, 0);
     for seed in 0..6 {
         let mut dice = Dice(ChaCha8Rng::seed_from_u64(seed));
@@ -296,7 +297,7 @@ fn trampolines_out_of_reach_are_jumped_to() {
         let mut edits = far_edits(&mut dice, &sample);
         let address = sample.free_address(1 << 20);
         asked += edits.code.len();
-        // Jumps take old padding, and there is not always enough of it.
+        // Jumps need unused words of the old text, which do not always suffice.
         let layout = loop {
             match relayout(&sample.object, &sample.program, &edits, address) {
                 Err(LayoutError::Sites(refused)) => {
@@ -318,11 +319,11 @@ fn trampolines_out_of_reach_are_jumped_to() {
         let Err(LayoutError::Sites(refused)) = error else { panic!("sites are refused") };
         assert!(refused.len() >= sites.min(2), "{refused:?}");
     }
-    assert!(placed * 10 >= asked * 8, "{placed} of {asked} sites have their trampolines");
+    assert!(placed * 10 >= asked * 8, "only {placed} of {asked} sites have trampolines");
 }
 
 #[test]
-fn a_wrong_byte_is_noticed() {
+fn changed_branches_change_the_events() {
     let mut dice = Dice(ChaCha8Rng::seed_from_u64(1));
     let functions = functions(&mut dice, "gfx90a", &[40, 20, 20]);
     let sample = sample("gfx90a", &functions);
@@ -334,7 +335,7 @@ fn a_wrong_byte_is_noticed() {
     let entry = layout.entries[FunctionIndex(0)];
     let wanted = expected(&sample, &edits, &layout, start, 1, 3000);
     assert_eq!(wanted, executed(&sample, &layout, entry, 1, 3000));
-    // Each branch that is executed, led one instruction further.
+    // The executed branches; each is redirected to the next word.
     let branches: Vec<usize> = sample
         .program
         .instructions
@@ -359,7 +360,7 @@ fn a_wrong_byte_is_noticed() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused() {
+fn layout_refuses_invalid_edits_and_addresses() {
     let sample =
         Sample::new("gfx90a", &[("k", "s_nop 0\ns_trap 2\ns_endpgm\n".to_owned())], "", "");
     let code = marking(&sample, 0, 0);
@@ -379,7 +380,7 @@ fn what_cannot_be_done_is_refused() {
     assert!(matches!(error, LayoutError::Alignment { .. }), "{error}");
 }
 
-/// Prints how many instructions are laid out in a second:
+/// Prints the number of instructions laid out per second:
 /// `cargo test --release -p flipwave-hooks layout_speed -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]

@@ -1,4 +1,4 @@
-//! Programs whose flow is known because they are written for the test.
+//! Sample programs in assembly, with known control flow.
 
 use crate::flow::{
     AddressChain, BlockIndex, Disassembly, Function, IndexRange, IndexVec, InstIndex,
@@ -17,8 +17,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Assembles functions: name and body of each. The first is a kernel. `kernel` are more
-    /// directives of its descriptor, `data` is what stands in .data.
+    /// Assembles functions, given by name and body. The first is a kernel. `kernel` contains further
+    /// directives of its descriptor, `data` the content of .data.
     pub fn new(processor: &str, functions: &[(&str, String)], kernel: &str, data: &str) -> Sample {
         let mut text = String::from(".text\n");
         for (name, body) in functions {
@@ -27,7 +27,7 @@ impl Sample {
                  .size {name}, .-{name}\n"
             );
         }
-        // What the instruction prefetch may run into: words of `s_nop`.
+        // Padding for the instruction prefetch: words of `s_nop`.
         text += ".fill 256, 4, 0xbf800000\n";
         let name = functions[0].0;
         let offset = match processor {
@@ -46,7 +46,7 @@ impl Sample {
         Sample { isa, object, program }
     }
 
-    /// The first 256-aligned address after all segments, and some distance.
+    /// An aligned address at least `distance` bytes after all segments.
     pub fn free_address(&self, distance: u64) -> Pc {
         let end = self.object.segments().iter().map(|segment| segment.end()).max();
         Pc((end.expect("a segment") + distance).next_multiple_of(0x1000))
@@ -57,7 +57,7 @@ impl Sample {
     }
 }
 
-/// The code object of a text, assembled once.
+/// Assembles a text, once per process.
 fn assemble(processor: &str, text: &str) -> Vec<u8> {
     static MADE: Mutex<BTreeMap<(String, String), Vec<u8>>> = Mutex::new(BTreeMap::new());
     let all = || MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +81,7 @@ fn assembled(processor: &str, text: &str) -> Vec<u8> {
         .output()
         .expect("clang-22 is needed by these tests");
     let messages = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "the sample does not assemble:\n{messages}{text}");
+    assert!(output.status.success(), "cannot assemble the sample:\n{messages}{text}");
     std::fs::read(object).expect("what clang wrote")
 }
 
@@ -94,8 +94,8 @@ fn program(object: &CodeObject, isa: &Isa) -> Disassembly {
     for symbol in symbols {
         let start = instructions.next_index();
         let bytes = object.bytes_at(Pc(symbol.address), symbol.size as usize).expect("code");
-        let kernel = object.kernels().iter().find(|own| own.entry().0 == symbol.address);
-        let mut at = kernel.map_or(0, |own| (own.start().0 - own.entry().0) as usize);
+        let kernel = object.kernels().iter().find(|kernel| kernel.entry().0 == symbol.address);
+        let mut at = kernel.map_or(0, |kernel| (kernel.start().0 - kernel.entry().0) as usize);
         while at < bytes.len() {
             let pc = Pc(symbol.address + at as u64);
             let inst = isa.decode(&bytes[at..], pc).expect("an instruction");
@@ -126,7 +126,7 @@ fn program(object: &CodeObject, isa: &Isa) -> Disassembly {
     }
 }
 
-/// `s_getpc_b64` with two additions right after it.
+/// Finds `s_getpc_b64` directly followed by two additions.
 fn chains(instructions: &[Inst]) -> Vec<AddressChain> {
     let constant = |inst: &Inst| {
         inst.sources().find_map(|operand| match operand.value {
@@ -153,7 +153,7 @@ fn chains(instructions: &[Inst]) -> Vec<AddressChain> {
     instructions.windows(3).enumerate().filter_map(chain).collect()
 }
 
-/// Number of the scalar register that an instruction writes, or reads.
+/// Number of the first SGPR operand of an instruction with a role.
 pub fn sgpr(inst: &Inst, role: Role) -> Option<u8> {
     let operand = inst.operands.iter().find(|operand| operand.role == role)?;
     match operand.value {

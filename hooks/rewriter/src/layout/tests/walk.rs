@@ -1,5 +1,5 @@
-//! Walks through old and new code, and notes what is executed: conditional branches go as dice
-//! say, the same dice for both. Only what steers control is computed.
+//! Executes old and new code and records events. Conditional branches follow random numbers, which are
+//! equal for both. Only values that affect control flow are computed.
 
 use super::sample::{Sample, sgpr};
 use crate::flow::{FunctionIndex, InstIndex};
@@ -11,25 +11,25 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-/// Something that is executed.
+/// An executed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// An original instruction.
     Inst(u32),
     /// Inserted code.
     Marker(u16),
-    /// The upper half of an address, computed from the PC; the address in new code.
+    /// The upper addition of an address chain; the address in new code.
     Address(u64),
     /// The wave ends.
     End,
-    /// Control came to where nothing is.
+    /// Control reached an address without code.
     Lost(u64),
 }
 
-/// The register whose writes mark inserted code.
+/// Register that inserted code writes its marker to.
 const MARKER: u8 = 90;
 
-/// Code that marks itself and jumps over `filling` bytes.
+/// Code that writes a marker and skips `filling` bytes.
 pub fn marking(sample: &Sample, marker: u16, filling: usize) -> InsertedCode {
     let word = |text: &str| sample.isa.assemble(text).expect(text);
     let branch = u32::from_le_bytes(word("s_branch 0").try_into().expect("a word"));
@@ -41,7 +41,7 @@ pub fn marking(sample: &Sample, marker: u16, filling: usize) -> InsertedCode {
     InsertedCode { pieces }
 }
 
-/// The marker of code for something.
+/// The marker of code with a purpose.
 pub fn marker(purpose: InsertPurpose) -> u16 {
     let (kind, index) = match purpose {
         InsertPurpose::Point(ProgramPoint { at: InstIndex(index), when }) => match when {
@@ -53,12 +53,12 @@ pub fn marker(purpose: InsertPurpose) -> u16 {
         InsertPurpose::Routine(index) => (4, index as u32),
         InsertPurpose::Island => (5, 0),
     };
-    assert!(index < 1 << 13, "no marker left");
+    assert!(index < 1 << 13, "index {index} does not fit into a marker");
     kind << 13 | index as u16
 }
 
-/// Where control goes from an instruction.
-enum Way {
+/// Control flow after an instruction.
+enum Successor {
     Next,
     To(u64),
     Returns(u64),
@@ -87,29 +87,31 @@ impl Wave {
         self.sgprs[usize::from(number) + 1] = (value >> 32) as u32;
     }
 
-    fn execute(&mut self, inst: &Inst) -> Way {
+    fn execute(&mut self, inst: &Inst) -> Successor {
         let next = inst.pc.0 + u64::from(inst.size);
         let target = inst.branch_target.map(|pc| pc.0);
         let destination = sgpr(inst, Role::Destination);
         match inst.operation.name() {
-            "s_branch" => Way::To(target.expect("a target")),
+            "s_branch" => Successor::To(target.expect("a target")),
             name if name.starts_with("s_cbranch") => match self.dice.next_u32() % 2 {
-                0 => Way::Next,
-                _ => Way::To(target.expect("a target")),
+                0 => Successor::Next,
+                _ => Successor::To(target.expect("a target")),
             },
             "s_call_b64" => {
                 self.set_pair(destination.expect("a pair"), next);
-                Way::Calls(target.expect("a target"))
+                Successor::Calls(target.expect("a target"))
             }
             "s_swappc_b64" => {
                 let to = self.pair(sgpr(inst, Role::Source).expect("a pair"));
                 self.set_pair(destination.expect("a pair"), next);
-                Way::Calls(to)
+                Successor::Calls(to)
             }
-            "s_setpc_b64" => Way::Returns(self.pair(sgpr(inst, Role::Source).expect("a pair"))),
+            "s_setpc_b64" => {
+                Successor::Returns(self.pair(sgpr(inst, Role::Source).expect("a pair")))
+            }
             "s_getpc_b64" => {
                 self.set_pair(destination.expect("a pair"), next);
-                Way::Next
+                Successor::Next
             }
             name @ ("s_add_u32" | "s_addc_u32") => {
                 let value = |operand: &flipwave_isa::Operand| match operand.value {
@@ -121,23 +123,22 @@ impl Wave {
                 let sum: u64 = carry + inst.sources().map(|o| u64::from(value(o))).sum::<u64>();
                 self.sgprs[usize::from(destination.expect("a register"))] = sum as u32;
                 self.scc = sum >> 32;
-                Way::Next
+                Successor::Next
             }
-            "s_endpgm" => Way::End,
-            _ => Way::Next,
+            "s_endpgm" => Successor::End,
+            _ => Successor::Next,
         }
     }
 }
 
-/// The marker that an instruction sets.
+/// The marker that an instruction writes.
 fn marked(inst: &Inst) -> Option<u16> {
     let is_marker =
         inst.operation.name() == "s_movk_i32" && sgpr(inst, Role::Destination) == Some(MARKER);
     inst.immediate.filter(|_| is_marker).map(|value| value as u16)
 }
 
-/// What the edited program is to execute from an entry on: the old code, with the edits where
-/// they belong.
+/// The expected events of the edited program from an entry: those of the old code, with the edits.
 pub fn expected(
     sample: &Sample,
     edits: &Edits,
@@ -154,7 +155,7 @@ pub fn expected(
         .iter()
         .map(|chain| match chain.register {
             flipwave_isa::Register::Sgpr(Sgpr(number)) => (chain.high, number),
-            other => panic!("{other}"),
+            register => panic!("{register}"),
         })
         .collect();
     let mut wave = Wave::new(seed);
@@ -184,9 +185,9 @@ pub fn expected(
         if edits.code.contains_key(&ProgramPoint::before(index)) {
             events.push(Event::Marker(marker(InsertPurpose::Point(ProgramPoint::before(index)))));
         }
-        let way = if edits.code.contains_key(&ProgramPoint::instead(index)) {
+        let successor = if edits.code.contains_key(&ProgramPoint::instead(index)) {
             events.push(Event::Marker(marker(InsertPurpose::Point(ProgramPoint::instead(index)))));
-            Way::Next
+            Successor::Next
         } else {
             if !layout.dropped.contains(&index) {
                 events.push(Event::Inst(index.0));
@@ -202,7 +203,7 @@ pub fn expected(
                 layout.placements[function] == Placement::Trampoline
                     && program.functions[function].instructions.start != index
             });
-            let new = layout.new_of(Pc(old)).filter(|_| !stays);
+            let new = layout.new_address(Pc(old)).filter(|_| !stays);
             events.push(Event::Address(new.map_or(old, |new| new.0)));
         }
         let mut after = |index| {
@@ -212,23 +213,23 @@ pub fn expected(
             }
         };
         from = Some(index);
-        pc = match way {
-            Way::Next => {
+        pc = match successor {
+            Successor::Next => {
                 after(index);
                 pc + u64::from(inst.size)
             }
-            Way::To(to) => {
+            Successor::To(to) => {
                 after(index);
                 to
             }
-            Way::Calls(to) => to,
-            Way::Returns(to) => {
+            Successor::Calls(to) => to,
+            Successor::Returns(to) => {
                 let call = at(to).and_then(|next| next.0.checked_sub(1)).map(InstIndex);
                 from = call.or(from);
                 call.into_iter().for_each(after);
                 to
             }
-            Way::End => {
+            Successor::End => {
                 events.push(Event::End);
                 break;
             }
@@ -238,7 +239,7 @@ pub fn expected(
     events
 }
 
-/// What the new code executes from an address on.
+/// The events of the new code from an address.
 pub fn executed(
     sample: &Sample,
     layout: &CodeLayout,
@@ -261,7 +262,7 @@ pub fn executed(
     let mut steps = 0;
     while events.len() < length {
         steps += 1;
-        assert!(steps < 100 * (length + 1000), "control goes round without an event");
+        assert!(steps < 100 * (length + 1000), "endless loop without an event");
         let inst = match decoded.entry(pc) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
@@ -286,17 +287,17 @@ pub fn executed(
             }
             (None, None) => assert!(stays && is_patched(layout, pc), "{pc:#x} is old text"),
         }
-        let way = wave.execute(inst);
+        let successor = wave.execute(inst);
         if let Some(chain) = original
             .and_then(|index| program.addresses.iter().find(|chain| chain.high == InstIndex(index)))
             && let flipwave_isa::Register::Sgpr(Sgpr(number)) = chain.register
         {
             events.push(Event::Address(wave.pair(number)));
         }
-        pc = match way {
-            Way::Next => pc + u64::from(inst.size),
-            Way::To(to) | Way::Returns(to) | Way::Calls(to) => to,
-            Way::End => {
+        pc = match successor {
+            Successor::Next => pc + u64::from(inst.size),
+            Successor::To(to) | Successor::Returns(to) | Successor::Calls(to) => to,
+            Successor::End => {
                 events.push(Event::End);
                 break;
             }
@@ -314,7 +315,7 @@ fn is_patched(layout: &CodeLayout, pc: u64) -> bool {
     layout.patches.iter().any(|patch| patch.address == pc)
 }
 
-/// Up to 20 bytes of the result: new text, or old text with its patches if it stays.
+/// Up to 20 bytes of the new text, or of the patched old text if it is kept.
 fn bytes(sample: &Sample, layout: &CodeLayout, pc: u64) -> Option<Vec<u8>> {
     if in_new(layout, pc) {
         let rest = &layout.bytes[(pc - layout.address) as usize..];
@@ -328,8 +329,8 @@ fn bytes(sample: &Sample, layout: &CodeLayout, pc: u64) -> Option<Vec<u8>> {
     for patch in &layout.patches {
         for (index, byte) in patch.bytes.iter().enumerate() {
             let at = (patch.address + index as u64).checked_sub(pc);
-            if let Some(place) = at.and_then(|at| bytes.get_mut(at as usize)) {
-                *place = *byte;
+            if let Some(patched) = at.and_then(|at| bytes.get_mut(at as usize)) {
+                *patched = *byte;
             }
         }
     }

@@ -1,36 +1,36 @@
-//! What refers to code that moved: addresses computed from the PC, and the old text where it
-//! stays.
+//! Fixups of references to moved code: address chains, and branches in the old text of functions that
+//! stay.
 
 use super::LayoutError;
 use super::Placement;
 use super::chains::{self, Chain, Chains};
 use super::encoding::{self, Encoding};
-use super::far::{FarJump, Room};
+use super::far::{FarJump, JumpAllocator};
 use super::finish::Text;
 use super::lookup::Lookup;
-use super::reach::{At, Hop, Reach};
-use super::stream::{Label, Labels, Spot, distance};
+use super::reach::{Hop, HopLocation, Reach};
+use super::stream::{Label, Labels, Location, distance};
 use crate::flow::{Disassembly, FunctionIndex, IndexVec, InstIndex, Key};
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, Sgpr};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Mends references.
-pub(super) struct Mending<'a> {
+/// Computes the fixups of a layout.
+pub(super) struct Fixups<'a> {
     pub object: &'a CodeObject,
     pub program: &'a Disassembly,
     pub lookup: &'a Lookup<'a>,
     pub labels: &'a Labels<'a>,
     pub placements: &'a IndexVec<FunctionIndex, Placement>,
-    /// Whether trampolines are out of a branch's reach.
+    /// `true` for functions whose trampolines are out of branch range.
     pub is_far: &'a IndexVec<FunctionIndex, bool>,
-    /// Displaced instructions that control comes to by their old addresses.
-    pub awaited: &'a BTreeSet<InstIndex>,
+    /// Displaced instructions that control enters at their old addresses.
+    pub entered: &'a BTreeSet<InstIndex>,
 }
 
-impl Mending<'_> {
-    /// Instructions of functions that stay.
+impl Fixups<'_> {
+    /// The instructions of functions that stay.
     fn staying(&self) -> impl Iterator<Item = InstIndex> {
         let functions = self.program.functions.iter().zip(self.placements);
         functions
@@ -38,58 +38,57 @@ impl Mending<'_> {
             .flat_map(|(function, _)| function.instructions.iter())
     }
 
-    /// The branches in old text that lead to instructions that were displaced, and the jumps that
-    /// some lead to first.
+    /// Branches from the old addresses of displaced instructions to their new code, and the jumps that
+    /// some of them go to first.
     ///
     /// # Errors
-    /// [`LayoutError::Sites`] where there is no way.
-    pub fn ways_in(
+    /// [`LayoutError::Sites`] if a jump is needed but not possible.
+    pub fn entry_branches(
         &self,
         encoding: &Encoding,
         free_pairs: &BTreeMap<InstIndex, Sgpr>,
         slots: &mut BTreeSet<u64>,
     ) -> Result<(Vec<Hop>, Vec<FarJump>), LayoutError> {
         let mut hops = Vec::new();
-        let mut room = Room::new(slots, &encoding.chain);
+        let mut allocator = JumpAllocator::new(slots, &encoding.chain);
         for index in self.staying() {
-            let Some(unit) = self.labels.units[index].filter(|_| self.awaited.contains(&index))
+            let Some(unit) = self.labels.units[index].filter(|_| self.entered.contains(&index))
             else {
                 continue;
             };
             let pc = self.labels.old[index];
             let hop = Hop {
-                at: At::Spot(Spot::Address(pc.0)),
+                at: HopLocation::Fixed(Location::Address(pc.0)),
                 word: encoding.branch,
-                to: Spot::Position(unit.start),
+                to: Location::Position(unit.start),
                 via: None,
                 site: Some(index),
             };
             if self.is_far[self.lookup.function_of(index)] {
-                hops.extend(room.way_in(hop, pc, index, free_pairs, slots));
+                hops.extend(allocator.redirect(hop, pc, index, free_pairs, slots));
             } else {
                 hops.push(hop);
             }
         }
-        if room.refused.is_empty() {
-            Ok((hops, room.jumps))
+        if allocator.refused.is_empty() {
+            Ok((hops, allocator.jumps))
         } else {
-            Err(LayoutError::Sites(room.refused))
+            Err(LayoutError::Sites(allocator.refused))
         }
     }
 
-    /// Words of old text that nobody executes any more, or ever did, so that islands may take
-    /// them: displaced instructions but for the branches that lead to them, and padding between
-    /// functions. Of a function that is not understood, anything may be executed.
-    pub fn slots(&self, encoding: &Encoding) -> BTreeSet<u64> {
+    /// Unused words of the old text, which may hold islands: displaced instructions after their entry
+    /// branch, and padding between functions. Functions with unresolved control flow are excluded.
+    pub fn unused_words(&self, encoding: &Encoding) -> BTreeSet<u64> {
         let mut slots = BTreeSet::new();
-        if self.awaited.is_empty() {
+        if self.entered.is_empty() {
             return slots;
         }
-        for index in self.staying().filter(|index| self.is_understood(*index)) {
+        for index in self.staying().filter(|index| self.is_resolved(*index)) {
             if self.labels.units[index].is_some() {
                 let inst = &self.program.instructions[index];
                 let words = (inst.pc.0..inst.pc.0.saturating_add(inst.size.into())).step_by(4);
-                slots.extend(words.skip(usize::from(self.awaited.contains(&index))));
+                slots.extend(words.skip(usize::from(self.entered.contains(&index))));
             }
         }
         let padding = [encoding.nop, encoding.end.word];
@@ -112,8 +111,8 @@ impl Mending<'_> {
         slots
     }
 
-    /// Ranges of old text that are no longer what they were, original instructions that only lead
-    /// elsewhere left aside.
+    /// Ranges of the old text that no longer hold original instructions. Redirected branches are not
+    /// included.
     pub fn overwritten(&self, dropped: &BTreeSet<InstIndex>, text: &Text) -> Vec<Range<u64>> {
         let is_original = |address: u64| {
             let above = self.lookup.addresses.partition_point(|pc| pc.0 <= address);
@@ -134,13 +133,17 @@ impl Mending<'_> {
         ranges
     }
 
-    fn is_understood(&self, index: InstIndex) -> bool {
+    fn is_resolved(&self, index: InstIndex) -> bool {
         self.program.functions[self.lookup.function_of(index)].unresolved.is_empty()
     }
 
-    /// Calls and branches of old text that stay where they are and lead into other functions.
-    /// Gives those that cannot be mended.
-    pub fn ways_out(&self, reach: &Reach, text: &mut Text) -> Result<Vec<InstIndex>, LayoutError> {
+    /// Redirects calls and branches of the old text to other functions. Returns those that cannot reach
+    /// their new targets.
+    pub fn fix_outgoing(
+        &self,
+        reach: &Reach,
+        text: &mut Text,
+    ) -> Result<Vec<InstIndex>, LayoutError> {
         let mut stale = Vec::new();
         for index in self.staying() {
             if self.labels.units[index].is_some() {
@@ -151,10 +154,10 @@ impl Mending<'_> {
                 continue;
             };
             if self.lookup.function_of(to) == self.lookup.function_of(index) && !inst.flags.call {
-                // The old place of a displaced instruction leads to its new one.
+                // The old address of a displaced instruction holds a branch to the new one.
                 continue;
             }
-            let to = reach.addresses.of(self.labels.spot(self.lookup.code_label(to))?);
+            let to = reach.addresses.of(self.labels.location(self.lookup.code_label(to))?);
             let word = self.object.bytes_at(inst.pc, 4).and_then(encoding::first_word);
             match word.zip(distance(inst.pc.0, to)) {
                 Some((word, distance)) => {
@@ -169,8 +172,8 @@ impl Mending<'_> {
         Ok(stale)
     }
 
-    /// Hints of old text that do not hold any more.
-    pub fn hints(&self, dropped: &BTreeSet<InstIndex>, nop: u32, text: &mut Text) {
+    /// Overwrites invalid hints of the old text with `s_nop`.
+    pub fn overwrite_hints(&self, dropped: &BTreeSet<InstIndex>, nop: u32, text: &mut Text) {
         for index in dropped {
             if self.labels.units[*index].is_none() {
                 text.put(self.labels.old[*index].0, nop);
@@ -178,9 +181,9 @@ impl Mending<'_> {
         }
     }
 
-    /// Addresses computed from the PC. Gives the `s_getpc_b64`s of old text whose addresses lead
-    /// into moved code and cannot be mended.
-    pub fn chains(
+    /// Adjusts the constants of address chains. Returns the `s_getpc_b64` of chains in the old text
+    /// that refer to moved code but cannot be adjusted.
+    pub fn fix_chains(
         &self,
         chains: &Chains,
         reach: &Reach,
@@ -197,10 +200,9 @@ impl Mending<'_> {
                 known.constants(new.wrapping_sub(old), target.wrapping_sub(chain.target.0));
             let before = known.constants(0, 0);
             let members = [(chain.low, 0), (chain.high, 1)];
-            if members
-                .iter()
-                .any(|(member, half)| !self.has_room(*member) && constants[*half] != before[*half])
-            {
+            if members.iter().any(|(member, half)| {
+                !self.has_literal(*member) && constants[*half] != before[*half]
+            }) {
                 stale.push(chain.getpc);
                 continue;
             }
@@ -210,11 +212,11 @@ impl Mending<'_> {
                     .ok_or_else(|| wrong("one of its additions was replaced"))?;
                 if done
                     .insert(member, constants[half])
-                    .is_some_and(|other| other != constants[half])
+                    .is_some_and(|previous| previous != constants[half])
                 {
                     return Err(wrong("it shares an addition with another address"));
                 }
-                if self.has_room(member) {
+                if self.has_literal(member) {
                     text.put(new.wrapping_add(4), constants[half]);
                 }
             }
@@ -222,13 +224,13 @@ impl Mending<'_> {
         Ok(stale)
     }
 
-    /// Whether an addition has a literal: all that were emitted, and those of old text that are
-    /// two words long.
-    fn has_room(&self, index: InstIndex) -> bool {
+    /// Returns `true` if an addition of a chain has a literal: all emitted additions, and those of two
+    /// words in the old text.
+    fn has_literal(&self, index: InstIndex) -> bool {
         self.labels.units[index].is_some() || self.program.instructions[index].size == 8
     }
 
-    /// Old and new address of an instruction; nothing where it is not there any more.
+    /// Old and new address of an instruction; `None` if it was removed.
     fn moved(&self, index: InstIndex, reach: &Reach) -> Option<(u64, u64)> {
         let old = self.labels.old[index].0;
         match self.labels.units[index] {
@@ -237,8 +239,8 @@ impl Mending<'_> {
         }
     }
 
-    /// The new address that stands for an old one. Within functions that stay it is the same:
-    /// where instructions were displaced, branches lead on.
+    /// The new value of the address `old` with the label `label`. Addresses in functions that stay do not
+    /// change, because displaced instructions are entered at their old addresses.
     fn target(&self, label: Label, old: Pc, reach: &Reach) -> Result<u64, &'static str> {
         let stays = match label {
             Label::Inst(index) => self.stays(index),
@@ -247,15 +249,15 @@ impl Mending<'_> {
         if stays {
             return Ok(old.0);
         }
-        let spot = self.labels.spot(label).map_err(|_| "it is of no known code")?;
+        let location = self.labels.location(label).map_err(|_| "it refers to unknown code")?;
         let is_code = self.object.segment_at(old).is_some_and(|segment| segment.executable);
-        if matches!(label, Label::Spot(_))
+        if matches!(label, Label::Location(_))
             && is_code
             && !self.placements.contains(&Placement::Trampoline)
         {
-            return Err("it is in code, but of no instruction");
+            return Err("it is in code, but not the address of an instruction");
         }
-        Ok(reach.addresses.of(spot))
+        Ok(reach.addresses.of(location))
     }
 
     fn stays(&self, index: InstIndex) -> bool {
