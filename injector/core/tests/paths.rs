@@ -315,7 +315,7 @@ fn refused_sites_have_no_outcome() {
         (&GFX90A, "s_endpgm", "lane=0 scratch=0x0 flip=0x1", "hooks cannot strike scratch=0x0"),
         (&GFX90A, "s_endpgm", "source=s4 flip=0x1", "a hook after `s_endpgm` would not run"),
         (&GFX90A, "s_barrier", "branch=decision flip=0x1", "`s_barrier` is not a branch"),
-        (&GFX90A, "s_barrier", "lane=0 register=v250 flip=0x1", "there is no v250"),
+        (&GFX90A, "s_barrier", "lane=0 register=v250 flip=0x1", "no register v250"),
         (&GFX90A, "s_barrier", "lds=0x8000 flip=0x1", "lds=0x8000 does not exist"),
         (
             &GFX90A,

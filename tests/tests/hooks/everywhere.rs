@@ -80,7 +80,7 @@ fn assert_complete(report: &Report) {
     assert!(report.proof.is_some(), "not checked");
     for refused in &report.refused {
         assert_eq!(refused.when, When::After, "{refused:?}");
-        assert_eq!(refused.reason, "control does not come back after it", "{refused:?}");
+        assert_eq!(refused.reason, "the instruction has no known successor", "{refused:?}");
     }
 }
 

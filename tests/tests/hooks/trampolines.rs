@@ -81,7 +81,7 @@ fn trampolined(workload: &Workload, reach: Reach) -> (Instrumented, Count) {
         for refused in &new.report.refused {
             println!("{} `{}`: {}", refused.pc, refused.instruction.trim(), refused.reason);
         }
-        let is_end = |reason: &str| reason == "control does not come back after it";
+        let is_end = |reason: &str| reason == "the instruction has no known successor";
         let nowhere = new.report.refused.iter().filter(|own| is_end(&own.reason)).count();
         count.asked -= nowhere;
         count.placed += new.report.placed;

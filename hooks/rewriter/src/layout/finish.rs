@@ -71,7 +71,7 @@ impl Text {
         self.patches.keys().copied()
     }
 
-    /// What changes in the old text.
+    /// The changes of the old text.
     pub fn patches(&self) -> Vec<TextPatch> {
         let patch = |(address, word): (&u64, &u32)| TextPatch {
             address: *address,

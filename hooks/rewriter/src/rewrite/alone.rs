@@ -1,13 +1,13 @@
-//! A kernel of a library by itself.
+//! Extraction of a kernel from a library.
 
 use super::RewriteError;
 use crate::flow::ProgramSummary;
 use flipwave_codeobj::{CodeObject, WriteError};
 
-/// A code object with one kernel of another, by its index, and with what the kernel may call: to be
-/// rewritten, and loaded beside the other. All has the address that it has there. Nothing where code
-/// cannot be loaded twice ([`CodeObject::can_extract_kernels`]), where the file has another structure than
-/// lld gives code objects, and where the kernel may run any function.
+/// Extracts the kernel with index `kernel` and the functions that it may call into a code object, at the
+/// same addresses, to be rewritten and loaded in addition to `object`. Returns `None` if code must not be
+/// loaded twice ([`CodeObject::can_extract_kernels`]), if the file does not have the structure that lld
+/// creates, or if the kernel may call any function.
 ///
 /// # Errors
 /// [`RewriteError::Flow`] for code that cannot be read, [`RewriteError::Write`] for a damaged file.

@@ -1,60 +1,60 @@
-//! Rewritten kernels beside the original ones, in one code object.
+//! Code objects with both the original and the rewritten kernels.
 
 use super::Rewritten;
-use crate::flow::Disassembly;
+use crate::flow::{Disassembly, Function};
 use flipwave_codeobj::{
-    CodeObject, DESCRIPTOR_SIZE, DataSymbol, Descriptor, Editor, FieldError, MovedCode, WriteError,
+    CodeObject, DESCRIPTOR_SIZE, DataSymbol, Descriptor, Editor, FieldError, MovedCode, Relocation,
+    WriteError,
 };
 use flipwave_isa::Pc;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A code object that has its kernels twice: as they were and where they were, and rewritten. Both
-/// read and write the same variables, which a code object loaded beside another would have twice.
+/// A code object with the original kernels at their addresses and the rewritten kernels. Both access the
+/// same variables, which would be duplicated by a second code object.
 #[derive(Clone, Debug)]
 pub struct SideBySide {
     /// The code object.
     pub object: CodeObject,
-    /// The symbol of the descriptor of each rewritten kernel, by the kernel's name.
+    /// Descriptor symbols of the rewritten kernels, by kernel name.
     pub rewritten: BTreeMap<Arc<str>, String>,
 }
 
-/// Why rewritten kernels cannot stand beside the original ones. Code that has been rewritten can
-/// still take the place of the original for good.
+/// Errors returned when adding rewritten kernels to the original code object. The rewritten code object can
+/// still replace the original one.
 #[derive(Debug, thiserror::Error)]
 pub enum NotBeside {
-    /// Original code was changed to lead to what was inserted.
-    #[error("code that cannot be moved is changed where it stands")]
+    /// Original code was patched to enter trampolines.
+    #[error("original code that cannot be moved is patched")]
     Stays,
-    /// Data hold addresses of code, which can be those of one version only.
-    #[error("data at {place:#x} hold an address of code")]
+    /// Data contain an address of code, which can refer to only one version.
+    #[error("data at {address:#x} contain an address of code")]
     AddressInData {
-        /// An ELF virtual address.
-        place: u64,
+        /// ELF virtual address of the data.
+        address: u64,
     },
-    /// One version might call a function of the other by a pointer.
-    #[error("function `{function}` may be called by a pointer from either version")]
+    /// A function may be called through a pointer, from both versions.
+    #[error("function `{function}` may be called through a pointer from both versions")]
     Pointer {
         /// The function.
         function: String,
     },
-    /// A descriptor.
+    /// A descriptor cannot be encoded.
     #[error("kernel `{kernel}`: {reason}")]
     Descriptor {
         /// The kernel.
         kernel: String,
-        /// Why it cannot be written.
+        /// The reason.
         reason: FieldError,
     },
-    /// The file.
+    /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
 impl Rewritten {
-    /// Puts the rewritten kernels beside those of `original`, which was rewritten and which
-    /// `program` was read from. All of the rewritten code has the bytes and the place that the
-    /// checker has seen.
+    /// Adds the rewritten kernels to `original`, the code object that was rewritten; `program` is its
+    /// code. The rewritten code has the bytes and the addresses that the checker has proved.
     ///
     /// # Errors
     /// [`NotBeside`].
@@ -66,9 +66,9 @@ impl Rewritten {
         self.check(original, program)?;
         let mut editor = Editor::new(original);
         for (address, data) in self.data.iter().filter(|(_, data)| !data.is_empty()) {
-            let place =
+            let added =
                 editor.add_data(data.bytes.clone(), data.zeros, data.alignment, Vec::new())?;
-            moved("variables of hooks", *address, Pc(place))?;
+            check_address("variables of hooks", *address, Pc(added))?;
         }
         editor.add_text(self.layout.address, self.layout.bytes.clone(), MovedCode::default())?;
         let start = editor.free_address();
@@ -84,8 +84,8 @@ impl Rewritten {
             symbols.push(DataSymbol { name, offset, size });
             rewritten.insert(Arc::clone(&kernel.name), symbol);
         }
-        let place = editor.add_data(bytes, 0, DESCRIPTOR_SIZE as u64, symbols)?;
-        moved("descriptors", Pc(start), Pc(place))?;
+        let added = editor.add_data(bytes, 0, DESCRIPTOR_SIZE as u64, symbols)?;
+        check_address("descriptors", Pc(start), Pc(added))?;
         Ok(SideBySide { object: editor.finish()?.object, rewritten })
     }
 
@@ -95,25 +95,27 @@ impl Rewritten {
         }
         let is_code = |address: u64| {
             let mut text = original.text();
-            text.any(|own| address >= own.address && address - own.address < own.size)
+            text.any(|section| {
+                address >= section.address && address - section.address < section.size
+            })
         };
-        let address = |own: &&flipwave_codeobj::Relocation| {
-            let symbol = own.symbol.as_ref().map_or(0, |symbol| symbol.address);
-            is_code(symbol.wrapping_add_signed(own.addend))
+        let refers_to_code = |relocation: &&Relocation| {
+            let symbol = relocation.symbol.as_ref().map_or(0, |symbol| symbol.address);
+            is_code(symbol.wrapping_add_signed(relocation.addend))
         };
-        if let Some(own) = original.relocations().iter().find(address) {
-            return Err(NotBeside::AddressInData { place: own.place });
+        if let Some(relocation) = original.relocations().iter().find(refers_to_code) {
+            return Err(NotBeside::AddressInData { address: relocation.place });
         }
-        let by_pointer =
-            |own: &crate::flow::Function| own.calls.iter().any(|call| call.callee.is_none());
-        let taken = program.functions.iter().find(|own| own.address_taken);
-        match taken.filter(|_| program.functions.iter().any(by_pointer)) {
-            Some(own) => Err(NotBeside::Pointer { function: own.name.to_string() }),
+        let calls_pointer =
+            |function: &Function| function.calls.iter().any(|call| call.callee.is_none());
+        let taken = program.functions.iter().find(|function| function.address_taken);
+        match taken.filter(|_| program.functions.iter().any(calls_pointer)) {
+            Some(function) => Err(NotBeside::Pointer { function: function.name.to_string() }),
             None => Ok(()),
         }
     }
 
-    /// A descriptor of the rewritten code at another address.
+    /// Encodes a descriptor of the rewritten code for another address.
     fn descriptor(
         &self,
         kernel: &str,
@@ -129,10 +131,10 @@ impl Rewritten {
     }
 }
 
-/// What was rewritten refers to its data by their place.
-fn moved(what: &'static str, expected: Pc, place: Pc) -> Result<(), WriteError> {
-    if place == expected {
+/// Checks that data have the address that the rewritten code refers to.
+fn check_address(what: &'static str, expected: Pc, address: Pc) -> Result<(), WriteError> {
+    if address == expected {
         return Ok(());
     }
-    Err(WriteError::Place { what, address: place.0, expected: format!("{expected}") })
+    Err(WriteError::Place { what, address: address.0, expected: format!("{expected}") })
 }

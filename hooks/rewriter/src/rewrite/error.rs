@@ -1,4 +1,4 @@
-//! What stops a rewrite.
+//! Errors of rewriting.
 
 use super::hazards::PaddingError;
 use super::prologue::PrologueError;
@@ -9,93 +9,93 @@ use crate::layout::LayoutError;
 use flipwave_codeobj::WriteError;
 use flipwave_isa::{IsaError, Pc};
 
-/// Why a code object was not rewritten.
+/// Errors returned when rewriting a code object.
 #[derive(Debug, thiserror::Error)]
 pub enum RewriteError {
-    /// Its code.
+    /// The code cannot be read.
     #[error(transparent)]
     Flow(#[from] FlowError),
-    /// Its target.
+    /// The rules of the target are unknown.
     #[error(transparent)]
     NoRules(#[from] NoRules),
-    /// Code in which inserted instructions would need waits that are not known.
+    /// The code enables expert scheduling mode, in which inserted instructions would need further waits.
     #[error(
-        "the code turns on expert scheduling mode at {pc}, in which hooks would need waits that \
-         Flipwave does not insert: compile it without `-amdgpu-expert-scheduling-mode`"
+        "the code enables expert scheduling mode at {pc}, in which hooks would need waits that \
+         Flipwave does not insert; compile it without `-amdgpu-expert-scheduling-mode`"
     )]
     ExpertMode {
-        /// The instruction that turns it on.
+        /// The instruction that enables it.
         pc: Pc,
     },
-    /// A source that was not added.
-    #[error("a hook is asked for of source {index}, which was not added")]
+    /// A hook call refers to a source that was not added.
+    #[error("unknown hook source {index}; add the source first")]
     NoSource {
         /// Its index.
         index: usize,
     },
-    /// A kernel or device function that the code object does not have.
-    #[error("there is no function `{wanted}`; there are: {}", present.join(", "))]
+    /// The code object does not have a kernel or device function.
+    #[error("no function `{wanted}`; available functions: {}", present.join(", "))]
     NoFunction {
-        /// The name asked for.
+        /// The requested name.
         wanted: String,
-        /// The names there are.
+        /// The existing names.
         present: Vec<String>,
     },
-    /// Instructions that lead to code that is no longer instrumented.
+    /// A reference in code that stays cannot be redirected to code that moves.
     #[error(
-        "`{from}` is to stay and `{to}` to move, but the way from {pc} cannot be mended: let both \
-         stay, or both move"
+        "cannot redirect the reference at {pc} in `{from}`, which stays, to `{to}`, which moves; let \
+         both stay or both move"
     )]
     Stale {
         /// The instruction.
         pc: Pc,
         /// Its function.
         from: String,
-        /// The function that it leads to.
+        /// The function that it refers to.
         to: String,
     },
-    /// An instruction that the code object does not have.
-    #[error("a hook is asked for at instruction {index}; the code has {count}")]
+    /// A request refers to an instruction that does not exist.
+    #[error("request at instruction {index}, but the code has {count} instructions")]
     NoInstruction {
         /// Its index.
         index: u32,
-        /// How many there are.
+        /// Number of instructions.
         count: usize,
     },
-    /// A variable that starts with an address, which nobody would fill in.
+    /// A variable of the hooks is initialized with an address, which would require a relocation.
     #[error(
-        "variable `{variable}` of the hooks starts with an address, which is known only when the \
-         code object is loaded: set it in a hook, or pass the address as an argument"
+        "hook variable `{variable}` is initialized with an address, which is known only when the code \
+         object is loaded; set it in a hook, or pass the address as an argument"
     )]
     Pointer {
         /// The variable.
         variable: String,
     },
-    /// A hook.
+    /// A hook cannot be compiled or called.
     #[error(transparent)]
     Hook(#[from] HookError),
-    /// The target.
+    /// LLVM does not support the target.
     #[error(transparent)]
     Isa(#[from] IsaError),
-    /// New code in its place.
+    /// The edited code cannot be laid out.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// Inserted code beside other code.
+    /// The padding against hazards cannot be computed.
     #[error(transparent)]
     Padding(#[from] PaddingError),
-    /// The new file.
+    /// The new code object cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A kernel's prologue.
+    /// The prologue of a kernel cannot be generated.
     #[error("kernel `{kernel}`: {reason}")]
     Prologue {
         /// The kernel.
         kernel: String,
-        /// Why it cannot be made.
+        /// The reason.
         reason: PrologueError,
     },
-    /// The checker's objections.
-    #[error("the rewritten code is wrong, and was not kept:\n{}", list(.0))]
+    /// The checker rejected the rewritten code.
+    #[error("the checker rejected the rewritten code:\n{}", list(.0))]
     Wrong(Vec<Finding>),
 }
 

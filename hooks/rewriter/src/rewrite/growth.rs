@@ -1,15 +1,15 @@
-//! Kernel descriptors and metadata of grown allocations.
+//! Kernel descriptors and metadata for larger register allocations.
 
 use crate::registers::Allocation;
 use flipwave_codeobj::{Descriptor, MetadataChange, Rsrc3};
 use flipwave_isa::{AccVgprs, Target};
 
-/// The descriptor of a kernel with another allocation.
+/// A descriptor with an allocation of at least `to`.
 pub fn grown(descriptor: &Descriptor, target: &Target, to: Allocation) -> Descriptor {
     let mut new = descriptor.clone();
     match (target.acc_vgprs(), &mut new.rsrc3) {
         (AccVgprs::Unified, Rsrc3::Gfx90a { accum_offset, .. }) => {
-            // AccVGPRs lie after the architectural ones, which a multiple of four ends.
+            // AccVGPRs follow the architectural VGPRs at a multiple of four.
             let offset = to.vgprs.next_multiple_of(4).max(4);
             if offset > *accum_offset {
                 *accum_offset = offset;
@@ -22,7 +22,7 @@ pub fn grown(descriptor: &Descriptor, target: &Target, to: Allocation) -> Descri
         _ => new.rsrc1.vgprs = new.rsrc1.vgprs.max(to.vgprs),
     }
     if target.sgpr_granule().is_some() {
-        // VCC, FLAT_SCRATCH and XNACK_MASK are the last six of the allocation.
+        // VCC, FLAT_SCRATCH and XNACK_MASK are the last six SGPRs of the allocation.
         new.rsrc1.sgprs = new.rsrc1.sgprs.max(u16::from(to.sgprs) + 6);
     }
     let granule = u16::from(target.vgpr_granule(descriptor.wavefront_size() as u8));
@@ -33,7 +33,7 @@ pub fn grown(descriptor: &Descriptor, target: &Target, to: Allocation) -> Descri
     new
 }
 
-/// What the metadata say of it.
+/// The changes of a kernel's metadata for a new descriptor and allocation.
 pub fn metadata(descriptor: &Descriptor, target: &Target, to: Allocation) -> MetadataChange {
     let acc = target.acc_vgprs() != AccVgprs::None;
     MetadataChange {

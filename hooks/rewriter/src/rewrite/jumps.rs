@@ -1,6 +1,6 @@
-//! Registers for jumps to trampolines that branches do not reach.
+//! Free SGPR pairs for jumps to trampolines out of branch range.
 
-use super::homes;
+use super::reserve;
 use crate::dataflow::{Liveness, OutstandingLoads};
 use crate::flow::{Disassembly, FunctionIndex, IndexVec, InstIndex};
 use crate::layout::{self, Placement};
@@ -9,47 +9,48 @@ use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Pc, Register, RegisterRange, RegisterSet, Sgpr};
 use std::collections::BTreeMap;
 
-/// The functions that stay and are out of a branch's reach of new code at `address`.
+/// The functions that stay and are out of branch range of new code at `address`.
 pub fn far(
     object: &CodeObject,
     program: &Disassembly,
     placements: &IndexVec<FunctionIndex, Placement>,
     address: Pc,
 ) -> Vec<FunctionIndex> {
-    let stay = placements.enumerated().filter(|(_, own)| **own == Placement::Trampoline);
+    let stay =
+        placements.enumerated().filter(|(_, placement)| **placement == Placement::Trampoline);
     let is_far = |index: &FunctionIndex| {
         layout::is_far(object, program, &program.functions[*index], address)
     };
     stay.map(|(index, _)| index).filter(is_far).collect()
 }
 
-/// Where jumps find a pair.
+/// Finds free SGPR pairs.
 pub struct PairSearch<'a> {
     program: &'a Disassembly,
     liveness: &'a Liveness<'a>,
     loads: &'a OutstandingLoads,
     component: &'a Component,
-    /// Registers of the hooks that keep what is in them.
-    kept: RegisterSet,
-    /// A pair that the component's code does not use at all.
+    /// Registers reserved for hooks.
+    reserved: RegisterSet,
+    /// A pair that the code of the component does not use.
     pair: Option<RegisterRange>,
 }
 
 impl<'a> PairSearch<'a> {
-    /// A search in a component, whose hooks keep what is in `kept`.
+    /// Creates a search in a component in which the registers `reserved` are reserved for hooks.
     pub fn new(
         program: &'a Disassembly,
         liveness: &'a Liveness<'a>,
         loads: &'a OutstandingLoads,
         component: &'a Component,
-        kept: RegisterSet,
+        reserved: RegisterSet,
     ) -> PairSearch<'a> {
-        let pair = homes::pair(component.free().difference(kept), component);
-        PairSearch { program, liveness, loads, component, kept, pair }
+        let pair = reserve::pair(component.free().difference(reserved), component);
+        PairSearch { program, liveness, loads, component, reserved, pair }
     }
 
-    /// For each instruction of a function before which SCC is not live, the first register of a
-    /// pair that is not live either.
+    /// For each instruction of a function before which SCC and a pair are dead, the first register of the
+    /// pair.
     pub fn pairs(&self, function: FunctionIndex) -> BTreeMap<InstIndex, Sgpr> {
         let mut pairs = BTreeMap::new();
         for block in self.program.functions[function].blocks.iter() {
@@ -60,7 +61,7 @@ impl<'a> PairSearch<'a> {
                 }
                 let first = match self.pair.map(|pair| pair.first) {
                     Some(Register::Sgpr(first)) => Some(first),
-                    // What a caller or callee loads may be on its way to any register.
+                    // A caller or callee may have outstanding loads to any register.
                     _ if outstanding.is_unknown() => None,
                     _ => self.dead(live.union(outstanding.registers())),
                 };
@@ -70,10 +71,10 @@ impl<'a> PairSearch<'a> {
         pairs
     }
 
-    /// A pair that every kernel of the component has, and that is not among those in use.
+    /// A pair outside `used` that all kernels of the component have.
     fn dead(&self, used: RegisterSet) -> Option<Sgpr> {
-        let free = self.component.allocatable.difference(used).difference(self.kept);
-        match homes::pair(free, self.component)?.first {
+        let free = self.component.allocatable.difference(used).difference(self.reserved);
+        match reserve::pair(free, self.component)?.first {
             Register::Sgpr(first) => Some(first),
             _ => None,
         }

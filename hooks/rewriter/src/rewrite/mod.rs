@@ -1,4 +1,4 @@
-//! Requests, and the code object that fulfils them.
+//! Instrumentation of code objects: requests, and the rewritten code object.
 
 mod alone;
 mod beside;
@@ -6,13 +6,13 @@ mod build;
 mod error;
 mod growth;
 mod hazards;
-mod homes;
 mod jumps;
 mod placements;
 mod prologue;
 mod report;
+mod reserve;
 mod selection;
-mod slide;
+mod split;
 #[cfg(test)]
 mod tests;
 
@@ -20,8 +20,8 @@ pub use crate::point::{ProgramPoint, When};
 pub use alone::alone;
 pub use beside::{NotBeside, SideBySide};
 pub use error::RewriteError;
-pub use homes::Keeping;
 pub use report::{KernelReport, Refused, Report};
+pub use reserve::Keeping;
 pub use selection::{Position, Selection};
 
 use crate::checker::Claims;
@@ -34,22 +34,22 @@ use flipwave_isa::counter::expert::may_enable;
 use flipwave_isa::{Generation, Inst, Pc, RegisterRange, Rules};
 use std::collections::BTreeMap;
 
-/// A source of hooks that an instrumentation was given.
+/// Index of a hook source of an instrumentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceIndex(pub usize);
 
-/// A hook to be called.
+/// A requested hook call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookCall {
-    /// Where the hook is.
+    /// The source of the hook.
     pub source: SourceIndex,
     /// The function in that source.
     pub function: String,
-    /// What it is given.
+    /// Its arguments.
     pub arguments: Vec<Argument>,
-    /// Where its result goes, for good: registers for each value that it returns.
+    /// Registers for each returned value, which change permanently.
     pub results: Vec<RegisterRange>,
-    /// The lanes that it runs in.
+    /// The lanes in which it runs.
     pub mask: Mask,
 }
 
@@ -63,9 +63,9 @@ struct PointRequests {
     text: Option<String>,
 }
 
-/// A code object being instrumented.
+/// Instrumentation of a code object: collects requests and rewrites the code.
 pub struct Instrumentation<'a> {
-    /// What new code must keep.
+    /// Rules that the new code must follow.
     rules: Rules,
     object: &'a CodeObject,
     program: Disassembly,
@@ -73,10 +73,11 @@ pub struct Instrumentation<'a> {
     components: Vec<Component>,
     sources: Vec<HookSource>,
     requests: BTreeMap<ProgramPoint, PointRequests>,
-    /// Where the code of functions was asked to go.
+    /// Requested placements.
     placements: BTreeMap<FunctionIndex, Placement>,
     is_checked: bool,
-    keeping: Vec<Keeping>,
+    /// Permitted storage of values for hooks, in order of preference.
+    storage: Vec<Keeping>,
 }
 
 /// A rewritten code object.
@@ -84,28 +85,27 @@ pub struct Instrumentation<'a> {
 pub struct Rewritten {
     /// The new code object.
     pub object: CodeObject,
-    /// Where everything went.
+    /// Addresses of the code.
     pub layout: CodeLayout,
-    /// What the checker is to prove.
+    /// The claims for the checker.
     pub claims: Claims,
-    /// The data of each source of hooks, and its ELF virtual address in the new code object.
+    /// The data of each hook source, with its ELF virtual address in the new code object.
     pub data: Vec<(Pc, HookData)>,
-    /// What was done and what was not.
+    /// Results of the rewrite.
     pub report: Report,
 }
 
 impl<'a> Instrumentation<'a> {
-    /// Reads a code object's code.
+    /// Reads the code of a code object.
     ///
     /// # Errors
-    /// [`RewriteError::Flow`] for code that cannot be read, [`RewriteError::NoRules`] for code that may
-    /// not be changed since the rules that it must keep are not known, and
-    /// [`RewriteError::ExpertMode`].
+    /// [`RewriteError::Flow`] for code that cannot be read, [`RewriteError::NoRules`] for targets without
+    /// known rules, and [`RewriteError::ExpertMode`].
     pub fn new(object: &'a CodeObject) -> Result<Instrumentation<'a>, RewriteError> {
         let program = Disassembly::read(object)?;
         if program.target.generation() >= Generation::Gfx12 {
-            let turns_on = program.instructions.iter().find(|own| may_enable(own));
-            if let Some(Inst { pc, .. }) = turns_on {
+            let enabling = program.instructions.iter().find(|inst| may_enable(inst));
+            if let Some(Inst { pc, .. }) = enabling {
                 return Err(RewriteError::ExpertMode { pc: *pc });
             }
         }
@@ -117,66 +117,66 @@ impl<'a> Instrumentation<'a> {
             requests: BTreeMap::new(),
             placements: BTreeMap::new(),
             is_checked: true,
-            keeping: Keeping::ORDER.to_vec(),
+            storage: Keeping::ORDER.to_vec(),
             object,
             program,
         })
     }
 
-    /// The code.
+    /// The decoded code.
     pub fn program(&self) -> &Disassembly {
         &self.program
     }
 
-    /// The instructions that a selection is of.
+    /// The selected instructions.
     pub fn select(&self, selection: &Selection) -> Vec<InstIndex> {
         selection.of(&self.program, &self.lines)
     }
 
-    /// Adds a source of hooks, read for this code's target.
+    /// Adds a hook source, which must be read for the target of the code.
     pub fn add_source(&mut self, source: HookSource) -> SourceIndex {
         self.sources.push(source);
         SourceIndex(self.sources.len() - 1)
     }
 
-    /// Whether the result is checked, as it is by default.
+    /// Enables or disables the checker, which is enabled by default.
     pub fn set_checked(&mut self, is_checked: bool) {
         self.is_checked = is_checked;
     }
 
-    /// Says where the code of a kernel or a device function goes. Without a word a function moves
-    /// where it can be moved; hooks in one that cannot be get trampolines. So do hooks in one that
-    /// a function that stays leads to, where that way may not be mended.
+    /// Sets the placement of a kernel or a device function. By default, a function moves if it can be
+    /// moved and no function that stays has a fixed reference to it; otherwise, its hooks are called from
+    /// trampolines.
     ///
     /// # Errors
-    /// [`RewriteError::NoFunction`]. Whether a function can be moved shows in
-    /// [`Instrumentation::rewrite`].
+    /// [`RewriteError::NoFunction`]. [`Instrumentation::rewrite`] returns an error if the function cannot be
+    /// moved.
     pub fn place(&mut self, function: &str, placement: Placement) -> Result<(), RewriteError> {
         let functions = &self.program.functions;
         let (index, _) = functions
             .enumerated()
-            .find(|(_, own)| *own.name == *function)
+            .find(|(_, candidate)| *candidate.name == *function)
             .ok_or_else(|| RewriteError::NoFunction {
                 wanted: function.to_owned(),
-                present: functions.iter().map(|own| own.name.to_string()).collect(),
+                present: functions.iter().map(|function| function.name.to_string()).collect(),
             })?;
         self.placements.insert(index, placement);
         Ok(())
     }
 
-    /// Says where the code of all functions goes.
+    /// Sets the placement of all functions.
     pub fn place_all(&mut self, placement: Placement) {
         let functions = self.program.functions.indices();
         self.placements = functions.iter().map(|index| (index, placement)).collect();
     }
 
-    /// How values that hooks ask for all through a kernel may be kept, the best way first; by
-    /// default in [`Keeping::ORDER`].
-    pub fn set_keeping(&mut self, keeping: &[Keeping]) {
-        self.keeping = keeping.to_vec();
+    /// Sets the permitted storage of values that hooks need throughout a kernel, in order of preference;
+    /// [`Keeping::ORDER`] by default.
+    pub fn set_keeping(&mut self, storage: &[Keeping]) {
+        self.storage = storage.to_vec();
     }
 
-    /// Asks for a hook at an instruction. Several hooks at one place run in the order asked.
+    /// Requests a hook call at an instruction. Calls at the same point run in the order of the requests.
     pub fn call(&mut self, at: InstIndex, when: When, call: HookCall) {
         let requests = self.requests.entry(ProgramPoint::new(at, when)).or_default();
         if when == When::Instead {
@@ -185,12 +185,12 @@ impl<'a> Instrumentation<'a> {
         requests.calls.push(call);
     }
 
-    /// Asks for an instruction to be removed.
+    /// Requests the removal of an instruction.
     pub fn remove(&mut self, at: InstIndex) {
         self.replace(at, "");
     }
 
-    /// Asks for an instruction to be replaced by others, of any length: text for the assembler,
+    /// Requests the replacement of an instruction with any number of others: text for the assembler,
     /// without branches.
     pub fn replace(&mut self, at: InstIndex, text: &str) {
         let requests = PointRequests { calls: Vec::new(), text: Some(text.to_owned()) };
@@ -212,18 +212,18 @@ impl<'a> Instrumentation<'a> {
         all.push('\n');
     }
 
-    /// The functions that share registers with the one of an instruction.
+    /// The component of an instruction's function.
     pub fn component_of(&self, at: InstIndex) -> Option<&Component> {
         let function = self.program.function_of(at);
-        self.components.iter().find(|own| own.functions.contains(&function))
+        self.components.iter().find(|component| component.functions.contains(&function))
     }
 
-    /// Sets registers aside, in all kernels that come to an instruction: no instruction names them,
-    /// no hook gets them, and waves have them. Nothing where there are no more.
+    /// Reserves registers that no instruction and no hook uses, in all kernels that reach an instruction.
+    /// Returns `None` if there are not enough.
     pub fn reserve(&mut self, at: InstIndex, wanted: RegisterRun) -> Option<RegisterRange> {
         let function = self.program.function_of(at);
-        let components = &mut self.components;
-        let component = components.iter_mut().find(|own| own.functions.contains(&function))?;
+        let mut components = self.components.iter_mut();
+        let component = components.find(|component| component.functions.contains(&function))?;
         if component.resizes {
             return None;
         }
@@ -235,11 +235,10 @@ impl<'a> Instrumentation<'a> {
         Some(range)
     }
 
-    /// Compiles the hooks and makes the new code object. The given one stays as it is.
+    /// Compiles the hooks and writes the new code object.
     ///
     /// # Errors
-    /// [`RewriteError`]: nothing is half done. Sites that had to be left out are no error but in
-    /// the report.
+    /// [`RewriteError`]. Refused requests are listed in the report and are not errors.
     pub fn rewrite(&self, compiler: &HookCompiler) -> Result<Rewritten, RewriteError> {
         build::Build::new(self, compiler)?.finish()
     }

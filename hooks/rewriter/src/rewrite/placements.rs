@@ -1,43 +1,41 @@
-//! Which functions move, and which stay.
+//! Placements of functions: which functions move, and which stay.
 
 use crate::flow::{Disassembly, Function, FunctionIndex, IndexVec, InstIndex};
 use crate::layout::Placement;
 use std::collections::BTreeMap;
 
-/// Where the code of each function goes: as `asked`; else it moves where it can be moved and no
-/// function that stays leads to it in a way that may not be mended.
+/// Chooses the placement of each function: the `requested` one; otherwise, a function moves if it can be
+/// moved and no function that stays has a fixed reference to it.
 pub fn choose(
     program: &Disassembly,
-    asked: &BTreeMap<FunctionIndex, Placement>,
+    requested: &BTreeMap<FunctionIndex, Placement>,
 ) -> IndexVec<FunctionIndex, Placement> {
-    let own = |(index, function): (FunctionIndex, &Function)| {
-        let able = match function.unresolved.is_empty() {
-            true => Placement::Inline,
-            false => Placement::Trampoline,
-        };
-        asked.get(&index).copied().unwrap_or(able)
+    let initial = |(index, function): (FunctionIndex, &Function)| {
+        let default =
+            if function.unresolved.is_empty() { Placement::Inline } else { Placement::Trampoline };
+        requested.get(&index).copied().unwrap_or(default)
     };
     let mut chosen: IndexVec<FunctionIndex, Placement> =
-        program.functions.enumerated().map(own).collect();
+        program.functions.enumerated().map(initial).collect();
     if !chosen.contains(&Placement::Trampoline) {
         return chosen;
     }
-    let ways = fixed_ways(program);
+    let references = fixed_references(program);
     loop {
         let stays = |index: &FunctionIndex| chosen[*index] == Placement::Trampoline;
         let must_stay = |(from, to): &&(FunctionIndex, FunctionIndex)| {
-            stays(from) && !stays(to) && !asked.contains_key(to)
+            stays(from) && !stays(to) && !requested.contains_key(to)
         };
-        match ways.iter().find(must_stay) {
+        match references.iter().find(must_stay) {
             Some((_, to)) => chosen[*to] = Placement::Trampoline,
             None => return chosen,
         }
     }
 }
 
-/// From function to function: direct branches, which may not reach new code, and addresses without
-/// room for others.
-fn fixed_ways(program: &Disassembly) -> Vec<(FunctionIndex, FunctionIndex)> {
+/// References between functions, from the first to the second, that may not be redirectable: direct
+/// branches, which may not reach new code, and address chains without literals.
+fn fixed_references(program: &Disassembly) -> Vec<(FunctionIndex, FunctionIndex)> {
     let between = |from: InstIndex, to| {
         let (from, to) = (program.function_of(from), program.function_of(program.at(to)?));
         (from != to).then_some((from, to))

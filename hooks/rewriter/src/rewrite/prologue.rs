@@ -1,53 +1,53 @@
-//! What runs once when a kernel starts: values that hooks ask for go to their homes, and scalar
-//! registers that the kernel expects move back to their places where more inputs were enabled.
-//! Arguments that the kernel had preloaded are loaded: then it has one entry, whatever the
-//! firmware can, and their registers are free for inputs.
+//! Prologue: code that runs once when a kernel starts. It moves values for hooks to their reserved
+//! registers and, if more inputs were enabled, moves the original inputs back to their registers. It loads
+//! preloaded arguments instead of the hardware, so that the kernel has one entry with all firmware
+//! versions, and the registers are free for inputs.
 
 use crate::hook::{Assembler, EntryValue, HookError};
 use crate::layout::{InsertedCode, Piece, Reference};
 use crate::registers::Move;
-use crate::site::{HomeWord, Homes, dialect};
+use crate::site::{ReservedRegisters, ReservedWord, dialect};
 use flipwave_codeobj::{Descriptor, InitialSgprs, InitialValue, KernargPreload};
 use flipwave_isa::{FlatScratch, Register, RegisterRange, RegisterSet, Sgpr, Target, Vgpr};
 use std::collections::BTreeSet;
 
-/// Most user SGPRs that a kernel can have (AMDGPUUsage, "compute_pgm_rsrc2", USER_SGPR_COUNT).
-const MOST_USER_SGPRS: u8 = 16;
+/// Maximum number of user SGPRs of a kernel (AMDGPUUsage, "compute_pgm_rsrc2", USER_SGPR_COUNT).
+const MAX_USER_SGPRS: u8 = 16;
 
-/// Why a kernel's entry cannot be made.
+/// Errors returned when generating a prologue.
 #[derive(Debug, thiserror::Error)]
 pub enum PrologueError {
-    /// Too many inputs.
+    /// The kernel would have too many inputs.
     #[error(
-        "the kernel starts with {have} user SGPRs, with what hooks need {needed}; the hardware \
-         has {MOST_USER_SGPRS}"
+        "too many user SGPRs: the kernel has {have}, and needs {needed} with the inputs of hooks; the \
+         hardware has {MAX_USER_SGPRS}"
     )]
     UserSgprs {
-        /// What it has.
+        /// Number in the original kernel.
         have: u8,
-        /// What it would have to have.
+        /// Number with the inputs of hooks.
         needed: u8,
     },
-    /// Too few registers to change the places of inputs, or to load arguments.
-    #[error("no SGPR is left to move the kernel's inputs or to load its arguments by")]
+    /// Too few registers are free to move inputs, or to load arguments.
+    #[error("no free SGPR to move the kernel's inputs or to load its arguments")]
     Moves,
-    /// Assembling.
+    /// An instruction does not assemble.
     #[error(transparent)]
     Hook(#[from] HookError),
 }
 
-/// What a kernel's start becomes.
+/// The prologue of a kernel.
 #[derive(Clone, Debug)]
 pub struct Prologue {
-    /// The descriptor with the inputs enabled.
+    /// The descriptor with further inputs enabled.
     pub descriptor: Descriptor,
-    /// What runs first.
+    /// The code.
     pub code: InsertedCode,
-    /// Registers that it uses beside the kernel's own.
+    /// Registers that it uses in addition to those of the kernel.
     pub used: RegisterSet,
 }
 
-/// The initial values that entry values are made from; none where trap registers have them.
+/// The initial values from which an entry value is computed; empty if it is in trap registers.
 fn sources(value: EntryValue, target: &Target) -> &'static [InitialValue] {
     match value {
         EntryValue::WorkgroupId(_) | EntryValue::WaveInWorkgroup
@@ -82,7 +82,7 @@ fn enable(descriptor: &mut Descriptor, value: InitialValue) {
     }
 }
 
-/// What the base of scratch is made from; nothing where the hardware sets it up.
+/// The initial values from which the scratch base is computed; empty if the hardware sets it.
 fn scratch_sources(target: &Target) -> &'static [InitialValue] {
     match target.flat_scratch() {
         FlatScratch::Architected => &[],
@@ -90,7 +90,8 @@ fn scratch_sources(target: &Target) -> &'static [InitialValue] {
     }
 }
 
-/// The descriptor with what `needed` asks for enabled, and nothing preloaded.
+/// Enables the inputs for the values `needed` and for scratch memory that ends at `scratch`, and disables
+/// preloading.
 ///
 /// # Errors
 /// [`PrologueError::UserSgprs`].
@@ -101,21 +102,21 @@ pub fn enabled(
     scratch: Option<u32>,
 ) -> Result<Descriptor, PrologueError> {
     let mut new = descriptor.clone();
-    let has = |value| descriptor.initial_sgprs(target).iter().any(|own| own.value == value);
+    let has = |value| descriptor.initial_sgprs(target).iter().any(|initial| initial.value == value);
     let wanted = needed.iter().flat_map(|value| sources(*value, target));
     let wanted = wanted.chain(scratch.into_iter().flat_map(|_| scratch_sources(target)));
-    let loads = has(InitialValue::Arguments).then_some(&InitialValue::KernargPointer);
-    for value in wanted.chain(loads).filter(|value| !has(**value)) {
+    let pointer = has(InitialValue::Arguments).then_some(&InitialValue::KernargPointer);
+    for value in wanted.chain(pointer).filter(|value| !has(**value)) {
         enable(&mut new, *value);
     }
     new.kernarg_preload = KernargPreload::NONE;
-    // Registers after the values may be there for nothing: gfx11 always has some.
+    // There may be unused user SGPRs after the values; gfx11 always has some.
     let have = descriptor.rsrc2.user_sgprs;
-    let most = user_sgprs(&new, target);
-    if most.max(have) > MOST_USER_SGPRS {
-        return Err(PrologueError::UserSgprs { have, needed: most });
+    let required = user_sgprs(&new, target);
+    if required.max(have) > MAX_USER_SGPRS {
+        return Err(PrologueError::UserSgprs { have, needed: required });
     }
-    new.rsrc2.user_sgprs = most.max(have);
+    new.rsrc2.user_sgprs = required.max(have);
     if let Some(bytes) = scratch {
         new.rsrc2.private_segment = true;
         new.private_segment_fixed_size = new.private_segment_fixed_size.max(bytes);
@@ -127,31 +128,31 @@ pub fn enabled(
     Ok(new)
 }
 
-/// User SGPRs that the values of a descriptor take, however many there are.
+/// Number of user SGPRs of a descriptor's values.
 fn user_sgprs(descriptor: &Descriptor, target: &Target) -> u8 {
-    let is_user = |own: &&InitialSgprs| own.value < InitialValue::Arguments;
+    let is_user = |initial: &&InitialSgprs| initial.value < InitialValue::Arguments;
     let initial = descriptor.initial_sgprs(target);
-    initial.iter().filter(is_user).map(|own| own.words).sum()
+    initial.iter().filter(is_user).map(|value| value.words).sum()
 }
 
-/// How many scalar registers are set when the kernel starts.
+/// Number of SGPRs that are set when the kernel starts.
 pub fn initial_sgprs(descriptor: &Descriptor, target: &Target) -> u8 {
     let initial = descriptor.initial_sgprs(target);
     initial.last().map_or(0, |last| last.first.0.saturating_add(last.words))
 }
 
-/// What hooks want of a kernel's start.
+/// Requirements of hooks for the start of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct PrologueNeeds<'a> {
-    /// Where values are kept when the kernel begins.
-    pub homes: &'a Homes,
-    /// Where the scratch ends that hooks use, if they use any.
+    /// Reserved registers at the start of the kernel.
+    pub reserved: &'a ReservedRegisters,
+    /// End of the scratch memory that hooks use, if any.
     pub scratch: Option<u32>,
-    /// Registers that hooks ask for though the program does not want them.
-    pub asked: RegisterSet,
+    /// Registers that hooks access although they are dead in the program.
+    pub accessed_dead: RegisterSet,
 }
 
-/// Makes the entry of a kernel.
+/// Generates the prologue of a kernel.
 ///
 /// # Errors
 /// [`PrologueError`].
@@ -161,20 +162,22 @@ pub fn prologue(
     wanted: &PrologueNeeds<'_>,
     assembler: &mut Assembler,
 ) -> Result<Prologue, PrologueError> {
-    let PrologueNeeds { homes, scratch, asked } = *wanted;
-    let needed: BTreeSet<EntryValue> = homes.entry.keys().copied().collect();
-    if needed.is_empty() && scratch.is_none() && homes.data.is_none() {
-        let (descriptor, used) = (descriptor.clone(), homes.registers());
+    let PrologueNeeds { reserved, scratch, accessed_dead } = *wanted;
+    let needed: BTreeSet<EntryValue> = reserved.entry.keys().copied().collect();
+    if needed.is_empty() && scratch.is_none() && reserved.data.is_none() {
+        let (descriptor, used) = (descriptor.clone(), reserved.registers());
         return Ok(Prologue { descriptor, code: InsertedCode::default(), used });
     }
     let new = enabled(descriptor, target, &needed, scratch)?;
     let before = descriptor.initial_sgprs(target);
     let now = new.initial_sgprs(target);
-    let place = |value| now.iter().find(|own| own.value == value).map(|own| own.first);
-    let mut out = Out { assembler, code: InsertedCode::default(), used: homes.registers() };
-    // Words of values, where they are and where they go.
-    let mut words: Vec<(Sgpr, HomeWord)> = Vec::new();
-    for (value, home) in &homes.entry {
+    let input =
+        |value| now.iter().find(|initial| initial.value == value).map(|initial| initial.first);
+    let mut out =
+        PrologueEmitter { assembler, code: InsertedCode::default(), used: reserved.registers() };
+    // Words of values: their current registers and their reserved locations.
+    let mut words: Vec<(Sgpr, ReservedWord)> = Vec::new();
+    for (value, location) in &reserved.entry {
         let first = match value {
             EntryValue::WorkgroupId(_) | EntryValue::WaveInWorkgroup
                 if target.has_architected_sgprs() =>
@@ -183,19 +186,21 @@ pub fn prologue(
                 Some(from_trap_registers(*value, spare, &mut out)?)
             }
             EntryValue::WaveInWorkgroup => {
-                let wave = WaveNumber { target, new: &new, old: descriptor, now: &now };
+                let wave = WaveNumber { target, new: &new, old: descriptor, inputs: &now };
                 Some(wave.compute(&mut out)?)
             }
-            other => sources(*other, target).first().and_then(|value| place(*value)),
+            value => sources(*value, target).first().and_then(|value| input(*value)),
         };
-        words.extend(first.into_iter().flat_map(|first| from(first).zip(home.words())));
+        words.extend(
+            first.into_iter().flat_map(|first| registers_from(first).zip(location.words())),
+        );
     }
-    // The kernel's own code may do the same later, to the same end.
+    // The kernel may compute the same value later.
     if let (Some(_), FlatScratch::Registers, Some(init), Some(offset)) = (
         scratch,
         target.flat_scratch(),
-        place(InitialValue::FlatScratchInit),
-        place(InitialValue::ScratchOffset),
+        input(InitialValue::FlatScratchInit),
+        input(InitialValue::ScratchOffset),
     ) {
         let high = Register::Sgpr(Sgpr(init.0.saturating_add(1)));
         let (init, offset) = (Register::Sgpr(init), Register::Sgpr(offset));
@@ -205,45 +210,49 @@ pub fn prologue(
     let mut moves: Vec<Move> = Vec::new();
     for (from, to) in words {
         match to {
-            HomeWord::Sgpr(to) => moves.push(Move { from, to }),
-            HomeWord::Lane(vgpr, lane) => {
+            ReservedWord::Sgpr(to) => moves.push(Move { from, to }),
+            ReservedWord::Lane(vgpr, lane) => {
                 let (vgpr, from) = (Register::Vgpr(vgpr), Register::Sgpr(from));
                 out.text(&format!("v_writelane_b32 {vgpr}, {from}, {lane}"))?;
             }
         }
     }
     let spare = after_inputs(descriptor, &new, target);
-    let arguments = match before.iter().find(|own| own.value == InitialValue::Arguments) {
-        Some(own) => {
-            let pointer = place(InitialValue::KernargPointer);
-            // Where the pointer is while the arguments are loaded, no home and no input is.
-            let copy = pair_without(homes.registers(), spare);
+    let arguments = match before.iter().find(|initial| initial.value == InitialValue::Arguments) {
+        Some(arguments) => {
+            let pointer = input(InitialValue::KernargPointer);
+            // While arguments are loaded, the pointer is neither in a reserved register nor an input.
+            let copy = pair_without(reserved.registers(), spare);
             let (pointer, copy) = pointer.zip(copy).ok_or(PrologueError::Moves)?;
-            moves.extend(from(pointer).zip(from(copy)).take(2).map(|(from, to)| Move { from, to }));
-            Some((own, copy))
+            let words = registers_from(pointer).zip(registers_from(copy)).take(2);
+            moves.extend(words.map(|(from, to)| Move { from, to }));
+            Some((arguments, copy))
         }
         None => None,
     };
     for old in &before {
-        let back = place(old.value).into_iter().flat_map(|first| from(first).zip(from(old.first)));
-        // Where a home is, the kernel does not want its input.
-        let is_wanted = |own: &(Sgpr, Sgpr)| !homes.registers().contains(Register::Sgpr(own.1));
-        let back = back.take(old.words.into()).filter(is_wanted);
+        let first = input(old.value).into_iter();
+        let back = first.flat_map(|first| registers_from(first).zip(registers_from(old.first)));
+        // The kernel does not use inputs in reserved registers.
+        let is_used = |(_, to): &(Sgpr, Sgpr)| !reserved.registers().contains(Register::Sgpr(*to));
+        let back = back.take(old.words.into()).filter(is_used);
         moves.extend(back.map(|(from, to)| Move { from, to }));
     }
     out.moves(&moves, spare)?;
-    if let Some((own, pointer)) = arguments {
-        let to = from(own.first).take(own.words.into()).map(Register::Sgpr);
+    if let Some((arguments, pointer)) = arguments {
+        let to = registers_from(arguments.first).take(arguments.words.into());
+        let to = to.map(Register::Sgpr);
         let offsets = (descriptor.kernarg_preload.start_bytes()..).step_by(4);
-        let wanted = to.zip(offsets).filter(|(to, _)| !homes.registers().contains(*to));
+        let wanted = to.zip(offsets).filter(|(to, _)| !reserved.registers().contains(*to));
         out.load(wanted, RegisterRange::new(Register::Sgpr(pointer), 2))?;
     }
-    for register in changed(descriptor, &new, target, out.used).intersection(asked).iter() {
-        if !homes.registers().contains(register) {
+    let changed = changed(descriptor, &new, target, out.used);
+    for register in changed.intersection(accessed_dead).iter() {
+        if !reserved.registers().contains(register) {
             out.text(&dialect::constant(register, 0))?;
         }
     }
-    if let Some((range, address)) = homes.data
+    if let Some((range, address)) = reserved.data
         && let Register::Sgpr(destination) = range.first
     {
         out.code.pieces.push(Piece::Address { destination, to: Reference::Data(address) });
@@ -251,14 +260,13 @@ pub fn prologue(
     Ok(Prologue { descriptor: new, code: out.code, used: out.used })
 }
 
-/// Registers in which a kernel finds something else at its start than where it has no entry: what
-/// the entry uses, and inputs that it did not have. What is no input of a kernel starts as zero
-/// on the embedded GPU, and is not defined on hardware.
+/// Registers whose values at the start of the kernel change because of a prologue that uses `used`: these,
+/// and new inputs. Without a prologue, registers that are not inputs are zero on the embedded GPU and
+/// undefined on hardware.
 fn changed(old: &Descriptor, new: &Descriptor, target: &Target, used: RegisterSet) -> RegisterSet {
     let inputs = |descriptor: &Descriptor| -> RegisterSet {
         let initial = descriptor.initial_sgprs(target).into_iter();
-        let first = |own: &InitialSgprs| Register::Sgpr(own.first);
-        initial.map(|own| RegisterRange::new(first(&own), own.words)).collect()
+        initial.map(|value| RegisterRange::new(Register::Sgpr(value.first), value.words)).collect()
     };
     let sgprs = used.intersection(RegisterSet::SGPRS);
     let mut changed = inputs(new).union(sgprs).difference(inputs(old));
@@ -269,63 +277,66 @@ fn changed(old: &Descriptor, new: &Descriptor, target: &Target, used: RegisterSe
     changed
 }
 
-/// A register and those after it.
-fn from(first: Sgpr) -> impl Iterator<Item = Sgpr> {
+/// A register and all following ones.
+fn registers_from(first: Sgpr) -> impl Iterator<Item = Sgpr> {
     (first.0..=u8::MAX).map(Sgpr)
 }
 
-/// Registers that hold nothing when the kernel starts, with its old inputs or its new ones, as many
-/// as a load of four words and what is computed from it take.
+/// 16 registers that hold neither old nor new inputs, for a load of four words and results computed from
+/// it.
 fn after_inputs(old: &Descriptor, new: &Descriptor, target: &Target) -> RegisterRange {
     let first = initial_sgprs(old, target).max(initial_sgprs(new, target)).next_multiple_of(4);
     RegisterRange::new(Register::Sgpr(Sgpr(first)), 16)
 }
 
-/// The first register of an aligned pair in a range, with none of `others` in it.
-fn pair_without(others: RegisterSet, range: RegisterRange) -> Option<Sgpr> {
-    let pair = |own: &Register| RegisterRange::new(*own, 2).iter().all(|own| !others.contains(own));
-    match range.iter().step_by(2).find(pair)? {
+/// The first register of an aligned pair in `range` that has no register in `excluded`.
+fn pair_without(excluded: RegisterSet, range: RegisterRange) -> Option<Sgpr> {
+    let is_free = |first: &Register| {
+        RegisterRange::new(*first, 2).iter().all(|register| !excluded.contains(register))
+    };
+    match range.iter().step_by(2).find(is_free)? {
         Register::Sgpr(first) => Some(first),
         _ => None,
     }
 }
 
-/// A part of the wave's position out of the trap registers, in one of some registers that hold
-/// nothing. Of y and z each has a half. What is not enabled in the kernel's descriptor may be zero on
-/// hardware; enabling z would change the word that the kernel may read y from.
+/// Extracts a workgroup number or the wave's number from the trap registers into a spare register. The y and z
+/// numbers share a word. Numbers that the descriptor does not enable may be zero on hardware; enabling z
+/// would change the word from which the kernel may read y.
 fn from_trap_registers(
     value: EntryValue,
     spare: RegisterRange,
-    out: &mut Out<'_>,
+    out: &mut PrologueEmitter<'_>,
 ) -> Result<Sgpr, PrologueError> {
     out.used.insert_range(spare);
-    let mut last = spare.iter().skip(12).filter_map(|own| match own {
-        Register::Sgpr(own) => Some(own),
+    let mut last = spare.iter().skip(12).filter_map(|register| match register {
+        Register::Sgpr(sgpr) => Some(sgpr),
         _ => None,
     });
-    let (place, text) = match value {
-        EntryValue::WorkgroupId(0) => (1, ("s_mov_b32", "ttmp9")),
-        EntryValue::WorkgroupId(1) => (2, ("s_and_b32", "ttmp7, 0xffff")),
-        EntryValue::WorkgroupId(_) => (3, ("s_lshr_b32", "ttmp7, 16")),
-        EntryValue::WaveInWorkgroup | EntryValue::Kernarg => (0, ("s_bfe_u32", "ttmp8, 0x50019")),
+    let (index, operation, sources) = match value {
+        EntryValue::WorkgroupId(0) => (1, "s_mov_b32", "ttmp9"),
+        EntryValue::WorkgroupId(1) => (2, "s_and_b32", "ttmp7, 0xffff"),
+        EntryValue::WorkgroupId(_) => (3, "s_lshr_b32", "ttmp7, 16"),
+        EntryValue::WaveInWorkgroup | EntryValue::Kernarg => (0, "s_bfe_u32", "ttmp8, 0x50019"),
     };
-    let to = last.nth(place).ok_or(PrologueError::Moves)?;
-    let (operation, sources) = text;
+    let to = last.nth(index).ok_or(PrologueError::Moves)?;
     out.text(&format!("{operation} {}, {sources}", Register::Sgpr(to)))?;
     Ok(to)
 }
 
-/// The wave's number in its workgroup: the flat number of its first work-item by its lanes.
+/// Computes the wave's number in its workgroup: the flat number of its first work-item, divided by the wave
+/// size.
 struct WaveNumber<'a> {
     target: &'a Target,
     new: &'a Descriptor,
     old: &'a Descriptor,
-    now: &'a [InitialSgprs],
+    inputs: &'a [InitialSgprs],
 }
 
 impl WaveNumber<'_> {
-    /// Work-items are numbered within what the grid leaves of a workgroup at its edge, x fastest.
-    fn compute(&self, out: &mut Out<'_>) -> Result<Sgpr, PrologueError> {
+    /// Emits the computation and returns the register with the result. Work-items are numbered with x
+    /// fastest; workgroups at the edge of the grid may be smaller.
+    fn compute(&self, out: &mut PrologueEmitter<'_>) -> Result<Sgpr, PrologueError> {
         let s = |sgpr: u8| Register::Sgpr(Sgpr(sgpr));
         let base = after_inputs(self.old, self.new, self.target);
         out.used.insert_range(base);
@@ -333,15 +344,15 @@ impl WaveNumber<'_> {
             Register::Sgpr(first) => first.0,
             _ => 0,
         };
-        let place = |value| {
-            let initial = self.now.iter().find(|own| own.value == value);
-            s(initial.expect("what a wave number is made from is enabled").first.0)
+        let input = |value| {
+            let initial = self.inputs.iter().find(|initial| initial.value == value);
+            s(initial.expect("the sources of the wave number are enabled").first.0)
         };
-        let packet = RegisterRange::new(place(InitialValue::DispatchPointer), 2);
+        let packet = RegisterRange::new(input(InitialValue::DispatchPointer), 2);
         let ids = [
-            place(InitialValue::WorkgroupIdX),
-            place(InitialValue::WorkgroupIdY),
-            place(InitialValue::WorkgroupIdZ),
+            input(InitialValue::WorkgroupIdX),
+            input(InitialValue::WorkgroupIdY),
+            input(InitialValue::WorkgroupIdZ),
         ];
         // hsa_kernel_dispatch_packet_t: workgroup sizes at 4, grid sizes at 12.
         let sizes = RegisterRange::new(s(base), 2);
@@ -370,9 +381,13 @@ impl WaveNumber<'_> {
         Ok(Sgpr(base + 12))
     }
 
-    /// The first lane's position in the workgroup; the kernel sees of its work-item numbers what
-    /// it asked for.
-    fn position(&self, out: &mut Out<'_>, to: [Register; 3]) -> Result<(), PrologueError> {
+    /// Emits the first lane's position in the workgroup, and removes work-item numbers that the kernel did
+    /// not enable.
+    fn position(
+        &self,
+        out: &mut PrologueEmitter<'_>,
+        to: [Register; 3],
+    ) -> Result<(), PrologueError> {
         if self.target.packs_work_item_ids() {
             out.text(&format!("v_readfirstlane_b32 {}, v0", to[0]))?;
             out.text(&format!("s_lshr_b32 {}, {}, 20", to[2], to[0]))?;
@@ -392,21 +407,21 @@ impl WaveNumber<'_> {
     }
 }
 
-struct Out<'a> {
+/// Appends the instructions of a prologue.
+struct PrologueEmitter<'a> {
     assembler: &'a mut Assembler,
     code: InsertedCode,
     used: RegisterSet,
 }
 
-impl Out<'_> {
+impl PrologueEmitter<'_> {
     fn text(&mut self, text: &str) -> Result<(), PrologueError> {
         let bytes = self.assembler.assemble(text)?;
         self.code.pieces.push(Piece::bytes(bytes));
         Ok(())
     }
 
-    /// Loads dwords of the kernel's arguments: registers, and how many bytes after the pointer
-    /// stands what each gets.
+    /// Loads dwords of the kernel's arguments into registers, from byte offsets of `pointer`.
     fn load(
         &mut self,
         wanted: impl Iterator<Item = (Register, u64)>,
@@ -419,14 +434,14 @@ impl Out<'_> {
         self.text("s_waitcnt lgkmcnt(0)")
     }
 
-    /// Moves that are done all at once, with help of registers that hold nothing.
+    /// Appends parallel moves, which may use `spare` registers.
     fn moves(&mut self, moves: &[Move], spare: RegisterRange) -> Result<(), PrologueError> {
-        let from: Vec<Sgpr> = moves.iter().map(|own| own.from).collect();
-        let to: Vec<Sgpr> = moves.iter().map(|own| own.to).collect();
+        let from: Vec<Sgpr> = moves.iter().map(|step| step.from).collect();
+        let to: Vec<Sgpr> = moves.iter().map(|step| step.to).collect();
         let spare = [spare].into_iter().collect();
-        for own in Move::all_at_once(&from, &to, spare).ok_or(PrologueError::Moves)? {
-            self.used.insert(Register::Sgpr(own.to));
-            self.text(&own.text())?;
+        for step in Move::all_at_once(&from, &to, spare).ok_or(PrologueError::Moves)? {
+            self.used.insert(Register::Sgpr(step.to));
+            self.text(&step.text())?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What was done to a code object.
+//! Report of a rewrite.
 
 use super::Keeping;
 use crate::checker::Proof;
@@ -10,59 +10,59 @@ use flipwave_isa::Pc;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What was done, and what was not.
+/// Results of a rewrite.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Each kernel with code that was changed.
+    /// Kernels with changed code.
     pub kernels: Vec<KernelReport>,
-    /// Sites that were left out.
+    /// Refused requests.
     pub refused: Vec<Refused>,
-    /// Hook calls that were placed.
+    /// Number of inserted hook calls.
     pub placed: usize,
-    /// Of these: the hook lies in dead registers, nothing had to make room for it.
+    /// Number of inserted hook calls without spilled registers.
     pub without_saves: usize,
-    /// Instructions inserted where code meets that was not compiled together.
+    /// Instructions inserted against hazards between original and inserted code.
     pub padding: u32,
-    /// Why the debug information is gone, where it could not follow the code.
+    /// Reason why the debug information was removed, if it could not be updated.
     pub debug_lost: Option<String>,
-    /// What the checker proved; nothing where it was switched off.
+    /// Result of the checker; `None` if it is disabled.
     pub proof: Option<Proof>,
-    /// Time for compiling hooks, or for finding them compiled.
+    /// Time for compiling hooks or loading them from the cache.
     pub compiling: Duration,
-    /// Time for everything else but the checker.
+    /// Time for rewriting, without the checker.
     pub rewriting: Duration,
-    /// Time for the checker.
+    /// Time for checking.
     pub checking: Duration,
 }
 
-/// What became of a kernel.
+/// Results for a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelReport {
     /// Its name.
     pub name: String,
-    /// How hooks were put into it.
+    /// Placement of its code.
     pub placement: Placement,
-    /// Registers that it had.
+    /// Original register allocation.
     pub before: Allocation,
-    /// Registers that it has now.
+    /// New register allocation.
     pub after: Allocation,
-    /// How what hooks ask for all through it is kept, for all kernels that share functions.
+    /// Storage of values that hooks need throughout the kernel. Kernels that share functions share it.
     pub state: BTreeMap<EntryValue, Keeping>,
-    /// Moves of that between registers, in the code of all kernels that share functions.
+    /// Number of moves of these values between registers, for all kernels that share functions.
     pub moves: usize,
 }
 
-/// A site that was left out.
+/// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The instruction.
     pub pc: Pc,
     /// Its text.
     pub instruction: String,
-    /// When the hook should have run.
+    /// Requested position.
     pub when: When,
-    /// The hook.
+    /// The hook; empty for inserted text.
     pub hook: String,
-    /// Why not.
+    /// Reason of the refusal.
     pub reason: String,
 }

@@ -1,65 +1,65 @@
-//! Which instructions a request is for.
+//! Selection of instructions.
 
 use crate::flow::{Disassembly, InstIndex};
 use flipwave_codeobj::LineTable;
 use flipwave_isa::{Class, DataType, Inst, MemoryKind, MemorySpace, Operation, Pc};
 
-/// Conditions on an instruction; those that are given must all hold.
+/// Conditions on instructions, all of which must hold; `None` selects all.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Name of the kernel or device function that it is in.
+    /// Name of the kernel or device function.
     pub function: Option<String>,
-    /// The operation's canonical name.
+    /// The operation.
     pub operation: Option<Operation>,
-    /// The unit it runs on.
+    /// The instruction class.
     pub class: Option<Class>,
-    /// The memory it accesses.
+    /// The accessed memory space.
     pub space: Option<MemorySpace>,
-    /// How it accesses memory.
+    /// The kind of memory access.
     pub kind: Option<MemoryKind>,
-    /// The element type of its result.
+    /// Element type of the result.
     pub data_type: Option<DataType>,
-    /// Its address in the code object.
+    /// Address in the code object.
     pub pc: Option<Pc>,
-    /// The source line: the end of the file's path, and the line.
+    /// The source line: a suffix of the file's path, and the line number.
     pub line: Option<(String, u32)>,
-    /// Where it stands.
+    /// Position in the block or function.
     pub position: Position,
-    /// Of all that fit so far, by ascending address, only the one of this number, from 0.
+    /// Index among the instructions that satisfy the other conditions, by ascending address.
     pub occurrence: Option<usize>,
-    /// Anything else.
+    /// Any other condition.
     pub predicate: Option<fn(&Inst) -> bool>,
 }
 
-/// Where an instruction stands in its block or function.
+/// Position of an instruction in its block or function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Position {
-    /// Anywhere.
+    /// Any position.
     #[default]
     Anywhere,
-    /// First of a basic block.
+    /// First instruction of a basic block.
     BlockEntry,
-    /// Last of a basic block.
+    /// Last instruction of a basic block.
     BlockExit,
-    /// First of a kernel.
+    /// First instruction of a kernel.
     KernelEntry,
-    /// One that ends a wave of a kernel.
+    /// Instruction of a kernel that ends the wave.
     KernelExit,
 }
 
 impl Selection {
-    /// The instructions of `program` that fit, by ascending address; of code that no kernel comes to,
-    /// none.
+    /// The selected instructions of `program`, by ascending address. Unreachable code is not selected.
     pub fn of(&self, program: &Disassembly, lines: &LineTable) -> Vec<InstIndex> {
         let mut sites = Vec::new();
         let executable = program.executable();
-        for block in program.blocks.iter().filter(|own| executable.contains(&own.function)) {
+        let blocks = program.blocks.iter();
+        for block in blocks.filter(|block| executable.contains(&block.function)) {
             let function = &program.functions[block.function];
             if self.function.as_ref().is_some_and(|name| **name != *function.name) {
                 continue;
             }
             for (index, inst) in program.insts_of(block.instructions) {
-                let stands = match self.position {
+                let has_position = match self.position {
                     Position::Anywhere => true,
                     Position::BlockEntry => index == block.instructions.start,
                     Position::BlockExit => index == block.last(),
@@ -68,7 +68,7 @@ impl Selection {
                     }
                     Position::KernelExit => function.kernel.is_some() && inst.ends_wave(),
                 };
-                if stands && self.fits(inst, lines) {
+                if has_position && self.matches(inst, lines) {
                     sites.push(index);
                 }
             }
@@ -80,7 +80,7 @@ impl Selection {
         }
     }
 
-    fn fits(&self, inst: &Inst, lines: &LineTable) -> bool {
+    fn matches(&self, inst: &Inst, lines: &LineTable) -> bool {
         fn is<T: PartialEq>(wanted: &Option<T>, has: Option<T>) -> bool {
             wanted.is_none() || *wanted == has
         }
@@ -95,7 +95,7 @@ impl Selection {
             && self.line.as_ref().is_none_or(|(file, line)| {
                 lines
                     .lookup(inst.pc)
-                    .is_some_and(|own| own.line == *line && own.file.ends_with(file.as_str()))
+                    .is_some_and(|row| row.line == *line && row.file.ends_with(file.as_str()))
             })
     }
 }

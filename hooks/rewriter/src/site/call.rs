@@ -1,9 +1,13 @@
-//! The code of one hook call.
+//! Code of one hook call. It consists of, in this order:
 //!
-//! In this order: waits for loads into what is touched; SGPRs with live values to lanes of a
-//! VGPR; SCC, EXEC, VCC, M0 and MODE to SGPRs, as far as they are live and change; VGPRs with
-//! live values to AccVGPRs or scratch, in all lanes; EXEC as the hook wants it; arguments; the body;
-//! results under the program's EXEC; and everything back.
+//! 1. waits for loads into registers that the call accesses;
+//! 2. saves: live SGPRs to lanes of a VGPR; SCC, EXEC, VCC, M0 and MODE to SGPRs, if they are live and
+//!    change; live VGPRs to AccVGPRs or scratch, in all lanes;
+//! 3. the EXEC mask of the hook;
+//! 4. arguments;
+//! 5. the body;
+//! 6. results, under the program's EXEC;
+//! 7. restores.
 
 use super::dialect::Dialect;
 use super::emission::{CallPattern, Emission, Template};
@@ -26,29 +30,29 @@ use std::collections::hash_map::Entry;
 pub struct CallCode {
     /// The code.
     pub code: InsertedCode,
-    /// Registers that it uses beside the program's own values.
+    /// Registers that it uses in addition to those of the program.
     pub used: RegisterSet,
-    /// Where the scratch that it uses ends.
+    /// End of the scratch memory that it uses.
     pub scratch: Option<u32>,
-    /// Registers that it changes for good.
+    /// Registers that it changes permanently.
     pub changes: RegisterSet,
-    /// How many registers with live values had to make room.
+    /// Number of spilled registers.
     pub saved: u32,
 }
 
-/// Makes code for sites of one component.
+/// Generates hook calls in one component.
 pub struct CallGenerator<'a> {
     counters: Counters,
     dialect: Dialect,
     component: &'a Component,
     assembler: &'a mut Assembler,
-    /// Code that was made before: at most sites a hook is called like at others.
+    /// Generated templates; most calls of a hook share a pattern.
     templates: FxHashMap<CallPattern, Template>,
 }
 
 impl<'a> CallGenerator<'a> {
-    /// A generator for sites of the functions of `component`, which are of `program`, with `assembler` for
-    /// text of its target and the target's `counters`.
+    /// Creates a generator for the functions of `component` in `program`. `counters` are the wait
+    /// counters of the target.
     pub fn new(
         component: &'a Component,
         assembler: &'a mut Assembler,
@@ -60,15 +64,15 @@ impl<'a> CallGenerator<'a> {
         CallGenerator { counters, dialect, component, assembler, templates: FxHashMap::default() }
     }
 
-    /// The functions.
+    /// The component.
     pub fn component(&self) -> &'a Component {
         self.component
     }
 
-    /// The code of `call` at `site`.
+    /// Generates `call` at `site`.
     ///
     /// # Errors
-    /// [`CallRefusal`] where it cannot be done; nothing is lost but this site.
+    /// [`CallRefusal`] if the hook cannot be called at this site.
     pub fn call(
         &mut self,
         site: &InsertionPoint<'_>,
@@ -79,12 +83,13 @@ impl<'a> CallGenerator<'a> {
         }
         let values: Vec<InputSource> =
             call.inputs.iter().map(|value| resolve(value, site, call)).collect::<Result<_, _>>()?;
-        let read = values.iter().fold(RegisterSet::EMPTY, |all, own| all.union(own.registers()));
+        let read =
+            values.iter().fold(RegisterSet::EMPTY, |all, value| all.union(value.registers()));
         let results: RegisterSet = call.results.iter().copied().collect();
         let reached = ReachedRegisters::of(call.body, self.component);
         let touched = read.union(results).union(reached.all());
-        let kept = touched.union(site.homes.registers());
-        let forbidden = kept.union(site.outstanding.registers()).union(site.asked);
+        let kept = touched.union(site.reserved.registers());
+        let forbidden = kept.union(site.outstanding.registers()).union(site.accessed_dead);
         let mut pool = RegisterPool::new(self.component, site.live, forbidden);
         let plan = RegisterPlan::new(self.component, self.dialect, &mut pool, site, call, &values)?;
         let saved = (plan.vgprs.len() + plan.sgprs.len()) as u32;
@@ -102,16 +107,16 @@ impl<'a> CallGenerator<'a> {
         Ok(CallCode { code, used: pool.taken(), scratch, changes, saved })
     }
 
-    /// The code of a pattern that `call` has.
+    /// The template of a pattern, generated with the first call that has it.
     fn code(
         &mut self,
         pattern: CallPattern,
         call: &SiteCall<'_>,
     ) -> Result<&Template, CallRefusal> {
         match self.templates.entry(pattern) {
-            Entry::Occupied(known) => Ok(known.into_mut()),
-            Entry::Vacant(free) => {
-                let pattern = free.key();
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let pattern = entry.key();
                 let emission = Emission {
                     counters: self.counters,
                     dialect: self.dialect,
@@ -121,14 +126,14 @@ impl<'a> CallGenerator<'a> {
                     renaming: Renaming::new(call.body, &pattern.plan.firsts)?,
                 };
                 let template = emission.template(self.assembler)?;
-                Ok(free.insert(template))
+                Ok(entry.insert(template))
             }
         }
     }
 }
 
 /// Registers of the program that a call reads or changes.
-pub fn asked(call: &SiteCall<'_>, component: &Component) -> RegisterSet {
+pub fn accessed_registers(call: &SiteCall<'_>, component: &Component) -> RegisterSet {
     let registers = call.inputs.iter().filter_map(|input| match input {
         InputValue::Registers(range) => Some(*range),
         _ => None,

@@ -1,10 +1,10 @@
-//! Plans as code.
+//! Emits register plans as code.
 
 use super::dialect::{self, Dialect};
-use super::homes::HomeWord;
 use super::indexed;
-use super::plan::{Refuge, RegisterPlan};
+use super::plan::{RegisterPlan, SpillSlot};
 use super::point::{CallRefusal, SiteCall};
+use super::reserved::ReservedWord;
 use super::value::InputSource;
 use crate::hook::{Assembler, Body, Mask, Renaming};
 use crate::layout::{InsertedCode, Piece, Reference};
@@ -13,48 +13,48 @@ use flipwave_isa::counter::{Counter, Counters};
 use flipwave_isa::{Register, RegisterRange};
 use std::ops::Range;
 
-/// All that the code of a call in a component depends on, but for the numbers that it is given: in
-/// their place are examples.
+/// Everything that the code of a call in a component depends on, except constants, which are replaced
+/// with examples.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallPattern {
-    /// Where the body lies: its identity, since bodies stay while code is made.
+    /// Address of the body, which identifies it: bodies do not move while code is generated.
     pub body: *const Body,
-    /// A place for each output of the body.
+    /// Registers for each output of the body.
     pub results: Vec<RegisterRange>,
     /// The lanes that the hook runs in.
     pub mask: Mask,
-    /// What counters must come to first.
+    /// Required waits: counters with their maximum values.
     pub waits: Vec<(Counter, u8)>,
-    /// Whether vector instructions index registers at the site.
+    /// `true` if GPR-index mode is on at the site.
     pub in_index_mode: bool,
-    /// Registers.
+    /// The register plan.
     pub plan: RegisterPlan,
 }
 
-/// The code of a pattern.
+/// The code of a pattern, with holes for constants.
 #[derive(Clone, Debug, Default)]
 pub struct Template {
     code: InsertedCode,
     holes: Vec<Hole>,
 }
 
-/// Where a number goes.
+/// The field of a constant.
 #[derive(Clone, Debug)]
 struct Hole {
     piece: usize,
-    /// The bytes of the piece.
+    /// Byte range of the field in the piece.
     field: Range<usize>,
-    /// The input of the body whose number it is, and which word.
+    /// The input of the body and the word of its value that the field holds.
     word: (usize, u8),
 }
 
 impl Template {
-    /// The code with the numbers of `values`, which are of its pattern.
+    /// The code with the constants of `values`, whose pattern must be that of the template.
     pub fn fill(&self, values: &[InputSource]) -> InsertedCode {
         let mut code = self.code.clone();
         for Hole { piece, field, word: (input, word) } in &self.holes {
             let Piece::Bytes(bytes) = &mut code.pieces[*piece] else {
-                unreachable!("a number stands in an instruction");
+                unreachable!("a constant is in an instruction");
             };
             let number = values[*input].number(*word).to_le_bytes();
             bytes[field.clone()].copy_from_slice(&number[..field.len()]);
@@ -63,35 +63,34 @@ impl Template {
     }
 }
 
-/// What the code of a pattern is made with.
+/// Context for emitting the code of a pattern.
 pub struct Emission<'a> {
     /// The target's wait counters.
     pub counters: Counters,
-    /// How it spells lane masks.
+    /// Syntax of the target.
     pub dialect: Dialect,
-    /// The functions that the site belongs to.
+    /// The component of the site.
     pub component: &'a Component,
-    /// A call of the pattern.
+    /// A call with the pattern.
     pub call: &'a SiteCall<'a>,
     /// The pattern.
     pub pattern: &'a CallPattern,
-    /// The body's registers by those of the pattern.
+    /// Maps the registers of the body to those of the pattern.
     pub renaming: Renaming,
 }
 
 impl Emission<'_> {
-    /// The code of the pattern.
+    /// Emits the code of the pattern.
     ///
     /// # Errors
-    /// [`CallRefusal`] where a value cannot be had, or an instruction does not take its registers.
+    /// [`CallRefusal`] if a value is not available, or an instruction does not accept its registers.
     pub fn template(&self, assembler: &mut Assembler) -> Result<Template, CallRefusal> {
         let mut out = CallEmitter { assembler, template: Template::default() };
-        self.whole(&mut out)?;
+        self.emit(&mut out)?;
         Ok(out.template)
     }
 
-    /// All of it.
-    fn whole(&self, out: &mut CallEmitter<'_>) -> Result<(), CallRefusal> {
+    fn emit(&self, out: &mut CallEmitter<'_>) -> Result<(), CallRefusal> {
         let pattern = self.pattern;
         if !pattern.waits.is_empty() {
             for wait in self.counters.wait_instructions(&pattern.waits).lines() {
@@ -114,13 +113,13 @@ impl Emission<'_> {
         out.template.code.append(body);
         self.after(out)?;
         if pattern.in_index_mode {
-            // The one bit of MODE: what is indexed, and by how much, is still in M0.
+            // Sets the MODE bit; the operands to index and the index are still in M0.
             out.text("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1")?;
         }
         Ok(())
     }
 
-    /// Saves, EXEC as the hook wants it, and arguments.
+    /// Emits saves, the hook's EXEC mask, and arguments.
     fn before(&self, out: &mut CallEmitter<'_>) -> Result<(), CallRefusal> {
         let (plan, dialect) = (&self.pattern.plan, self.dialect);
         for (sgpr, vgpr, lane) in &plan.sgprs {
@@ -144,11 +143,11 @@ impl Emission<'_> {
             for (vgpr, place) in &plan.vgprs {
                 let vgpr = Register::Vgpr(*vgpr);
                 match (place, plan.address) {
-                    (Refuge::AccVgpr(place), _) => out.word(Register::AccVgpr(*place), vgpr)?,
-                    (Refuge::Scratch(slot), Some(address)) => {
+                    (SpillSlot::AccVgpr(place), _) => out.word(Register::AccVgpr(*place), vgpr)?,
+                    (SpillSlot::Scratch(slot), Some(address)) => {
                         out.lines(&slot.store(dialect, vgpr, address))?;
                     }
-                    (Refuge::Scratch(_), None) => {}
+                    (SpillSlot::Scratch(_), None) => {}
                 }
             }
         }
@@ -161,13 +160,13 @@ impl Emission<'_> {
         if let Some(mask) = mask {
             out.text(&dialect.move_mask(dialect.exec(), &mask))?;
         }
-        // SCC is read before other arguments may lose it.
+        // Reads SCC before other arguments clobber it.
         let is_scc = |value: &InputSource| matches!(value, InputSource::Registers(range) if range.first == Register::Scc);
         let mut inputs: Vec<usize> = (0..plan.values.len()).collect();
         inputs.sort_by_key(|input| !is_scc(&plan.values[*input]));
         for input in inputs {
             let to = self.call.body.inputs[input];
-            // What the body does not read has no registers there.
+            // Inputs that the body does not read have no registers.
             if !self.call.body.groups.iter().any(|group| group.range.overlaps(to)) {
                 continue;
             }
@@ -176,7 +175,7 @@ impl Emission<'_> {
         Ok(())
     }
 
-    /// The value of an input into the registers where the body expects it.
+    /// Moves the value of an input to the registers in which the body expects it.
     fn input(
         &self,
         out: &mut CallEmitter<'_>,
@@ -187,7 +186,7 @@ impl Emission<'_> {
         let value = self.pattern.plan.values[input];
         match value {
             InputSource::Registers(from) if from == to => {}
-            // EXEC may be another by now.
+            // The current EXEC may differ from the program's.
             InputSource::Registers(from) => {
                 let half = |exec: RegisterRange, word| {
                     let first = exec.first.offset(word)?;
@@ -198,8 +197,9 @@ impl Emission<'_> {
                     (Register::ExecHi, Some(exec)) => half(exec, 1),
                     _ => Some(from),
                 };
-                let from =
-                    from.ok_or_else(|| CallRefusal::Value("EXEC has no such half".into()))?;
+                let from = from.ok_or_else(|| {
+                    CallRefusal::Value("waves of this size have no exec_hi".into())
+                })?;
                 for (to, at) in words() {
                     match from.first.offset(at).filter(|_| at < from.words) {
                         Some(from) => out.word(to, from)?,
@@ -213,18 +213,18 @@ impl Emission<'_> {
                     out.number(&dialect::constant(to, number), number, (input, word))?;
                 }
             }
-            InputSource::Home(home) => {
-                for (to, from) in to.iter().zip(home.words()) {
+            InputSource::Reserved(value) => {
+                for (to, from) in to.iter().zip(value.words()) {
                     match from {
-                        HomeWord::Sgpr(sgpr) => out.word(to, Register::Sgpr(sgpr))?,
-                        HomeWord::Lane(vgpr, lane) => {
+                        ReservedWord::Sgpr(sgpr) => out.word(to, Register::Sgpr(sgpr))?,
+                        ReservedWord::Lane(vgpr, lane) => {
                             let from = Register::Vgpr(vgpr);
                             out.text(&format!("v_readlane_b32 {to}, {from}, {lane}"))?;
                         }
                     }
                 }
             }
-            InputSource::Beyond { base, distance } => {
+            InputSource::Offset { base, distance } => {
                 let (low, high) = pair(to)?;
                 let (base_low, base_high) = pair(base)?;
                 let text = format!("s_add_u32 {low}, {base_low}, {}", dialect::number(distance));
@@ -236,22 +236,22 @@ impl Emission<'_> {
                     let to = Reference::Data(address);
                     out.template.code.pieces.push(Piece::Address { destination, to });
                 }
-                _ => return Err(CallRefusal::Value("an address is passed in SGPRs".into())),
+                _ => return Err(CallRefusal::Value("addresses are passed in SGPRs".into())),
             },
         }
         Ok(())
     }
 
-    /// Results, and everything back.
+    /// Emits results and restores.
     fn after(&self, out: &mut CallEmitter<'_>) -> Result<(), CallRefusal> {
         let (plan, dialect) = (&self.pattern.plan, self.dialect);
         let exec = plan.exec.map(|place| place.to_string());
-        let is_everywhere = self.pattern.mask == Mask::All;
-        let of_results = if is_everywhere { Some("-1") } else { exec.as_deref() };
-        if let Some(mask) = of_results {
+        let writes_all_lanes = self.pattern.mask == Mask::All;
+        let results_mask = if writes_all_lanes { Some("-1") } else { exec.as_deref() };
+        if let Some(mask) = results_mask {
             out.text(&dialect.move_mask(dialect.exec(), mask))?;
         }
-        // SCC and EXEC come last: what gives the others back needs them.
+        // SCC and EXEC are written last, because restoring the other registers uses them.
         let mut last = Vec::new();
         for (output, place) in self.call.body.outputs.iter().zip(&self.pattern.results) {
             let from = self.renaming.range(*output);
@@ -267,11 +267,11 @@ impl Emission<'_> {
             for (vgpr, place) in &plan.vgprs {
                 let vgpr = Register::Vgpr(*vgpr);
                 match (place, plan.address) {
-                    (Refuge::AccVgpr(place), _) => out.word(vgpr, Register::AccVgpr(*place))?,
-                    (Refuge::Scratch(slot), Some(address)) => {
+                    (SpillSlot::AccVgpr(place), _) => out.word(vgpr, Register::AccVgpr(*place))?,
+                    (SpillSlot::Scratch(slot), Some(address)) => {
                         out.lines(&slot.load(dialect, vgpr, address))?;
                     }
-                    (Refuge::Scratch(_), None) => {}
+                    (SpillSlot::Scratch(_), None) => {}
                 }
             }
             if plan.address.is_some() {
@@ -282,7 +282,7 @@ impl Emission<'_> {
                 }
             }
         }
-        if let Some(exec) = exec.filter(|_| is_everywhere || !plan.vgprs.is_empty()) {
+        if let Some(exec) = exec.filter(|_| writes_all_lanes || !plan.vgprs.is_empty()) {
             out.text(&dialect.move_mask(dialect.exec(), &exec))?;
         }
         for (register, place) in &plan.special {
@@ -309,11 +309,11 @@ fn pair(range: RegisterRange) -> Result<(Register, Register), CallRefusal> {
     let mut words = range.iter();
     match (words.next(), words.next()) {
         (Some(low), Some(high)) => Ok((low, high)),
-        _ => Err(CallRefusal::Value(format!("an address takes two registers, {range} is one"))),
+        _ => Err(CallRefusal::Value(format!("an address needs two registers, not {range}"))),
     }
 }
 
-/// A template as it grows, one instruction a piece.
+/// Appends to a template, one instruction per piece.
 struct CallEmitter<'a> {
     assembler: &'a mut Assembler,
     template: Template,
@@ -326,7 +326,7 @@ impl CallEmitter<'_> {
         Ok(())
     }
 
-    /// An instruction with a number that is given by a word of an input.
+    /// Appends an instruction with a constant given by a word of an input.
     fn number(&mut self, text: &str, number: u32, word: (usize, u8)) -> Result<(), CallRefusal> {
         self.text(text)?;
         let piece = self.template.code.pieces.len() - 1;
@@ -334,12 +334,12 @@ impl CallEmitter<'_> {
             return Ok(());
         }
         let Some(Piece::Bytes(bytes)) = self.template.code.pieces.last() else { return Ok(()) };
-        // In the instruction's word, or a literal after it.
+        // The field is in the instruction's word, or a literal after it.
         let field =
             if bytes.len() == 4 { 0..2 } else { bytes.len().saturating_sub(4)..bytes.len() };
         if bytes.get(field.clone()) != number.to_le_bytes().get(..field.len()) {
             return Err(CallRefusal::Value(format!(
-                "`{text}` has its number in an unexpected place"
+                "unexpected position of the constant in `{text}`"
             )));
         }
         self.template.holes.push(Hole { piece, field, word });
@@ -353,7 +353,7 @@ impl CallEmitter<'_> {
     fn word(&mut self, to: Register, from: Register) -> Result<(), CallRefusal> {
         match dialect::word_move(to, from) {
             Some(text) => self.text(&text),
-            None => Err(CallRefusal::Value(format!("{from} cannot be moved to {to}"))),
+            None => Err(CallRefusal::Value(format!("cannot move {from} to {to}"))),
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Registers of the kernel that a hook reaches by number: a search tree over those that the
-//! kernel's code names, with a move at each leaf. It needs no register of its own, loses SCC
-//! alone, and is the same for every file and generation.
+//! Access to registers of the kernel by number: a binary search over the registers that the kernel's code
+//! names, with a move at each leaf. It needs no temporary register, clobbers only SCC, and works for all
+//! register files and generations.
 
 use super::dialect::{self, number};
 use crate::hook::{Assembler, HookError, IndexedAccess, IndexedFile};
 use crate::layout::{InsertedCode, Piece};
 use flipwave_isa::{Register, RegisterSet};
 
-/// The registers of a file, of those that the kernel's code names.
+/// The registers of a file among those that the kernel's code names.
 pub fn reachable(file: IndexedFile, named: RegisterSet) -> RegisterSet {
     let is_of_file = |register: &Register| {
         matches!(
@@ -20,8 +20,8 @@ pub fn reachable(file: IndexedFile, named: RegisterSet) -> RegisterSet {
     named.iter().filter(is_of_file).collect()
 }
 
-/// The code of an access. A number of none of the `reachable` registers reads as zero; a write to
-/// it does nothing.
+/// Emits an access. Numbers outside the `reachable` registers read as zero, and writes to them are
+/// ignored.
 ///
 /// # Errors
 /// [`HookError::Assemble`].
@@ -47,11 +47,12 @@ pub fn access(
     Ok(tree.code)
 }
 
+/// Emits a search tree.
 struct Tree<'a> {
     access: IndexedAccess,
     assembler: &'a mut Assembler,
     code: InsertedCode,
-    /// Branches that go to the end.
+    /// Branches to the end.
     to_end: Vec<usize>,
 }
 
@@ -62,7 +63,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// A branch whose target is not known yet; its place.
+    /// Appends a branch whose target is set later, and returns its piece.
     fn branch(&mut self, text: &str) -> Result<usize, HookError> {
         let bytes = self.assembler.assemble(text)?;
         let word = bytes.first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
@@ -70,12 +71,16 @@ impl Tree<'_> {
         Ok(self.code.pieces.len() - 1)
     }
 
+    /// Appends the search among `registers`.
     fn search(&mut self, registers: &[Register]) -> Result<(), HookError> {
         let index = self.access.index.first;
         match registers {
             [] => {}
             [register] => {
-                self.text(&format!("s_cmp_lg_u32 {index}, {}", number(place(*register))))?;
+                self.text(&format!(
+                    "s_cmp_lg_u32 {index}, {}",
+                    number(register_number(*register))
+                ))?;
                 let miss = self.branch("s_cbranch_scc1 0")?;
                 self.to_end.push(miss);
                 let value = self.access.value.first;
@@ -89,12 +94,12 @@ impl Tree<'_> {
             }
             _ => {
                 let (low, high) = registers.split_at(registers.len() / 2);
-                let first = place(high[0]);
+                let first = register_number(high[0]);
                 self.text(&format!("s_cmp_ge_u32 {index}, {}", number(first)))?;
                 let right = self.branch("s_cbranch_scc1 0")?;
                 self.search(low)?;
-                let here = self.code.pieces.len();
-                self.code.link(right, here);
+                let target = self.code.pieces.len();
+                self.code.link(right, target);
                 self.search(high)?;
             }
         }
@@ -103,7 +108,7 @@ impl Tree<'_> {
 }
 
 /// The number of a register in its file.
-fn place(register: Register) -> u32 {
+fn register_number(register: Register) -> u32 {
     match register {
         Register::Vgpr(vgpr) => vgpr.0.into(),
         Register::AccVgpr(acc_vgpr) => acc_vgpr.0.into(),

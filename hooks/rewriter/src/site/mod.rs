@@ -1,16 +1,16 @@
-//! One hook at one site: its registers, what is saved and given back around it, its arguments and
+//! Code of one hook call at one program point: register allocation, saves and restores, arguments and
 //! results.
 
 mod call;
 pub mod dialect;
 mod emission;
-mod homes;
 mod indexed;
 mod plan;
 mod point;
 mod pool;
+mod reserved;
 mod value;
 
-pub use call::{CallCode, CallGenerator, asked};
-pub use homes::{Home, HomeWord, Homes};
+pub use call::{CallCode, CallGenerator, accessed_registers};
 pub use point::{InsertionPoint, SiteCall};
+pub use reserved::{ReservedRegisters, ReservedValue, ReservedWord};

@@ -1,4 +1,4 @@
-//! Which registers a call uses, and for what.
+//! Register plan of a call.
 
 use super::dialect::{Dialect, ScratchSlot};
 use super::indexed;
@@ -9,16 +9,16 @@ use crate::hook::{Body, BodyInst, Mask};
 use crate::registers::Component;
 use flipwave_isa::{AccVgpr, Register, RegisterRange, RegisterSet, Sgpr, Vgpr};
 
-/// Registers that a body reaches by number.
+/// Registers that a body accesses by number.
 pub struct ReachedRegisters {
-    /// What it may read.
+    /// Registers that it may read.
     pub read: RegisterSet,
-    /// What it may write.
+    /// Registers that it may write.
     pub written: RegisterSet,
 }
 
 impl ReachedRegisters {
-    /// What `body` reaches in the functions of `component`.
+    /// Registers that `body` can access in the functions of `component`.
     pub fn of(body: &Body, component: &Component) -> ReachedRegisters {
         let mut reached =
             ReachedRegisters { read: RegisterSet::EMPTY, written: RegisterSet::EMPTY };
@@ -30,49 +30,49 @@ impl ReachedRegisters {
         reached
     }
 
-    /// Read or written.
+    /// All registers that it may read or write.
     pub fn all(&self) -> RegisterSet {
         self.read.union(self.written)
     }
 }
 
-/// Where a VGPR is saved.
+/// Location of a spilled VGPR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refuge {
+pub enum SpillSlot {
     /// In an AccVGPR.
     AccVgpr(AccVgpr),
     /// In scratch.
     Scratch(ScratchSlot),
 }
 
-/// Which registers a call uses, and for what.
+/// Registers of a call and their use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RegisterPlan {
-    /// What each input of the body is made from, with examples for numbers.
+    /// Source of each input of the body, with examples for constants.
     pub values: Vec<InputSource>,
-    /// Where each group of the body begins.
+    /// First register of each group of the body.
     pub firsts: Vec<Register>,
-    /// Where SCC is saved.
+    /// Register in which SCC is saved.
     pub scc: Option<Register>,
-    /// Where EXEC is saved.
+    /// Registers in which EXEC is saved.
     pub exec: Option<RegisterRange>,
-    /// Other scalar registers, and where each is saved.
+    /// Other special registers, each with the register in which it is saved.
     pub special: Vec<(Register, Register)>,
-    /// VGPRs, and where each is saved in all lanes.
-    pub vgprs: Vec<(Vgpr, Refuge)>,
-    /// What addresses scratch.
+    /// Spilled VGPRs; all lanes are saved.
+    pub vgprs: Vec<(Vgpr, SpillSlot)>,
+    /// Register for scratch addresses.
     pub address: Option<Register>,
-    /// The end of the scratch that is used.
+    /// End of the scratch memory that is used.
     pub scratch: Option<u32>,
-    /// SGPRs, and the lane where each is saved.
+    /// Spilled SGPRs, each with the VGPR and the lane in which it is saved.
     pub sgprs: Vec<(Sgpr, Vgpr, u8)>,
 }
 
 impl RegisterPlan {
-    /// Chooses registers from `pool` for everything that a call needs.
+    /// Allocates registers from `pool` for a call.
     ///
     /// # Errors
-    /// [`CallRefusal::Registers`] where there are too few.
+    /// [`CallRefusal::Registers`] if there are too few.
     pub fn new(
         component: &Component,
         dialect: Dialect,
@@ -86,21 +86,19 @@ impl RegisterPlan {
             Mask::Guest if !body.widens_exec => OverwrittenLanes::Active,
             _ => OverwrittenLanes::All,
         };
-        let firsts = rename(body, values, pool, lanes)?;
+        let firsts = allocate_groups(body, values, pool, lanes)?;
         let results: RegisterSet = call.results.iter().copied().collect();
         let is_kept =
             |register: Register| site.live.active.contains(register) && !results.contains(register);
         let scalar = |pool: &mut RegisterPool<'_>| {
             pool.sgprs(1, 1).map(Register::Sgpr).ok_or(CallRefusal::Registers("SGPR"))
         };
-        let reaches = |inst: &BodyInst| matches!(inst, BodyInst::Indexed(_));
-        let loses_scc = body.writes.contains(Register::Scc)
-            || body.instructions.iter().any(reaches)
-            || values.iter().any(|value| value.loses_scc());
-        let scc = match loses_scc && is_kept(Register::Scc) {
-            true => Some(scalar(pool)?),
-            false => None,
-        };
+        let is_indexed = |inst: &BodyInst| matches!(inst, BodyInst::Indexed(_));
+        let clobbers_scc = body.writes.contains(Register::Scc)
+            || body.instructions.iter().any(is_indexed)
+            || values.iter().any(|value| value.clobbers_scc());
+        let saves_scc = clobbers_scc && is_kept(Register::Scc);
+        let scc = if saves_scc { Some(scalar(pool)?) } else { None };
         let mut special = Vec::new();
         for register in [Register::VccLo, Register::VccHi, Register::M0, Register::Mode] {
             if body.writes.contains(register) && is_kept(register) {
@@ -116,42 +114,38 @@ impl RegisterPlan {
             })
             .collect();
         let changes_exec = body.writes.contains(Register::ExecLo) || call.mask != Mask::Guest;
-        let exec = match changes_exec || !displaced.is_empty() {
-            true => {
-                let words = dialect.mask_words();
-                let first = pool.sgprs(words, words).ok_or(CallRefusal::Registers("SGPR"))?;
-                Some(dialect.mask(first))
-            }
-            false => None,
+        let exec = if changes_exec || !displaced.is_empty() {
+            let words = dialect.mask_words();
+            let first = pool.sgprs(words, words).ok_or(CallRefusal::Registers("SGPR"))?;
+            Some(dialect.mask(first))
+        } else {
+            None
         };
         let mut vgprs = Vec::new();
         let mut free = component.scratch;
         for vgpr in displaced {
-            let place = match (pool.acc_vgprs(1, 1, OverwrittenLanes::All), &mut free) {
-                (Some(place), _) => Refuge::AccVgpr(place),
+            let slot = match (pool.acc_vgprs(1, 1, OverwrittenLanes::All), &mut free) {
+                (Some(acc_vgpr), _) => SpillSlot::AccVgpr(acc_vgpr),
                 (None, Some(free)) => {
                     let offset = *free;
                     *free = offset.saturating_add(4);
-                    Refuge::Scratch(ScratchSlot { offset })
+                    SpillSlot::Scratch(ScratchSlot { offset })
                 }
                 (None, None) => return Err(CallRefusal::Registers("VGPR")),
             };
-            vgprs.push((vgpr, place));
+            vgprs.push((vgpr, slot));
         }
         let uses_scratch = free != component.scratch;
-        let address = match uses_scratch {
-            true => Some(scalar(pool)?),
-            false => None,
-        };
-        let sgprs = carry(dialect, pool)?;
+        let address = if uses_scratch { Some(scalar(pool)?) } else { None };
+        let sgprs = spill_sgprs(dialect, pool)?;
         let scratch = free.filter(|_| uses_scratch);
         let values = values.iter().map(|value| value.example()).collect();
         Ok(RegisterPlan { values, firsts, scc, exec, special, vgprs, address, scratch, sgprs })
     }
 }
 
-/// Lanes for the SGPRs whose live values must make room.
-fn carry(
+/// Allocates VGPR lanes for the spilled SGPRs.
+fn spill_sgprs(
     dialect: Dialect,
     pool: &mut RegisterPool<'_>,
 ) -> Result<Vec<(Sgpr, Vgpr, u8)>, CallRefusal> {
@@ -171,9 +165,9 @@ fn carry(
     Ok(places)
 }
 
-/// A register for each group of the body: the very register that an input is given in where the
-/// body leaves it alone, else one of the pool.
-fn rename(
+/// Allocates registers for each group of the body: the registers that already hold an input if the body
+/// does not write them, otherwise registers of the pool.
+fn allocate_groups(
     body: &Body,
     values: &[InputSource],
     pool: &mut RegisterPool<'_>,
@@ -182,7 +176,7 @@ fn rename(
     let mut firsts = vec![None; body.groups.len()];
     let mut given = RegisterSet::EMPTY;
     for (group, first) in body.groups.iter().zip(&mut firsts) {
-        let as_it_is = body.inputs.iter().zip(values).find_map(|(input, value)| match value {
+        let in_place = body.inputs.iter().zip(values).find_map(|(input, value)| match value {
             InputSource::Registers(range)
                 if *input == group.range
                     && range.words == input.words
@@ -194,12 +188,12 @@ fn rename(
             }
             _ => None,
         });
-        if let Some(range) = as_it_is {
+        if let Some(range) = in_place {
             given.insert_range(range);
             *first = Some(range.first);
         }
     }
-    // Large groups first, while there are runs of registers.
+    // Large groups first, while long runs of registers are free.
     let mut order: Vec<usize> = (0..body.groups.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(body.groups[*at].range.words));
     for at in order {
@@ -225,9 +219,9 @@ fn rename(
     Ok(firsts.into_iter().flatten().collect())
 }
 
-/// Whether a register can stand for one of a body.
-fn fits(given: Register, of_body: Register, alignment: u8) -> bool {
-    match (given, of_body) {
+/// Returns `true` if a register can replace `original`, a register of a body.
+fn fits(register: Register, original: Register, alignment: u8) -> bool {
+    match (register, original) {
         (Register::Vgpr(Vgpr(number)), Register::Vgpr(_)) => {
             number.is_multiple_of(alignment.max(1).into())
         }

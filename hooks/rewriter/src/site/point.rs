@@ -1,55 +1,55 @@
-//! A hook call, the point where it stands, and why it may not.
+//! Hook calls, the state of the program where they are inserted, and reasons to refuse them.
 
-use super::homes::Homes;
+use super::reserved::ReservedRegisters;
 use crate::dataflow::{IndexMode, Live, Outstanding};
 use crate::hook::{Body, HookData, HookError, InputValue, Mask};
 use flipwave_isa::{Pc, RegisterRange, RegisterSet};
 
-/// A hook and what it is given.
+/// A hook with its inputs and results.
 #[derive(Clone, Copy, Debug)]
 pub struct SiteCall<'a> {
     /// The hook.
     pub body: &'a Body,
     /// A value for each input of the body.
     pub inputs: &'a [InputValue],
-    /// A place for each output of the body, changed for good.
+    /// Registers for each output of the body, which change permanently.
     pub results: &'a [RegisterRange],
     /// The lanes that the hook runs in.
     pub mask: Mask,
-    /// Where the hook's data lies.
+    /// Address of the hook's data.
     pub data: Pc,
-    /// Its variables.
+    /// The hook's variables.
     pub symbols: &'a HookData,
 }
 
-/// A point between two instructions.
+/// The state of the program where a call is inserted.
 #[derive(Clone, Copy, Debug)]
 pub struct InsertionPoint<'a> {
-    /// What is live there.
+    /// Live registers.
     pub live: Live,
     /// Loads that may be outstanding.
     pub outstanding: &'a Outstanding,
-    /// Whether vector instructions index registers by M0 (gfx8 and gfx9).
+    /// GPR-index mode: whether vector instructions index registers by M0 (gfx8 and gfx9).
     pub index_mode: IndexMode,
-    /// Where values are kept.
-    pub homes: &'a Homes,
-    /// Registers that hooks at any site ask for though the program is done with them.
-    pub asked: RegisterSet,
+    /// Reserved registers of the component.
+    pub reserved: &'a ReservedRegisters,
+    /// Registers that hooks of the component access although they are dead in the program.
+    pub accessed_dead: RegisterSet,
 }
 
-/// Why a hook cannot be called at a site.
+/// Reasons to refuse a hook call.
 #[derive(Debug, thiserror::Error)]
 pub enum CallRefusal {
-    /// Too few registers.
-    #[error("no {0} is left for the hook, even with the kernel's allocation grown to its most")]
+    /// Too few registers are free.
+    #[error("no free {0} for the hook, even with the maximum allocation of the kernel")]
     Registers(&'static str),
-    /// A value that cannot be had.
+    /// A value is not available.
     #[error("{0}")]
     Value(String),
-    /// Vector instructions there may index registers by M0, or not.
-    #[error("whether GPR-index mode is on there is not known")]
+    /// GPR-index mode is unknown.
+    #[error("it is unknown whether GPR-index mode is on here")]
     IndexMode,
-    /// The hook.
+    /// The hook cannot be instantiated.
     #[error(transparent)]
     Hook(#[from] HookError),
 }

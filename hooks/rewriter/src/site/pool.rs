@@ -1,35 +1,41 @@
-//! Which registers a hook gets at a site.
+//! Register allocation for a hook call.
 //!
-//! Dead registers come first, those of the kernels' allocation before others; then registers that
-//! growing the allocation brings; last those that hold live values, which must be saved and
-//! given back around the hook.
+//! Dead registers of the kernels' allocation are preferred, followed by registers that a larger
+//! allocation provides, and registers with live values, which are spilled around the hook.
 
 use crate::dataflow::Live;
 use crate::registers::{Component, RegisterRun};
 use flipwave_isa::{AccVgpr, Register, RegisterRange, RegisterSet, Sgpr, Vgpr};
 
-/// Lanes in which a vector register is going to be overwritten.
+/// Lanes of a vector register that are overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OverwrittenLanes {
-    /// Only those that EXEC selects at the site.
+    /// Active lanes at the site.
     Active,
-    /// Any.
+    /// All lanes.
     All,
 }
 
-/// The registers of a site.
+/// Whether an allocation may take registers with live values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spill {
+    Allowed,
+    Forbidden,
+}
+
+/// Allocates registers at a site.
 #[derive(Debug)]
 pub struct RegisterPool<'a> {
     component: &'a Component,
     live: Live,
-    /// Not to be taken in any case.
+    /// Registers that are never allocated.
     forbidden: RegisterSet,
     taken: RegisterSet,
     displaced: RegisterSet,
 }
 
 impl<'a> RegisterPool<'a> {
-    /// The pool of a site where `live` registers are live; those in `forbidden` are not given.
+    /// Creates a pool for a site with `live` registers, without those in `forbidden`.
     pub fn new(component: &'a Component, live: Live, forbidden: RegisterSet) -> RegisterPool<'a> {
         RegisterPool {
             component,
@@ -40,35 +46,35 @@ impl<'a> RegisterPool<'a> {
         }
     }
 
-    /// Everything that was given.
+    /// All allocated registers.
     pub fn taken(&self) -> RegisterSet {
         self.taken
     }
 
-    /// What was given although it is live.
+    /// Allocated registers that are live.
     pub fn displaced(&self) -> RegisterSet {
         self.displaced
     }
 
-    /// `words` SGPRs in a row, the first a multiple of `alignment`.
+    /// Allocates `words` consecutive SGPRs, the first a multiple of `alignment`.
     pub fn sgprs(&mut self, words: u8, alignment: u8) -> Option<Sgpr> {
         let run = RegisterRun { file: RegisterSet::SGPRS, words, alignment };
-        match self.take(run, self.live.active, true)? {
+        match self.take(run, self.live.active, Spill::Allowed)? {
             Register::Sgpr(sgpr) => Some(sgpr),
             _ => None,
         }
     }
 
-    /// `words` VGPRs in a row, the first a multiple of `alignment`.
+    /// Allocates `words` consecutive VGPRs, the first a multiple of `alignment`.
     pub fn vgprs(&mut self, words: u8, alignment: u8, lanes: OverwrittenLanes) -> Option<Vgpr> {
         let run = RegisterRun { file: RegisterSet::VGPRS, words, alignment };
-        match self.take(run, self.live_in(lanes), true)? {
+        match self.take(run, self.live_in(lanes), Spill::Allowed)? {
             Register::Vgpr(vgpr) => Some(vgpr),
             _ => None,
         }
     }
 
-    /// `words` AccVGPRs in a row without live values, the first a multiple of `alignment`.
+    /// Allocates `words` consecutive dead AccVGPRs, the first a multiple of `alignment`.
     pub fn acc_vgprs(
         &mut self,
         words: u8,
@@ -76,16 +82,16 @@ impl<'a> RegisterPool<'a> {
         lanes: OverwrittenLanes,
     ) -> Option<AccVgpr> {
         let run = RegisterRun { file: RegisterSet::ACC_VGPRS, words, alignment };
-        match self.take(run, self.live_in(lanes), false)? {
+        match self.take(run, self.live_in(lanes), Spill::Forbidden)? {
             Register::AccVgpr(acc_vgpr) => Some(acc_vgpr),
             _ => None,
         }
     }
 
-    /// A VGPR without a live value in any lane.
+    /// Allocates a VGPR that is dead in all lanes.
     pub fn dead_vgpr(&mut self) -> Option<Vgpr> {
         let run = RegisterRun { file: RegisterSet::VGPRS, words: 1, alignment: 1 };
-        match self.take(run, self.live_in(OverwrittenLanes::All), false)? {
+        match self.take(run, self.live_in(OverwrittenLanes::All), Spill::Forbidden)? {
             Register::Vgpr(vgpr) => Some(vgpr),
             _ => None,
         }
@@ -98,13 +104,16 @@ impl<'a> RegisterPool<'a> {
         }
     }
 
-    fn take(&mut self, run: RegisterRun, live: RegisterSet, displace: bool) -> Option<Register> {
+    fn take(&mut self, run: RegisterRun, live: RegisterSet, spill: Spill) -> Option<Register> {
         let free = self.component.allocatable.difference(self.forbidden).difference(self.taken);
         let dead = free.difference(live);
         let found = run
             .first(dead.intersection(self.component.allocated))
             .or_else(|| run.first(dead))
-            .or_else(|| run.cheapest(free, live, self.component.allocated).filter(|_| displace))?;
+            .or_else(|| {
+                run.cheapest(free, live, self.component.allocated)
+                    .filter(|_| spill == Spill::Allowed)
+            })?;
         let range = [RegisterRange::new(found, run.words)].into_iter().collect();
         self.taken = self.taken.union(range);
         self.displaced = self.displaced.union(live.intersection(range));

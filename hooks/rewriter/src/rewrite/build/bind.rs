@@ -1,6 +1,6 @@
-//! Hook calls with the values of their arguments, and the compiled hooks.
+//! Lowers hook calls and compiles the hooks.
 
-use super::{Bound, Build};
+use super::{BoundCall, Build};
 use crate::flow::{InstIndex, Key};
 use crate::hook::{EntryPoint, HookCompiler, HookError, InputValue};
 use crate::point::{ProgramPoint, When};
@@ -11,8 +11,25 @@ use flipwave_isa::{RegisterRange, RegisterSet};
 use rustc_hash::FxHashMap;
 use std::time::Instant;
 
+/// Distinct entry points of a hook source.
+#[derive(Clone, Default)]
+struct EntryPoints {
+    points: Vec<EntryPoint>,
+    indices: FxHashMap<EntryPoint, usize>,
+}
+
+impl EntryPoints {
+    /// Index of an entry point, which is added if it is new.
+    fn index_of(&mut self, entry: EntryPoint) -> usize {
+        *self.indices.entry(entry.clone()).or_insert_with(|| {
+            self.points.push(entry);
+            self.points.len() - 1
+        })
+    }
+}
+
 impl<'a> Build<'a> {
-    /// Lowers every call's arguments and compiles the hooks.
+    /// Lowers the arguments of all calls and compiles the hooks.
     pub fn new(
         instrumentation: &'a Instrumentation<'a>,
         compiler: &HookCompiler,
@@ -24,8 +41,7 @@ impl<'a> Build<'a> {
             report: Report::default(),
         };
         let start = Instant::now();
-        let mut entries: Vec<(Vec<EntryPoint>, FxHashMap<EntryPoint, usize>)> =
-            vec![Default::default(); instrumentation.sources.len()];
+        let mut entries = vec![EntryPoints::default(); instrumentation.sources.len()];
         let count = instrumentation.program.instructions.len();
         for (point, requests) in &instrumentation.requests {
             if point.at.number() >= count {
@@ -37,28 +53,27 @@ impl<'a> Build<'a> {
         }
         build.report.rewriting += start.elapsed();
         let start = Instant::now();
-        for (source, (points, _)) in instrumentation.sources.iter().zip(&entries) {
-            build.hooks.push(compiler.compile(source, points)?);
+        for (source, entries) in instrumentation.sources.iter().zip(&entries) {
+            build.hooks.push(compiler.compile(source, &entries.points)?);
         }
         build.report.compiling = start.elapsed();
         Ok(build)
     }
 
-    /// Finds out what a call needs; a site whose values cannot be had is left out.
+    /// Lowers a call, or refuses it if its values are not available.
     fn bind(
         &mut self,
         point: ProgramPoint,
         call: &'a HookCall,
-        entries: &mut [(Vec<EntryPoint>, FxHashMap<EntryPoint, usize>)],
+        entries: &mut [EntryPoints],
     ) -> Result<(), RewriteError> {
         let instrumentation = self.instrumentation;
         let program = &instrumentation.program;
         let inst = &program.instructions[point.at];
         let index = call.source.0;
         let source = instrumentation.sources.get(index).ok_or(RewriteError::NoSource { index })?;
-        let (points, known) = &mut entries[index];
         if point.when == When::After && !program.control(inst).has_known_successor() {
-            self.refuse(point, &call.function, "control does not come back after it".into());
+            self.refuse(point, &call.function, "the instruction has no known successor".into());
             return Ok(());
         }
         let function = source.function(&call.function)?;
@@ -69,11 +84,8 @@ impl<'a> Build<'a> {
                     self.refuse(point, &call.function, reason);
                     return Ok(());
                 }
-                let body = *known.entry(lowered.entry.clone()).or_insert_with(|| {
-                    points.push(lowered.entry);
-                    points.len() - 1
-                });
-                self.bound.push(Bound { point, call, body, inputs: lowered.inputs });
+                let body = entries[index].index_of(lowered.entry);
+                self.bound.push(BoundCall { point, call, body, inputs: lowered.inputs });
                 Ok(())
             }
             Err(error @ HookError::Argument { .. }) => {
@@ -84,8 +96,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// What is said where a call names registers that a kernel at its site does not have, or nobody
-    /// knows which it has.
+    /// Reason to refuse a call that names registers that a kernel does not have or may not have.
     fn missing(
         &self,
         at: InstIndex,
@@ -94,9 +105,10 @@ impl<'a> Build<'a> {
     ) -> Option<String> {
         let Instrumentation { program, components, .. } = self.instrumentation;
         let function = program.function_of(at);
-        let own = components.iter().find(|own| own.functions.contains(&function))?;
-        if own.resizes {
-            let reason = "`s_alloc_vgpr` changes how many VGPRs the kernel has as it runs";
+        let component =
+            components.iter().find(|component| component.functions.contains(&function))?;
+        if component.resizes {
+            let reason = "`s_alloc_vgpr` changes the number of VGPRs of the running kernel";
             return Some(reason.to_owned());
         }
         let read = inputs.iter().filter_map(|input| match input {
@@ -109,12 +121,12 @@ impl<'a> Build<'a> {
         if numbered.is_empty() {
             return None;
         }
-        // What the code names itself is there, though another kernel may have fewer.
-        let there = own.allocated.union(own.named).union(own.reserved);
-        let missing = numbered.difference(there).iter().next()?;
-        let Allocation { vgprs, acc_vgprs, sgprs } = Allocation::count(own.allocated);
+        // Registers that the code names exist, although another kernel of the component may have fewer.
+        let existing = component.allocated.union(component.named).union(component.reserved);
+        let missing = numbered.difference(existing).iter().next()?;
+        let Allocation { vgprs, acc_vgprs, sgprs } = Allocation::count(component.allocated);
         Some(format!(
-            "there is no {missing}: the kernel has {vgprs} VGPRs, {acc_vgprs} AccVGPRs and {sgprs} \
+            "no register {missing}: the kernel has {vgprs} VGPRs, {acc_vgprs} AccVGPRs and {sgprs} \
              SGPRs"
         ))
     }

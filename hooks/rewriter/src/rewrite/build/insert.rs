@@ -1,14 +1,14 @@
-//! The code of every site and of every kernel's start.
+//! Generates the code of all program points and prologues.
 
 use super::text::{named, text_code};
-use super::{Bound, Build};
+use super::{BoundCall, Build};
 use crate::dataflow::{IndexMode, Live, Liveness, Outstanding, OutstandingLoads, index_mode};
 use crate::flow::{FunctionIndex, IndexVec, InstIndex};
 use crate::hook::{Assembler, Body, EntryValue, HookData, HookError};
 use crate::layout::Edits;
 use crate::point::{ProgramPoint, When};
 use crate::registers::{Allocation, Component};
-use crate::rewrite::homes::{HomeNeeds, HomeSearch, Keeping, Kept};
+use crate::rewrite::reserve::{Keeping, ReservationNeeds, ReservationSearch, Reservations};
 use crate::rewrite::{HookCall, RewriteError, growth, jumps, placements, prologue};
 use crate::site::{self, CallGenerator, InsertionPoint, SiteCall};
 use flipwave_codeobj::Descriptor;
@@ -16,24 +16,24 @@ use flipwave_isa::counter::Counters;
 use flipwave_isa::{Isa, Pc, Register, RegisterRange, RegisterSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All code of a rewrite.
+/// All inserted code of a rewrite.
 #[derive(Default)]
 pub(super) struct Insertions<'a> {
     pub edits: Edits,
-    /// The calls at each site.
+    /// The inserted calls at each point.
     pub calls: BTreeMap<ProgramPoint, Vec<PlacedCall<'a>>>,
-    /// Instructions that stay, because something in their place could not be had.
+    /// Instructions that are not replaced, because a hook that replaces them was refused.
     broken: BTreeSet<InstIndex>,
     pub kernels: BTreeMap<usize, GrownKernel>,
 }
 
-/// A call that has its code.
+/// An inserted call.
 pub(super) struct PlacedCall<'a> {
     pub hook: &'a str,
-    /// What it was asked to change for good.
+    /// Registers that it changes permanently, as requested.
     pub changes: RegisterSet,
-    /// Whether registers with live values had to make room.
-    pub saves: bool,
+    /// `true` if it spills registers.
+    pub spills: bool,
 }
 
 /// A kernel whose descriptor changes.
@@ -42,39 +42,41 @@ pub(super) struct GrownKernel {
     pub descriptor: Descriptor,
     pub before: Allocation,
     pub after: Allocation,
-    pub state: BTreeMap<EntryValue, Keeping>,
+    /// Storage of values for hooks.
+    pub storage: BTreeMap<EntryValue, Keeping>,
     pub moves: usize,
 }
 
 impl<'a> Insertions<'a> {
-    fn add(&mut self, bound: &Bound<'a>, call: site::CallCode) {
+    fn add(&mut self, bound: &BoundCall<'a>, call: site::CallCode) {
         self.calls.entry(bound.point).or_default().push(PlacedCall {
             hook: &bound.call.function,
             changes: call.changes,
-            saves: call.saved > 0,
+            spills: call.saved > 0,
         });
         self.edits.code.entry(bound.point).or_default().append(call.code);
     }
 }
 
-/// What is known of every point of a program.
+/// Results of analyses for all points of a program.
 pub(super) struct Analyses<'a> {
     liveness: &'a Liveness<'a>,
     pub loads: OutstandingLoads,
-    /// Whether vector instructions index registers when an instruction begins.
+    /// GPR-index mode before each instruction.
     index_mode: IndexVec<InstIndex, IndexMode>,
-    /// Whether a hook changes EXEC for good.
+    /// `true` if a hook changes EXEC permanently.
     changes_exec: bool,
 }
 
 impl Analyses<'_> {
-    /// The mode at a site: a switch of it is followed by what it is for, in the same block.
+    /// GPR-index mode at a point. After an instruction, it is that of the next one: the instruction that
+    /// switches the mode is never the last of a block.
     pub fn index_mode(&self, point: ProgramPoint) -> IndexMode {
         let next = if point.when == When::After { point.at.next() } else { point.at };
         self.index_mode.get(next).copied().unwrap_or_default()
     }
 
-    /// What is live at a site.
+    /// Live registers at a point.
     fn live(&self, point: ProgramPoint) -> Live {
         let at = point.at;
         let live = match point.when {
@@ -85,29 +87,28 @@ impl Analyses<'_> {
         if !self.changes_exec {
             return live;
         }
-        // Before or after this hook, on the way to the next original instruction, EXEC may be
-        // another: lanes that it selects here may be masked there.
+        // Another hook at this point may change EXEC, so that lanes that are active here are masked there.
         let vectors = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
         Live { active: live.any(), masked: live.any().intersection(vectors) }
     }
 }
 
-/// Whether a call gives EXEC another value.
+/// Returns `true` if a call changes EXEC permanently.
 fn changes_exec(call: &HookCall) -> bool {
     let is_exec = |register| matches!(register, Register::ExecLo | Register::ExecHi);
     call.results.iter().any(|range| range.iter().any(is_exec))
 }
 
-/// What the hooks of a component use.
+/// Resources that the hooks of a component use.
 #[derive(Clone, Copy, Default)]
 struct UsedRegisters {
     registers: RegisterSet,
-    /// Where the scratch ends.
+    /// End of the scratch memory.
     scratch: Option<u32>,
 }
 
 impl<'a> Build<'a> {
-    /// Makes the code of every site and every entry, to be put to `address`.
+    /// Generates the code of all points and prologues, for new code at `address`.
     pub(super) fn insert(
         &mut self,
         data: &[(Pc, HookData)],
@@ -123,7 +124,8 @@ impl<'a> Build<'a> {
         let mut assembler = Assembler::new(program.isa()?);
         let mut insertions = Insertions::default();
         let placements = placements::choose(program, &instrumentation.placements);
-        insertions.edits.placements = placements.enumerated().map(|(at, own)| (at, *own)).collect();
+        insertions.edits.placements =
+            placements.enumerated().map(|(index, placement)| (index, *placement)).collect();
         let far = jumps::far(instrumentation.object, program, &placements, address);
         let replaced = instrumentation.requests.iter();
         for (point, requests) in replaced.filter(|(point, _)| point.when == When::Instead) {
@@ -132,15 +134,15 @@ impl<'a> Build<'a> {
             }
         }
         let bound = std::mem::take(&mut self.bound);
-        let mut by_function: BTreeMap<FunctionIndex, Vec<&Bound<'a>>> = BTreeMap::new();
-        for own in &bound {
-            by_function.entry(program.function_of(own.point.at)).or_default().push(own);
+        let mut by_function: BTreeMap<FunctionIndex, Vec<&BoundCall<'a>>> = BTreeMap::new();
+        for call in &bound {
+            by_function.entry(program.function_of(call.point.at)).or_default().push(call);
         }
         for component in &instrumentation.components {
-            let mut sites: BTreeMap<ProgramPoint, Vec<&Bound<'a>>> = BTreeMap::new();
-            let mut needs = HomeNeeds::default();
+            let mut sites: BTreeMap<ProgramPoint, Vec<&BoundCall<'a>>> = BTreeMap::new();
+            let mut needs = ReservationNeeds::default();
             let functions = component.functions.iter();
-            for bound in functions.filter_map(|own| by_function.get(own)).flatten() {
+            for bound in functions.filter_map(|index| by_function.get(index)).flatten() {
                 sites.entry(bound.point).or_default().push(bound);
                 needs.add(&bound.inputs, self.body(bound));
             }
@@ -149,79 +151,90 @@ impl<'a> Build<'a> {
                 continue;
             }
             let first = data.iter().find(|(_, data)| !data.is_empty()).map(|(address, _)| *address);
-            let search = HomeSearch {
+            let search = ReservationSearch {
                 object: instrumentation.object,
                 program,
                 component,
                 liveness,
                 loads: &analyses.loads,
                 placements: &placements,
-                asked: &|| {
-                    self.asked_when_dead(component, &sites, &analyses, data, assembler.isa())
+                accessed_dead: &|| {
+                    self.accessed_dead(component, &sites, &analyses, data, assembler.isa())
                 },
-                order: &instrumentation.keeping,
+                order: &instrumentation.storage,
                 data: first.unwrap_or(Pc(0)),
             };
-            let kept = search.homes(&needs);
+            let reservations = search.reserve(&needs);
             if has_text {
                 let code = &mut insertions.edits.code;
                 self.add_text(component, When::After, &analyses, &mut assembler, code)?;
             }
             let mut generator = CallGenerator::new(component, &mut assembler, program, counters);
-            let mut used =
-                self.component(&sites, &analyses, &kept, &mut generator, data, &mut insertions);
+            let mut used = self.component(
+                &sites,
+                &analyses,
+                &reservations,
+                &mut generator,
+                data,
+                &mut insertions,
+            );
             if has_text {
                 let code = &mut insertions.edits.code;
                 self.add_text(component, When::Before, &analyses, &mut assembler, code)?;
             }
-            slide(&kept, counters, &mut assembler, &mut insertions)?;
-            let far = far.iter().copied().filter(|own| component.functions.contains(own));
+            insert_moves(&reservations, counters, &mut assembler, &mut insertions)?;
+            let far = far.iter().copied().filter(|index| component.functions.contains(index));
             let search = jumps::PairSearch::new(
                 program,
                 liveness,
                 &analyses.loads,
                 component,
-                kept.registers(),
+                reservations.registers(),
             );
-            for (at, pair) in far.flat_map(|own| search.pairs(own)) {
+            for (at, pair) in far.flat_map(|index| search.pairs(index)) {
                 used.registers.insert_range(RegisterRange::new(Register::Sgpr(pair), 2));
                 insertions.edits.free_pairs.insert(at, pair);
             }
-            self.start(component, &kept, used, &mut assembler, &mut insertions)?;
+            self.prologues(component, &reservations, used, &mut assembler, &mut insertions)?;
         }
         for at in std::mem::take(&mut insertions.broken) {
             let point = ProgramPoint::instead(at);
             insertions.edits.code.remove(&point);
             for call in insertions.calls.remove(&point).unwrap_or_default() {
-                let reason = "another hook in place of the instruction cannot be called";
+                let reason = "another hook that replaces the instruction was refused";
                 self.refuse(point, call.hook, reason.to_owned());
             }
         }
         Ok(insertions)
     }
 
-    /// The code of the sites of the generator's component; gives the registers that it uses.
+    /// Generates the calls of the generator's component. Returns the registers that they use.
     fn component(
         &mut self,
-        sites: &BTreeMap<ProgramPoint, Vec<&Bound<'a>>>,
+        sites: &BTreeMap<ProgramPoint, Vec<&BoundCall<'a>>>,
         analyses: &Analyses<'_>,
-        kept: &Kept,
+        reservations: &Reservations,
         generator: &mut CallGenerator<'_>,
         data: &[(Pc, HookData)],
         insertions: &mut Insertions<'a>,
     ) -> UsedRegisters {
         let program = &self.instrumentation.program;
-        let mut used = UsedRegisters { registers: kept.registers(), scratch: None };
+        let mut used = UsedRegisters { registers: reservations.registers(), scratch: None };
         let functions = generator.component().functions.iter();
-        let functions = functions.map(|own| &program.functions[*own]);
+        let functions = functions.map(|index| &program.functions[*index]);
         for block in functions.flat_map(|function| function.blocks.iter()) {
             let mut visit = |point: ProgramPoint, outstanding: &Outstanding| {
                 let Some(calls) = sites.get(&point) else { return };
                 let live = analyses.live(point);
                 let index_mode = analyses.index_mode(point);
-                let homes = kept.at(program, point);
-                let (homes, asked) = (&*homes, kept.asked);
-                let site = InsertionPoint { live, outstanding, index_mode, homes, asked };
+                let reserved = reservations.at(program, point);
+                let site = InsertionPoint {
+                    live,
+                    outstanding,
+                    index_mode,
+                    reserved: &reserved,
+                    accessed_dead: reservations.accessed_dead,
+                };
                 for bound in calls {
                     let call = self.call(bound, data);
                     match generator.call(&site, &call) {
@@ -254,12 +267,12 @@ impl<'a> Build<'a> {
         used
     }
 
-    fn body(&self, bound: &Bound<'_>) -> &Body {
+    fn body(&self, bound: &BoundCall<'_>) -> &Body {
         &self.hooks[bound.call.source.0].bodies[bound.body]
     }
 
-    /// A hook and what it is given.
-    fn call<'b>(&'b self, bound: &'b Bound<'_>, data: &'b [(Pc, HookData)]) -> SiteCall<'b> {
+    /// The hook call of a lowered call.
+    fn call<'b>(&'b self, bound: &'b BoundCall<'_>, data: &'b [(Pc, HookData)]) -> SiteCall<'b> {
         let (address, symbols) = &data[bound.call.source.0];
         SiteCall {
             body: self.body(bound),
@@ -271,34 +284,34 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Registers that requests name at places where the program is done with them.
-    fn asked_when_dead(
+    /// Registers that requests access at points where they are dead.
+    fn accessed_dead(
         &self,
         component: &Component,
-        sites: &BTreeMap<ProgramPoint, Vec<&Bound<'_>>>,
+        sites: &BTreeMap<ProgramPoint, Vec<&BoundCall<'_>>>,
         analyses: &Analyses<'_>,
         data: &[(Pc, HookData)],
         isa: &Isa,
     ) -> RegisterSet {
-        let of_calls = sites.iter().flat_map(|(point, calls)| {
+        let by_calls = sites.iter().flat_map(|(point, calls)| {
             let calls = calls.iter().map(|bound| self.call(bound, data));
-            calls.map(|call| (*point, site::asked(&call, component)))
+            calls.map(|call| (*point, site::accessed_registers(&call, component)))
         });
-        let of_text =
+        let by_text =
             self.instrumentation.requests.iter().filter_map(|(point, requests)| {
                 Some((*point, named(isa, requests.text.as_ref()?)))
             });
-        let dead = of_calls
-            .chain(of_text)
+        let dead = by_calls
+            .chain(by_text)
             .map(|(point, named)| named.difference(analyses.live(point).active));
         dead.fold(RegisterSet::EMPTY, RegisterSet::union)
     }
 
-    /// Makes the entries of a component's kernels and grows their allocations.
-    fn start(
+    /// Generates the prologues of a component's kernels and grows their allocations.
+    fn prologues(
         &mut self,
         component: &Component,
-        kept: &Kept,
+        reservations: &Reservations,
         used: UsedRegisters,
         assembler: &mut Assembler,
         insertions: &mut Insertions<'_>,
@@ -309,13 +322,16 @@ impl<'a> Build<'a> {
             let function = &program.functions[*index];
             Some((*index, function.kernel?, function.instructions.start))
         });
-        let moves = kept.moves().map(|(_, own)| own.moves.len()).sum();
+        let moves = reservations.moves().map(|(_, group)| group.moves.len()).sum();
         for (function, index, first) in functions {
             let kernel = &instrumentation.object.kernels()[index];
             let target = &program.target;
-            let homes = kept.at(program, ProgramPoint::before(first));
-            let wanted =
-                prologue::PrologueNeeds { homes: &homes, scratch: used.scratch, asked: kept.asked };
+            let reserved = reservations.at(program, ProgramPoint::before(first));
+            let wanted = prologue::PrologueNeeds {
+                reserved: &reserved,
+                scratch: used.scratch,
+                accessed_dead: reservations.accessed_dead,
+            };
             let entry =
                 prologue::prologue(&kernel.descriptor, target, &wanted, assembler).map_err(
                     |reason| RewriteError::Prologue { kernel: kernel.name.to_string(), reason },
@@ -327,24 +343,24 @@ impl<'a> Build<'a> {
                 insertions.edits.entries.insert(function, entry.code);
             }
             let descriptor = growth::grown(&entry.descriptor, target, after);
-            let (name, state) = (kernel.name.to_string(), kept.ways.clone());
-            let grown = GrownKernel { name, descriptor, before, after, state, moves };
+            let (name, storage) = (kernel.name.to_string(), reservations.storage.clone());
+            let grown = GrownKernel { name, descriptor, before, after, storage, moves };
             insertions.kernels.insert(index, grown);
         }
         Ok(())
     }
 }
 
-/// The moves of state, after all hooks before the same instruction.
-fn slide(
-    kept: &Kept,
+/// Inserts the moves of split live ranges, after all hooks before the same instruction.
+fn insert_moves(
+    reservations: &Reservations,
     counters: Counters,
     assembler: &mut Assembler,
     insertions: &mut Insertions<'_>,
 ) -> Result<(), HookError> {
-    for (at, own) in kept.moves() {
-        let mut text = counters.wait_instructions(&own.waits);
-        for step in &own.moves {
+    for (at, group) in reservations.moves() {
+        let mut text = counters.wait_instructions(&group.waits);
+        for step in &group.moves {
             text = text + "\n" + &step.text();
         }
         insertions

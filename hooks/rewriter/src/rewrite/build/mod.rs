@@ -1,4 +1,4 @@
-//! From requests to a new code object.
+//! Builds the new code object from requests.
 
 mod bind;
 mod insert;
@@ -17,8 +17,8 @@ use flipwave_isa::{Pc, RegisterSet};
 use insert::Insertions;
 use std::time::Instant;
 
-/// A hook call whose values are known to the instruction.
-struct Bound<'a> {
+/// A hook call with lowered arguments.
+struct BoundCall<'a> {
     point: ProgramPoint,
     call: &'a HookCall,
     /// Index of the body among those of its source.
@@ -26,15 +26,16 @@ struct Bound<'a> {
     inputs: Vec<InputValue>,
 }
 
-/// A rewrite under way.
+/// State of a rewrite.
 pub(super) struct Build<'a> {
     instrumentation: &'a Instrumentation<'a>,
     hooks: Vec<CompiledHooks>,
-    bound: Vec<Bound<'a>>,
+    bound: Vec<BoundCall<'a>>,
     report: Report,
 }
 
 impl Build<'_> {
+    /// Reports a refused request.
     fn refuse(&mut self, point: ProgramPoint, hook: &str, reason: String) {
         let inst = &self.instrumentation.program.instructions[point.at];
         self.report.refused.push(Refused {
@@ -46,6 +47,7 @@ impl Build<'_> {
         });
     }
 
+    /// Inserts the code, lays it out, writes the code object and checks it.
     pub fn finish(mut self) -> Result<Rewritten, RewriteError> {
         let start = Instant::now();
         let instrumentation = self.instrumentation;
@@ -58,8 +60,8 @@ impl Build<'_> {
         let layout = self.lay_out(&mut insertions, address)?;
         let placed = || insertions.calls.values().flatten();
         self.report.placed = placed().count();
-        self.report.without_saves = placed().filter(|call| !call.saves).count();
-        put_code(&mut editor, &layout)?;
+        self.report.without_saves = placed().filter(|call| !call.spills).count();
+        write_code(&mut editor, &layout)?;
         for (kernel, grown) in &insertions.kernels {
             let change = growth::metadata(&grown.descriptor, &program.target, grown.after);
             editor.set_metadata(*kernel, change)?;
@@ -69,7 +71,7 @@ impl Build<'_> {
                 placement: placement(instrumentation, &layout, *kernel),
                 before: grown.before,
                 after: grown.after,
-                state: grown.state.clone(),
+                state: grown.storage.clone(),
                 moves: grown.moves,
             });
         }
@@ -89,17 +91,17 @@ impl Build<'_> {
         Ok(Rewritten { object: new, layout, claims, data, report: self.report })
     }
 
-    /// A segment for the data of each source. Its symbols have names that no other source and no
-    /// program has: a loader refuses names that come twice.
+    /// Adds a segment for the data of each source. Its symbols have unique names, because loaders reject
+    /// duplicates.
     fn add_data(&self, editor: &mut Editor<'_>) -> Result<Vec<(Pc, HookData)>, RewriteError> {
         let mut placed = Vec::new();
         for (source, hooks) in self.hooks.iter().enumerate() {
             let data = hooks.data.clone();
             if let Some(pointer) = data.pointers.first() {
-                let holds = |own: &hook::HookSymbol| {
-                    (own.offset..own.offset + own.size).contains(&pointer.at)
+                let contains = |symbol: &hook::HookSymbol| {
+                    (symbol.offset..symbol.offset + symbol.size).contains(&pointer.at)
                 };
-                let variable = data.symbols.iter().find(|(_, own)| holds(own));
+                let variable = data.symbols.iter().find(|(_, symbol)| contains(symbol));
                 let variable = variable.map_or("a constant", |(name, _)| name).to_owned();
                 return Err(RewriteError::Pointer { variable });
             }
@@ -121,7 +123,8 @@ impl Build<'_> {
     }
 }
 
-fn put_code(editor: &mut Editor<'_>, layout: &CodeLayout) -> Result<(), RewriteError> {
+/// Writes the new code, and patches of the old text if it is kept.
+fn write_code(editor: &mut Editor<'_>, layout: &CodeLayout) -> Result<(), RewriteError> {
     let (address, bytes, moved) = (layout.address, layout.bytes.clone(), layout.moved());
     if layout.keeps_old_text() {
         for patch in &layout.patches {
@@ -143,7 +146,7 @@ fn placement(
     function.map_or(Placement::Inline, |function| layout.placements[function])
 }
 
-/// What the checker is to prove.
+/// The claims that the checker proves.
 fn claims(
     instrumentation: &Instrumentation<'_>,
     layout: &CodeLayout,
@@ -151,12 +154,12 @@ fn claims(
 ) -> Claims {
     let changed = |point: ProgramPoint| {
         let calls = insertions.calls.get(&point).into_iter().flatten();
-        let asked = calls.fold(RegisterSet::EMPTY, |all, call| all.union(call.changes));
+        let requested = calls.fold(RegisterSet::EMPTY, |all, call| all.union(call.changes));
         let inst = &instrumentation.program.instructions[point.at];
         match point.when {
-            // What would have written its results is gone.
-            When::Instead => asked.union(inst.writes.iter().copied().collect()),
-            When::Before | When::After => asked,
+            // The results of the replaced instruction change, too.
+            When::Instead => requested.union(inst.writes.iter().copied().collect()),
+            When::Before | When::After => requested,
         }
     };
     let inserted = layout.inserted.iter().map(|(range, purpose)| {

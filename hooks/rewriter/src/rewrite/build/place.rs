@@ -1,4 +1,4 @@
-//! Addresses for the code, without the sites that turn out not to be reachable.
+//! Layout of the edited code, without edits whose trampolines cannot be reached.
 
 use super::Build;
 use super::insert::Insertions;
@@ -10,7 +10,8 @@ use flipwave_isa::Pc;
 use std::collections::BTreeMap;
 
 impl Build<'_> {
-    /// Pads the code and gives it addresses; sites that turn out not to be reachable are left out.
+    /// Pads the code against hazards and lays it out. Edits whose trampolines cannot be reached are removed
+    /// and reported as refused.
     pub(super) fn lay_out(
         &mut self,
         insertions: &mut Insertions<'_>,
@@ -19,32 +20,33 @@ impl Build<'_> {
         let Instrumentation { rules, object, program, .. } = self.instrumentation;
         let isa = program.isa()?;
         loop {
-            let stays =
-                insertions.edits.placements.values().any(|own| *own == Placement::Trampoline);
-            // Only where code stays are there sites that cannot be reached, and a next round.
-            let mut edits = match stays {
-                true => insertions.edits.clone(),
-                false => std::mem::take(&mut insertions.edits),
+            let mut placements = insertions.edits.placements.values();
+            let has_trampolines = placements.any(|placement| *placement == Placement::Trampoline);
+            // Only trampolines can be unreachable, which requires another round.
+            let mut edits = if has_trampolines {
+                insertions.edits.clone()
+            } else {
+                std::mem::take(&mut insertions.edits)
             };
             let padding = hazards::pad(*rules, program, &mut edits, &isa)?;
             match layout::relayout(object, program, &edits, address) {
-                Err(LayoutError::Sites(refused)) if stays => {
+                Err(LayoutError::Sites(refused)) if has_trampolines => {
                     let sites: BTreeMap<InstIndex, String> = refused
                         .iter()
                         .filter_map(|(pc, reason)| {
-                            Some((self.site(insertions, *pc)?, reason.clone()))
+                            Some((self.nearest_edit(insertions, *pc)?, reason.clone()))
                         })
                         .collect();
                     if sites.is_empty() {
                         return Err(LayoutError::Sites(refused).into());
                     }
                     for (at, reason) in sites {
-                        self.leave_out(insertions, at, &reason);
+                        self.remove_edits(insertions, at, &reason);
                     }
                 }
-                other => {
+                layout => {
                     self.report.padding = padding;
-                    let layout = other?;
+                    let layout = layout?;
                     return match layout.stale.first() {
                         Some(at) => Err(self.stale(*at)),
                         None => Ok(layout),
@@ -54,7 +56,7 @@ impl Build<'_> {
         }
     }
 
-    /// An instruction of a function that stays leads to the old code of one that moved.
+    /// The error for a reference at `at` that cannot be redirected.
     fn stale(&self, at: InstIndex) -> RewriteError {
         let program = &self.instrumentation.program;
         let name = |at: InstIndex| program.functions[program.function_of(at)].name.to_string();
@@ -68,17 +70,17 @@ impl Build<'_> {
         }
     }
 
-    /// The site that is to blame for an instruction that cannot be displaced: itself or, where
-    /// only padding stands before it, the nearest.
-    fn site(&self, insertions: &Insertions<'_>, pc: Pc) -> Option<InstIndex> {
+    /// The edited instruction because of which the instruction at `pc` is displaced: itself or, if only
+    /// padding is inserted there, the nearest one.
+    fn nearest_edit(&self, insertions: &Insertions<'_>, pc: Pc) -> Option<InstIndex> {
         let program = &self.instrumentation.program;
         let at = program.at(pc)?;
         let function = &program.functions[program.function_of(at)];
         insertions.edits.nearest(at, function.instructions)
     }
 
-    /// Takes a site out that has turned out not to be reachable.
-    fn leave_out(&mut self, insertions: &mut Insertions<'_>, at: InstIndex, reason: &str) {
+    /// Removes the edits of an instruction and reports them as refused.
+    fn remove_edits(&mut self, insertions: &mut Insertions<'_>, at: InstIndex, reason: &str) {
         for when in [When::Before, When::After, When::Instead] {
             let point = ProgramPoint::new(at, when);
             if insertions.edits.code.remove(&point).is_none() {

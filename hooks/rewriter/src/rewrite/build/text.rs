@@ -1,4 +1,4 @@
-//! Instructions that were asked for as text.
+//! Instructions requested as text.
 
 use super::Build;
 use super::insert::Analyses;
@@ -13,7 +13,7 @@ use flipwave_isa::{Isa, Pc, RegisterSet};
 use std::collections::BTreeMap;
 
 impl Build<'_> {
-    /// Whether instructions were asked for beside those of a component.
+    /// Returns `true` if text was requested before or after instructions of a component.
     pub(super) fn has_text(&self, component: &Component) -> bool {
         let program = &self.instrumentation.program;
         self.instrumentation.requests.iter().any(|(point, requests)| {
@@ -47,11 +47,11 @@ impl Build<'_> {
             if when == When::After
                 && !program.control(&program.instructions[at]).has_known_successor()
             {
-                refused.push((point, "control does not come back after it"));
+                refused.push((point, "the instruction has no known successor"));
                 return;
             }
             if analyses.index_mode(point) != IndexMode::Off {
-                refused.push((point, "vector instructions index registers there"));
+                refused.push((point, "GPR-index mode is or may be on here"));
                 return;
             }
             let waits = outstanding.needed(named(assembler.isa(), text));
@@ -61,7 +61,7 @@ impl Build<'_> {
                 Err(error) => added = Err(error),
             }
         };
-        let functions = component.functions.iter().map(|own| &program.functions[*own]);
+        let functions = component.functions.iter().map(|index| &program.functions[*index]);
         for block in functions.flat_map(|function| function.blocks.iter()) {
             let mut previous = None;
             let end = analyses.loads.walk(program, block, |at, outstanding| {
@@ -78,7 +78,7 @@ impl Build<'_> {
     }
 }
 
-/// Instructions from text, one a piece.
+/// Assembles text with one instruction per line into code with one instruction per piece.
 pub(super) fn text_code(assembler: &mut Assembler, text: &str) -> Result<InsertedCode, HookError> {
     let mut code = InsertedCode::default();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -87,7 +87,7 @@ pub(super) fn text_code(assembler: &mut Assembler, text: &str) -> Result<Inserte
     Ok(code)
 }
 
-/// Registers that text names; all SGPRs where that cannot be said.
+/// Registers that text names; all SGPRs for lines that do not assemble.
 pub(super) fn named(isa: &Isa, text: &str) -> RegisterSet {
     let registers = |line| {
         let bytes = isa.assemble(line).ok()?;

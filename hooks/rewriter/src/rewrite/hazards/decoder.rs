@@ -1,4 +1,4 @@
-//! Decoded code, with what each instruction can do in a hazard.
+//! Decoding of inserted code, with the hazard roles of each instruction.
 
 use super::PaddingError;
 use crate::layout::address_chain;
@@ -17,20 +17,20 @@ pub(super) struct Inserted {
     pub roles: Rc<HazardRoles>,
 }
 
-/// Decodes inserted code; the same few instructions come again and again.
+/// Decodes inserted code and caches the results, because few instructions are distinct.
 pub(super) struct Decoder<'a> {
     isa: &'a Isa,
     pub rows: HazardIndex,
     known: FxHashMap<Vec<u8>, Insts>,
-    /// Single instructions with a literal, by the word before it: each site has numbers of its
-    /// own, and no hazard depends on them.
+    /// Single instructions with a literal, by the word before it: literals differ between sites, but do not
+    /// affect hazards.
     with_literals: FxHashMap<[u8; 4], Insts>,
-    /// Of the program's own instructions, by their text.
+    /// Roles of original instructions, by text.
     roles: FxHashMap<&'a str, Rc<HazardRoles>>,
 }
 
 impl<'a> Decoder<'a> {
-    /// A decoder of a target's code, for its hazards.
+    /// Creates a decoder for a target and its hazards.
     pub fn new(isa: &'a Isa, rules: &Rules) -> Decoder<'a> {
         Decoder {
             isa,
@@ -41,12 +41,12 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Leaves hazards out that no instruction of some has a part in.
+    /// Removes hazards in which none of the given instructions takes part.
     pub fn narrow<'r>(&mut self, roles: impl Iterator<Item = &'r HazardRoles>) {
         self.rows.narrow(roles);
     }
 
-    /// The instructions of a piece.
+    /// Decodes a piece of code.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Insts, PaddingError> {
         let head = bytes.first_chunk::<4>().filter(|_| bytes.len() == 8);
         let with_literal = head.and_then(|head| self.with_literals.get(head));
@@ -63,7 +63,7 @@ impl<'a> Decoder<'a> {
         }
         let insts: Insts = insts.into();
         match (head, &*insts) {
-            (Some(head), [own]) if has_literal(&own.inst) => {
+            (Some(head), [single]) if has_literal(&single.inst) => {
                 self.with_literals.insert(*head, Rc::clone(&insts));
             }
             _ => _ = self.known.insert(bytes.to_vec(), Rc::clone(&insts)),
@@ -71,20 +71,20 @@ impl<'a> Decoder<'a> {
         Ok(insts)
     }
 
-    /// Assembles text, and decodes what it gives.
+    /// Assembles text and decodes the result.
     pub fn assemble(&mut self, text: &str) -> Result<(Vec<u8>, Insts), PaddingError> {
         let bytes = self.isa.assemble(text)?;
         let insts = self.decode(&bytes)?;
         Ok((bytes, insts))
     }
 
-    /// The code that layout puts an address into a register pair with.
+    /// The address chain that layout emits for a register pair.
     pub fn address_chain(&mut self, destination: Sgpr) -> Result<(Vec<u8>, Insts), PaddingError> {
         let text = address_chain(self.isa.target(), self.isa.wave_size(), destination);
         self.assemble(&text)
     }
 
-    /// What an instruction of the program can do in a hazard.
+    /// Hazard roles of an original instruction.
     pub fn roles(&mut self, inst: &'a Inst) -> Rc<HazardRoles> {
         let rows = &self.rows;
         Rc::clone(self.roles.entry(&inst.text).or_insert_with(|| Rc::new(rows.roles(inst))))

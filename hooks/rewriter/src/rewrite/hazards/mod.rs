@@ -1,9 +1,8 @@
-//! Padding where inserted code meets the program's, for what the hardware does not keep apart.
+//! Padding against hazards between inserted and original code that hardware does not resolve.
 //!
-//! Code from a compiler keeps the manual hazards by itself, the program's as well as a hook's. Where
-//! one stands beside the other nobody has looked yet. Every instruction is held against those that
-//! can run before it, on all ways; two of the program's own are passed over, since what is inserted
-//! between them only moves them apart.
+//! Compilers mitigate hazards within the program and within hooks, but not between the two. Each
+//! instruction is compared with the instructions that can run before it, on all paths. Pairs of original
+//! instructions are skipped, because insertions only increase their distance.
 
 mod decoder;
 mod scalar_reads;
@@ -17,10 +16,11 @@ use decoder::Decoder;
 use flipwave_isa::{Isa, Rules};
 use stream::Streams;
 
-/// Pads by the target's `rules` the code in `edits` that is inserted into `program`.
+/// Adds padding to `edits` of `program`, as the `rules` of the target require. Returns the number of inserted
+/// instructions.
 ///
 /// # Errors
-/// [`PaddingError`] for pieces that are no instructions of the target.
+/// [`PaddingError`] if inserted code is invalid.
 pub fn pad(
     rules: Rules,
     program: &Disassembly,
@@ -35,20 +35,20 @@ pub fn pad(
         streams.pad_scalar_reads(program, begin, &mut decoder, &mut padding)?;
     }
     let count = padding.values().map(Vec::len).sum::<usize>() as u32;
-    // The last first: those before stay where they are.
+    // In reverse order, so that earlier slots remain valid.
     for (slot, bytes) in padding.into_iter().rev() {
         slot.insert(edits, bytes);
     }
     Ok(count)
 }
 
-/// Inserted code that is not what it should be.
+/// Errors returned when padding code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PaddingError {
-    /// Bytes that do not decode.
-    #[error("inserted code does not decode: {0}")]
+    /// Inserted code does not decode.
+    #[error("cannot decode inserted code: {0}")]
     Decode(#[from] flipwave_isa::DecodeError),
-    /// Text that does not assemble.
-    #[error("padding does not assemble: {0}")]
+    /// Padding does not assemble.
+    #[error("cannot assemble padding: {0}")]
     Assemble(#[from] flipwave_isa::AssembleError),
 }

@@ -1,8 +1,8 @@
-//! Waits for scalar registers that may be read late. What was read any time before counts, so the
-//! state of a wave is followed on all ways instead of looking back.
+//! Waits for scalar registers that vector operations may read late. These hazards have unlimited distance,
+//! so a forward dataflow analysis tracks the state of waves on all paths.
 //!
-//! Code from a compiler keeps this by itself. Where inserted code has no part in what the program reads
-//! late, no wait is put.
+//! Compilers insert these waits in the program. No wait is inserted for late reads in which inserted code
+//! takes no part.
 
 use super::PaddingError;
 use super::decoder::Decoder;
@@ -12,27 +12,27 @@ use crate::flow::{Disassembly, IndexVec};
 use flipwave_isa::hazard::{InstrumentedSgprState, Origin, SgprHazardState, SgprWait};
 use std::collections::BTreeMap;
 
-/// What waves know of scalar registers where they come from outside of what is followed.
+/// Initial states of the analysis.
 struct Origins<'p> {
     program: &'p Disassembly,
-    /// Where a wave begins.
+    /// State at the start of a wave.
     begin: InstrumentedSgprState,
-    /// Where control comes from elsewhere.
+    /// State on entry from unknown code.
     called: InstrumentedSgprState,
 }
 
 impl Origins<'_> {
-    /// Whether control may come to any item of a stream from elsewhere: nobody knows where it goes in the
-    /// stream's function.
+    /// Returns `true` if unknown code may enter a stream at any item, because its function has unresolved
+    /// control flow.
     fn is_entered(&self, stream: &[Item<'_>]) -> bool {
         let at = stream.first().and_then(|item| item.slot.at());
         let function = at.map(|at| self.program.function_of(at));
-        function.is_some_and(|own| !self.program.functions[own].unresolved.is_empty())
+        function.is_some_and(|index| !self.program.functions[index].unresolved.is_empty())
     }
 }
 
 impl Streams<'_> {
-    /// Adds these waits to the padding; `begin` is what is known of a wave that begins.
+    /// Adds the waits to the padding; `begin` is the state at the start of a wave.
     pub fn pad_scalar_reads(
         &mut self,
         program: &Disassembly,
@@ -56,7 +56,7 @@ impl Streams<'_> {
         Ok(())
     }
 
-    /// What is known at the beginning of each stream.
+    /// State at the start of each stream.
     fn scalar_reads_at_entries(
         &self,
         origins: &Origins<'_>,
@@ -64,9 +64,9 @@ impl Streams<'_> {
         let Origins { program, begin, called } = *origins;
         let mut successors = IndexVec::filled(Vec::new(), self.streams.len());
         for (stream, before) in self.predecessors.enumerated() {
-            before.iter().for_each(|own| successors[*own].push(stream));
+            before.iter().for_each(|previous| successors[*previous].push(stream));
         }
-        // Control comes from elsewhere to functions that are called, and to where calls return.
+        // Unknown code may enter streams without predecessors, functions, and return points of calls.
         let mut entries = IndexVec::filled(None, self.streams.len());
         for (stream, before) in self.predecessors.enumerated() {
             if before.is_empty() {
@@ -76,33 +76,33 @@ impl Streams<'_> {
         for function in &program.functions {
             let first = StreamIndex::from(function.blocks.start);
             let is_kernel = function.kernel.is_some();
-            let own = if is_kernel { begin } else { called };
-            entries[first] = Some(own);
+            let entry = if is_kernel { begin } else { called };
+            entries[first] = Some(entry);
             let prologues = self.predecessors[first]
                 .iter()
-                .filter(|own| is_kernel && self.predecessors[**own].is_empty());
+                .filter(|stream| is_kernel && self.predecessors[**stream].is_empty());
             for prologue in prologues {
-                entries[*prologue] = Some(own);
+                entries[*prologue] = Some(entry);
             }
         }
-        // Where a call comes back to may have other ways to it.
+        // Return points may have other predecessors.
         for to in self.returns.values() {
             entries[*to].get_or_insert(called).join(&called);
         }
         let mut waiting: Vec<StreamIndex> =
-            self.streams.indices().iter().rev().filter(|own| entries[*own].is_some()).collect();
+            self.streams.indices().iter().rev().filter(|at| entries[*at].is_some()).collect();
         while let Some(stream) = waiting.pop() {
             let Some(entry) = entries[stream] else { continue };
             let (end, _) = self.follow(origins, stream, entry);
             for next in &successors[stream] {
-                let is_more = match &mut entries[*next] {
-                    Some(own) => own.join(&end),
+                let has_changed = match &mut entries[*next] {
+                    Some(state) => state.join(&end),
                     unknown => {
                         *unknown = Some(end);
                         true
                     }
                 };
-                if is_more && !waiting.contains(next) {
+                if has_changed && !waiting.contains(next) {
                     waiting.push(*next);
                 }
             }
@@ -110,7 +110,7 @@ impl Streams<'_> {
         entries
     }
 
-    /// What is known at the end of a stream, and the waits that its items need before them.
+    /// State at the end of a stream, and the waits required before its items.
     fn follow(
         &self,
         origins: &Origins<'_>,
@@ -119,15 +119,15 @@ impl Streams<'_> {
     ) -> (InstrumentedSgprState, Vec<(usize, SgprWait)>) {
         let (items, jumps) = (&self.streams[stream], &self.jumps[stream]);
         let is_entered = origins.is_entered(items);
-        // What comes by branches of inserted code; loops are gone round until nothing changes.
+        // States on branches of inserted code; loops are repeated until nothing changes.
         let mut arriving: BTreeMap<usize, InstrumentedSgprState> = BTreeMap::new();
         loop {
             let mut state = entry;
             let mut waits = Vec::new();
-            let mut goes_round = false;
+            let mut repeats = false;
             for at in 0..=items.len() {
-                if let Some(other) = arriving.get(&at) {
-                    state.join(other);
+                if let Some(branch_state) = arriving.get(&at) {
+                    state.join(branch_state);
                 }
                 let removed = self.removed[stream].iter().filter(|(before, _)| *before == at);
                 removed.for_each(|(_, inst)| state.skip_removed(inst));
@@ -144,14 +144,14 @@ impl Streams<'_> {
                 state = state.after_wait(wait);
                 state.execute(inst, author);
                 for (_, to) in jumps.iter().filter(|(from, _)| *from == at) {
-                    let is_more = match arriving.get_mut(to) {
-                        Some(other) => other.join(&state),
+                    let has_changed = match arriving.get_mut(to) {
+                        Some(branch_state) => branch_state.join(&state),
                         None => arriving.insert(*to, state).is_none(),
                     };
-                    goes_round |= is_more && *to <= at;
+                    repeats |= has_changed && *to <= at;
                 }
             }
-            if !goes_round {
+            if !repeats {
                 return (state, waits);
             }
         }

@@ -1,7 +1,7 @@
-//! What must be put before an instruction, by what can run before it.
+//! Backward search for hazards, on all paths to an instruction.
 
 use super::PaddingError;
-use super::decoder::Decoder;
+use super::decoder::{Decoder, Inserted};
 use super::slot::Slot;
 use super::stream::{Item, StreamIndex, Streams};
 use flipwave_isa::hazard::{
@@ -11,14 +11,14 @@ use flipwave_isa::hazard::{
 use flipwave_isa::{Inst, Opcode};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Paths back that are followed from one instruction.
-const MOST_PATHS: usize = 1024;
+/// Maximum number of paths followed from one instruction.
+const MAX_PATHS: usize = 1024;
 
-/// Blocks and branches that a path goes back over at most: of blocks everything may have been removed.
-const MOST_TURNS: usize = 256;
+/// Maximum number of blocks and branches on a path, because blocks may be empty after removals.
+const MAX_TURNS: usize = 256;
 
 impl Streams<'_> {
-    /// The padding for each slot.
+    /// Computes the padding for each slot.
     pub fn pad(
         &mut self,
         decoder: &mut Decoder<'_>,
@@ -26,17 +26,17 @@ impl Streams<'_> {
         let mut padding: BTreeMap<Slot, Vec<Vec<u8>>> = BTreeMap::new();
         for stream in self.streams.indices().iter() {
             for at in 0..self.streams[stream].len() {
-                if !self.may_meet(&decoder.rows, stream, at) {
+                if !self.may_have_hazard(&decoder.rows, stream, at) {
                     continue;
                 }
                 let victim = Victim::of(&self.streams[stream][at]);
                 let mut texts = Vec::new();
                 for text in self.needed(&decoder.rows, stream, at, &victim) {
-                    // What is put there must itself not follow what is before it too closely.
+                    // The padding itself may be the victim of a hazard.
                     let (_, insts) = decoder.assemble(&text)?;
-                    for own in insts.iter().filter(|own| own.roles.is_victim()) {
-                        let victim =
-                            Victim { inst: &own.inst, roles: &own.roles, is_original: false };
+                    for inserted in insts.iter().filter(|inserted| inserted.roles.is_victim()) {
+                        let Inserted { inst, roles } = inserted;
+                        let victim = Victim { inst, roles, is_original: false };
                         texts.extend(self.needed(&decoder.rows, stream, at, &victim));
                     }
                     texts.push(text);
@@ -55,23 +55,24 @@ impl Streams<'_> {
         Ok(padding)
     }
 
-    /// What can have been set up for an instruction however far before it: for the program's own only what
-    /// inserted code has a part in, unless what kept two of them apart is gone.
+    /// Hazards of unlimited distance that may be open for an instruction. For original instructions, these
+    /// are only hazards in which inserted code takes part, unless original instructions are removed.
     fn open(&self, rows: &HazardIndex, victim: &Victim<'_>) -> OpenHazards {
-        match victim.is_original && !self.removes {
-            true => rows.open_hazards_from_inserted(victim.roles, &self.all, &self.inserted),
-            false => rows.open_hazards(victim.roles, &self.all),
+        if victim.is_original && !self.removes {
+            rows.open_hazards_from_inserted(victim.roles, &self.all, &self.inserted)
+        } else {
+            rows.open_hazards(victim.roles, &self.all)
         }
     }
 
-    /// Whether an instruction is the program's, and what the program has before it cannot have become
-    /// a hazard for it.
-    fn may_pass_over(&self, rows: &HazardIndex, victim: &Victim<'_>) -> bool {
+    /// Returns `true` if original instructions before an original instruction cannot have become hazards
+    /// for it, so that they can be skipped.
+    fn may_skip_originals(&self, rows: &HazardIndex, victim: &Victim<'_>) -> bool {
         victim.is_original && !self.removes && !rows.may_intervene(victim.roles, &self.inserted)
     }
 
-    /// Whether anything near enough can set up a hazard for an instruction.
-    fn may_meet(&self, rows: &HazardIndex, stream: StreamIndex, at: usize) -> bool {
+    /// Returns `true` if any instruction in range may trigger a hazard for an instruction.
+    fn may_have_hazard(&self, rows: &HazardIndex, stream: StreamIndex, at: usize) -> bool {
         let items = &self.streams[stream];
         let victim = Victim::of(&items[at]);
         let roles = victim.roles;
@@ -81,11 +82,11 @@ impl Streams<'_> {
         if !self.open(rows, &victim).is_empty() {
             return true;
         }
-        let may_pass_over = self.may_pass_over(rows, &victim);
+        let may_skip_originals = self.may_skip_originals(rows, &victim);
         let mut distance = 0;
         for item in items[..at].iter().rev() {
-            let was_apart = may_pass_over && item.is_original();
-            if !was_apart && rows.may_conflict(roles, &item.roles, distance) {
+            let is_skipped = may_skip_originals && item.is_original();
+            if !is_skipped && rows.may_conflict(roles, &item.roles, distance) {
                 return true;
             }
             distance += u32::from(item.states);
@@ -97,7 +98,7 @@ impl Streams<'_> {
         tails.into_iter().any(|tail| rows.may_conflict(roles, tail, distance))
     }
 
-    /// What must be put before an instruction that stands before an item, or is it.
+    /// Padding required by an instruction that precedes an item or is the item.
     fn needed(
         &self,
         rows: &HazardIndex,
@@ -108,7 +109,7 @@ impl Streams<'_> {
         let families = rows.families();
         let inst = victim.inst;
         let open = self.open(rows, victim);
-        let paths = PathSearch::paths(self, rows, open, (stream, at));
+        let paths = PathSearch::paths(self, rows, Lead::new(stream, at, open));
         let mut instructions: Vec<String> = Vec::new();
         let mut states = 0;
         let mut need = |mitigation: Mitigation, distance: u8| match mitigation {
@@ -119,7 +120,8 @@ impl Streams<'_> {
             Mitigation::Instruction(_) => {}
         };
         for path in &paths {
-            let history: Vec<Preceding<'_>> = path.steps.iter().map(|own| own.preceding).collect();
+            let history: Vec<Preceding<'_>> =
+                path.steps.iter().map(|step| step.preceding).collect();
             for breach in
                 families.iter().flat_map(|family| hazard::violations(family, &history, inst))
             {
@@ -143,11 +145,11 @@ impl Streams<'_> {
     }
 }
 
-/// An instruction that must keep its distance from what runs before it.
+/// An instruction that may be the victim of a hazard.
 struct Victim<'v> {
     inst: &'v Inst,
     roles: &'v HazardRoles,
-    /// Whether it is the program's.
+    /// `true` for original instructions.
     is_original: bool,
 }
 
@@ -158,32 +160,32 @@ impl<'v> Victim<'v> {
     }
 }
 
-/// An instruction on a path back.
+/// An instruction on a backward path.
 #[derive(Clone, Copy)]
 struct PathStep<'s> {
     preceding: Preceding<'s>,
-    /// Whether it is the program's.
+    /// `true` for original instructions.
     is_original: bool,
 }
 
-/// The instructions on one path back, the nearest first.
+/// The instructions on a backward path, the nearest first.
 struct Path<'s> {
     steps: Vec<PathStep<'s>>,
-    /// What may have begun before them.
+    /// Hazards that may have been triggered before these instructions.
     open: OpenHazards,
 }
 
 impl Path<'_> {
-    /// Whether inserted code has made a hazard of two instructions of the program, which it has not
-    /// without it.
+    /// Returns `true` if inserted code completes a hazard between two original instructions.
     fn has_completed(&self, breach: &HazardViolation, inst: &Inst) -> bool {
         let trigger = self.steps[breach.trigger].preceding.inst;
-        let own = self.steps.iter().filter(|own| own.is_original).map(|own| own.preceding.inst);
-        hazard::is_completed_by_insertion(breach, trigger, inst, own)
+        let originals = self.steps.iter().filter(|step| step.is_original);
+        let originals = originals.map(|step| step.preceding.inst);
+        hazard::is_completed_by_insertion(breach, trigger, inst, originals)
     }
 }
 
-/// Goes back from an instruction on all paths, as far on one as on another.
+/// Breadth-first search of backward paths from an instruction.
 struct PathSearch<'s, 'a> {
     streams: &'s Streams<'a>,
     rows: &'s HazardIndex,
@@ -191,28 +193,22 @@ struct PathSearch<'s, 'a> {
     waiting: VecDeque<Lead<'s>>,
 }
 
-/// A path that is to be followed on, from before an item of a stream, or from the end of the stream.
+/// An unfinished path, to be continued before item `at` of a stream.
 #[derive(Clone)]
 struct Lead<'s> {
     stream: StreamIndex,
     at: usize,
-    /// Blocks and branches that it has gone back over.
+    /// Number of blocks and branches on the path.
     turns: usize,
     distance: u32,
-    /// Hazards that distance does not end, and nothing yet has.
+    /// Hazards of unlimited distance that are still open.
     open: OpenHazards,
     steps: Vec<PathStep<'s>>,
 }
 
 impl<'s, 'a> PathSearch<'s, 'a> {
-    /// The paths back from an item of a stream.
-    fn paths(
-        streams: &'s Streams<'a>,
-        rows: &'s HazardIndex,
-        open: OpenHazards,
-        (stream, at): (StreamIndex, usize),
-    ) -> Vec<Path<'s>> {
-        let lead = Lead { stream, at, turns: 0, distance: 0, open, steps: Vec::new() };
+    /// Finds all paths that start with a lead.
+    fn paths(streams: &'s Streams<'a>, rows: &'s HazardIndex, lead: Lead<'s>) -> Vec<Path<'s>> {
         let (paths, waiting) = (Vec::new(), VecDeque::from([lead]));
         let mut search = PathSearch { streams, rows, paths, waiting };
         while let Some(lead) = search.waiting.pop_front() {
@@ -221,7 +217,7 @@ impl<'s, 'a> PathSearch<'s, 'a> {
         search.paths
     }
 
-    /// Follows a path to the beginning of its stream, or to where it is long enough.
+    /// Follows a path to the start of its stream, or until it is long enough.
     fn follow(&mut self, mut lead: Lead<'s>) {
         let items = &self.streams.streams[lead.stream];
         loop {
@@ -229,10 +225,10 @@ impl<'s, 'a> PathSearch<'s, 'a> {
             for (from, _) in jumps.filter(|(_, to)| *to == lead.at) {
                 let mut lead = Lead { at: *from, turns: lead.turns + 1, ..lead.clone() };
                 lead.step(self.rows, &items[*from]);
-                self.put_off(lead);
+                self.continue_later(lead);
             }
             let Some(previous) = lead.at.checked_sub(1) else { break };
-            if goes_elsewhere(&items[previous]) {
+            if ends_fallthrough(&items[previous]) {
                 return;
             }
             lead.step(self.rows, &items[previous]);
@@ -247,16 +243,22 @@ impl<'s, 'a> PathSearch<'s, 'a> {
         }
         for before in before {
             let at = self.streams.streams[*before].len();
-            self.put_off(Lead { stream: *before, at, turns: lead.turns + 1, ..lead.clone() });
+            self.continue_later(Lead {
+                stream: *before,
+                at,
+                turns: lead.turns + 1,
+                ..lead.clone()
+            });
         }
     }
 
-    /// A path is followed on after the others, unless it is long enough, or too many are.
-    fn put_off(&mut self, lead: Lead<'s>) {
-        let are_many = self.paths.len() + self.waiting.len() >= MOST_PATHS;
-        match lead.is_long() || are_many || lead.turns >= MOST_TURNS {
-            true => self.end(lead),
-            false => self.waiting.push_back(lead),
+    /// Queues a path, or ends it if it is long enough or a limit is reached.
+    fn continue_later(&mut self, lead: Lead<'s>) {
+        let is_full = self.paths.len() + self.waiting.len() >= MAX_PATHS;
+        if lead.is_long() || is_full || lead.turns >= MAX_TURNS {
+            self.end(lead);
+        } else {
+            self.waiting.push_back(lead);
         }
     }
 
@@ -266,17 +268,23 @@ impl<'s, 'a> PathSearch<'s, 'a> {
 }
 
 impl<'s> Lead<'s> {
-    /// Whether nothing further back matters, or it is too far.
-    fn is_long(&self) -> bool {
-        let most = if self.open.is_empty() { MAX_WAIT_STATES } else { LOOKBACK_WAIT_STATES };
-        self.distance >= most.into()
+    /// A path that starts before an item, with open hazards.
+    fn new(stream: StreamIndex, at: usize, open: OpenHazards) -> Lead<'s> {
+        Lead { stream, at, turns: 0, distance: 0, open, steps: Vec::new() }
     }
 
-    /// Adds an item, and what has been put before it.
+    /// Returns `true` if earlier instructions do not matter, or the maximum distance is reached.
+    fn is_long(&self) -> bool {
+        let limit = if self.open.is_empty() { MAX_WAIT_STATES } else { LOOKBACK_WAIT_STATES };
+        self.distance >= limit.into()
+    }
+
+    /// Adds an item and the padding before it.
     fn step(&mut self, rows: &HazardIndex, item: &'s Item<'_>) {
-        let inserted = item.padding.iter().rev().map(|own| (&*own.inst, &*own.roles, false));
-        let own = (item.inst.inst(), &*item.roles, item.is_original());
-        for (inst, roles, is_original) in [own].into_iter().chain(inserted) {
+        let padding = item.padding.iter().rev();
+        let padding = padding.map(|inserted| (&*inserted.inst, &*inserted.roles, false));
+        let first = (item.inst.inst(), &*item.roles, item.is_original());
+        for (inst, roles, is_original) in [first].into_iter().chain(padding) {
             let distance = self.distance.min(u8::MAX.into()) as u8;
             let preceding = Preceding { inst, distance };
             self.steps.push(PathStep { preceding, is_original });
@@ -286,7 +294,7 @@ impl<'s> Lead<'s> {
     }
 }
 
-/// Whether control does not go on from an item to the next one of its stream.
-fn goes_elsewhere(item: &Item<'_>) -> bool {
+/// Returns `true` if control does not fall through from an item to the next one.
+fn ends_fallthrough(item: &Item<'_>) -> bool {
     !item.is_original() && item.inst.inst().operation.opcode() == Opcode::SBranch
 }

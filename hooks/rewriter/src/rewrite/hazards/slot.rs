@@ -1,10 +1,10 @@
-//! Where padding goes.
+//! Positions of padding.
 
 use crate::flow::{FunctionIndex, InstIndex};
 use crate::layout::{Edits, InsertedCode, Piece};
 use crate::point::ProgramPoint;
 
-/// Where an instruction of the new code is from.
+/// Origin of an instruction of the new code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Slot {
     /// In code that runs once when a kernel starts.
@@ -15,17 +15,17 @@ pub(super) enum Slot {
     Original(InstIndex),
 }
 
-/// An instruction of inserted code.
+/// Position of an instruction in inserted code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CodeOffset {
-    /// The piece that it is in.
+    /// Index of the piece.
     pub piece: usize,
-    /// Bytes of the piece before it.
+    /// Offset in the piece in bytes.
     pub offset: usize,
 }
 
 impl Slot {
-    /// The instruction of the program that it belongs to; none for what runs before functions.
+    /// The original instruction that the slot belongs to; `None` in prologues.
     pub fn at(self) -> Option<InstIndex> {
         match self {
             Slot::Entry(..) => None,
@@ -34,7 +34,7 @@ impl Slot {
         }
     }
 
-    /// Puts `padding` before what is in this slot.
+    /// Inserts `padding` before the instruction of this slot.
     pub fn insert(self, edits: &mut Edits, padding: Vec<Vec<u8>>) {
         let (code, at) = match self {
             Slot::Entry(function, at) => (edits.entries.entry(function).or_default(), at),
@@ -49,7 +49,7 @@ impl Slot {
     }
 }
 
-/// Puts `padding` before an instruction. What branched to it comes to the padding.
+/// Inserts `padding` before an instruction. Branches to the instruction go to the padding.
 fn insert(code: &mut InsertedCode, at: CodeOffset, padding: Vec<Vec<u8>>) {
     let CodeOffset { piece: mut at, offset } = at;
     let after = match code.pieces.get_mut(at) {

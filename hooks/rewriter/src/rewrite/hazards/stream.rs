@@ -1,4 +1,4 @@
-//! The new code, in the order in which it runs.
+//! Instruction streams of the new code in execution order.
 
 use super::PaddingError;
 use super::decoder::{Decoder, Inserted};
@@ -13,17 +13,17 @@ use std::rc::Rc;
 
 /// An instruction of the new code.
 pub(super) struct Item<'a> {
-    pub inst: Holder<'a>,
+    pub inst: StreamInst<'a>,
     pub roles: Rc<HazardRoles>,
-    /// Wait states that it is sure to take: none where a branch of its hook may pass over it.
+    /// Guaranteed wait states: zero if a branch in the inserted code may skip the instruction.
     pub states: u8,
     pub slot: Slot,
-    /// What has been put before it.
+    /// Padding before it.
     pub padding: Vec<Inserted>,
 }
 
-/// Who has an instruction.
-pub(super) enum Holder<'a> {
+/// An original or inserted instruction.
+pub(super) enum StreamInst<'a> {
     Original(&'a Inst),
     Inserted(Rc<Inst>),
 }
@@ -34,18 +34,17 @@ impl Item<'_> {
     }
 }
 
-impl Holder<'_> {
+impl StreamInst<'_> {
     pub fn inst(&self) -> &Inst {
         match self {
-            Holder::Original(inst) => inst,
-            Holder::Inserted(inst) => inst,
+            StreamInst::Original(inst) => inst,
+            StreamInst::Inserted(inst) => inst,
         }
     }
 }
 
 keys! {
-    /// Index of a stream: that of the block, or, after all blocks, of what runs after a call, or of a kernel's
-    /// prologue.
+    /// Index of a stream: first those of the blocks, followed by code inserted after calls and prologues.
     StreamIndex;
 }
 
@@ -55,28 +54,28 @@ impl From<BlockIndex> for StreamIndex {
     }
 }
 
-/// The new code by blocks, what is inserted after calls and prologues after them, and what runs before each.
+/// The new code as streams: one per block, followed by code inserted after calls and prologues.
 pub(super) struct Streams<'a> {
     pub streams: IndexVec<StreamIndex, Vec<Item<'a>>>,
     pub predecessors: IndexVec<StreamIndex, Vec<StreamIndex>>,
-    /// Those to which calls come back, by the block of the call.
+    /// Streams to which calls return, by the block of the call.
     pub returns: BTreeMap<BlockIndex, StreamIndex>,
-    /// Branches of inserted code within a stream: from an item, to the item that it leads to.
+    /// Branches of inserted code within a stream: indices of the branch and its target.
     pub jumps: IndexVec<StreamIndex, Vec<(usize, usize)>>,
-    /// Instructions of the program that are gone: the item of the stream before which each was.
+    /// Removed original instructions, with the index of the item that followed each.
     pub removed: IndexVec<StreamIndex, Vec<(usize, &'a Inst)>>,
-    /// What the last instructions of each stream, and of those before it, can set up.
+    /// Hazards that the last instructions of each stream and its predecessors can trigger.
     pub tails: IndexVec<StreamIndex, HazardRoles>,
-    /// What anything at all can set up.
+    /// Hazards that any instruction can trigger.
     pub all: HazardRoles,
-    /// What inserted code can set up, or complete between two instructions.
+    /// Hazards that inserted code can trigger, or complete between two instructions.
     pub inserted: HazardRoles,
-    /// Whether instructions of the program are gone.
+    /// `true` if original instructions are removed.
     pub removes: bool,
 }
 
 impl<'a> Streams<'a> {
-    /// Reads a program with edits.
+    /// Reads a program with its edits.
     pub fn read(
         program: &'a Disassembly,
         edits: &Edits,
@@ -84,7 +83,7 @@ impl<'a> Streams<'a> {
     ) -> Result<Streams<'a>, PaddingError> {
         let (mut streams, mut all_jumps) = (IndexVec::new(), IndexVec::new());
         let mut all_removed = IndexVec::new();
-        // What runs after calls: what is called runs before it, and not the caller's block.
+        // Code after calls: its predecessor is the callee, not the block of the call.
         let mut after_calls = Vec::new();
         for (index, block) in program.blocks.enumerated() {
             let call = block.instructions.last().filter(|_| block.end == BlockEnd::Call);
@@ -108,7 +107,7 @@ impl<'a> Streams<'a> {
                     None => stream.push(Item {
                         roles: decoder.roles(inst),
                         states: hazard::wait_states(inst),
-                        inst: Holder::Original(inst),
+                        inst: StreamInst::Original(inst),
                         slot: Slot::Original(at),
                         padding: Vec::new(),
                     }),
@@ -147,7 +146,7 @@ impl<'a> Streams<'a> {
                 predecessors[to].push(after);
             }
         }
-        calls(program, &returns, &mut predecessors);
+        add_call_edges(program, &returns, &mut predecessors);
         for (function, code) in &edits.entries {
             let (mut stream, mut jumps) = (Vec::new(), Vec::new());
             append(&mut stream, &mut jumps, code, decoder, |n| Slot::Entry(*function, n))?;
@@ -185,7 +184,7 @@ impl<'a> Streams<'a> {
         self.streams.iter().flatten()
     }
 
-    /// What can be set up within the reach of a hazard before the end of a stream.
+    /// Hazards that can be triggered within the maximum distance before the end of a stream.
     fn tail(&self, stream: StreamIndex) -> HazardRoles {
         let mut all = HazardRoles::default();
         let mut waiting = vec![(stream, 0)];
@@ -211,8 +210,8 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// Adds what runs before the first block of a function that is called, and after a call.
-fn calls(
+/// Adds predecessors of called functions and of return points.
+fn add_call_edges(
     program: &Disassembly,
     returns: &BTreeMap<BlockIndex, StreamIndex>,
     predecessors: &mut IndexVec<StreamIndex, Vec<StreamIndex>>,
@@ -233,6 +232,7 @@ fn calls(
     }
 }
 
+/// Appends inserted code to a stream.
 fn append<'a>(
     stream: &mut Vec<Item<'a>>,
     jumps: &mut Vec<(usize, usize)>,
@@ -240,9 +240,9 @@ fn append<'a>(
     decoder: &mut Decoder<'_>,
     slot: impl Fn(CodeOffset) -> Slot,
 ) -> Result<(), PaddingError> {
-    // Up to here a branch of the code may go past what follows.
-    let mut passed_over = 0;
-    // The first item of each piece, and the items and pieces of branches.
+    // Pieces before this index may be skipped by a branch.
+    let mut skipped = 0;
+    // The first item of each piece, and branches with their target pieces.
     let (mut firsts, mut branches) = (Vec::with_capacity(code.pieces.len() + 1), Vec::new());
     for (number, piece) in code.pieces.iter().enumerate() {
         firsts.push(stream.len());
@@ -250,7 +250,7 @@ fn append<'a>(
             Piece::Bytes(bytes) => decoder.decode(bytes)?,
             Piece::Branch { word, to } => {
                 if *to > number {
-                    passed_over = passed_over.max(*to);
+                    skipped = skipped.max(*to);
                 }
                 branches.push((stream.len(), *to));
                 decoder.decode(&word.to_le_bytes())?
@@ -262,13 +262,13 @@ fn append<'a>(
         };
         let mut offset = 0;
         for Inserted { inst, roles } in insts.iter() {
-            let states = if number < passed_over { 0 } else { hazard::wait_states(inst) };
-            // An address stays in one piece: what must be padded stands before it.
+            let states = if number < skipped { 0 } else { hazard::wait_states(inst) };
+            // Address chains cannot be split: padding precedes them.
             let before = if matches!(piece, Piece::Bytes(_)) { offset } else { 0 };
             stream.push(Item {
                 roles: Rc::clone(roles),
                 states,
-                inst: Holder::Inserted(Rc::clone(inst)),
+                inst: StreamInst::Inserted(Rc::clone(inst)),
                 slot: slot(CodeOffset { piece: number, offset: before }),
                 padding: Vec::new(),
             });
@@ -276,7 +276,7 @@ fn append<'a>(
         }
     }
     firsts.push(stream.len());
-    let leads = |(from, to): (usize, usize)| Some((from, *firsts.get(to)?));
-    jumps.extend(branches.into_iter().filter_map(leads));
+    let resolve = |(from, to): (usize, usize)| Some((from, *firsts.get(to)?));
+    jumps.extend(branches.into_iter().filter_map(resolve));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Bad input: one clear error, or a site that is refused with its reason. And what hooks leave.
+//! Tests of errors, refused requests, and results of hooks.
 
 mod mutations;
 mod requests;
@@ -9,13 +9,13 @@ use crate::hook::{Argument, HookCompiler, Mask, Source};
 use flipwave_isa::RegisterRange;
 use std::sync::OnceLock;
 
-/// The compiler of hooks.
+/// The hook compiler.
 fn compiler() -> &'static HookCompiler {
     static COMPILER: OnceLock<HookCompiler> = OnceLock::new();
-    COMPILER.get_or_init(|| HookCompiler::find().expect("clang-22 is needed by these tests"))
+    COMPILER.get_or_init(|| HookCompiler::find().expect("these tests need clang-22"))
 }
 
-/// Adds a source of hooks.
+/// Adds a hook source.
 fn add(instrumentation: &mut Instrumentation<'_>, text: &str) -> SourceIndex {
     let source = Source { name: "hook.c".into(), text: text.into(), ..Source::default() };
     let program = instrumentation.program();
@@ -23,7 +23,7 @@ fn add(instrumentation: &mut Instrumentation<'_>, text: &str) -> SourceIndex {
     instrumentation.add_source(read.unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// A call of a hook.
+/// Creates a hook call.
 fn call(
     source: SourceIndex,
     function: &str,

@@ -1,4 +1,4 @@
-//! Damaged code objects: whatever the damage, they are rewritten or refused.
+//! Damaged code objects are rewritten or refused, without a panic.
 
 use super::{add, call, compiler};
 use crate::hook::Argument;
@@ -9,7 +9,7 @@ use flipwave_codeobj::CodeObject;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// A kernel with a loop and a call, and the function that it calls.
+/// A kernel with a loop and a call, and the called function.
 fn object() -> Vec<u8> {
     let kernel = "s_load_dwordx2 s[4:5], s[0:1], 0x0\ns_mov_b32 s8, 3\n\
                   loop: v_add_u32 v1, v0, v1\ns_getpc_b64 s[6:7]\n\
@@ -22,11 +22,10 @@ fn object() -> Vec<u8> {
     Sample::new("gfx90a", &functions, "", "").object.bytes().to_vec()
 }
 
-/// Puts a hook before and after every instruction; whether that was done. Where the file is no
-/// code object there is nothing to do.
+/// Calls a hook before and after every instruction. Returns `None` for files that are not code objects.
 fn rewritten(bytes: &[u8], placement: Option<Placement>) -> Option<Result<(), RewriteError>> {
     let object = CodeObject::parse(bytes).ok()?;
-    // The bits of its target may have changed, too.
+    // The target may be damaged, too.
     let is_known = object.target().processor() == "gfx90a";
     Some((|| {
         let mut instrumentation = Instrumentation::new(&object)?;
@@ -46,7 +45,7 @@ fn rewritten(bytes: &[u8], placement: Option<Placement>) -> Option<Result<(), Re
         }
         let new = instrumentation.rewrite(compiler())?;
         assert!(new.report.proof.is_some());
-        assert_eq!(object.bytes(), bytes, "the given code object has changed");
+        assert_eq!(object.bytes(), bytes, "the original code object changed");
         Ok(())
     })())
 }
@@ -54,7 +53,7 @@ fn rewritten(bytes: &[u8], placement: Option<Placement>) -> Option<Result<(), Re
 const PLACEMENTS: [Option<Placement>; 2] = [None, Some(Placement::Trampoline)];
 
 #[test]
-fn code_objects_that_are_cut_off_are_refused() {
+fn truncated_code_objects_are_refused() {
     let bytes = object();
     for placement in PLACEMENTS {
         assert!(matches!(rewritten(&bytes, placement), Some(Ok(()))), "{placement:?}");
@@ -77,10 +76,10 @@ fn damaged_code_objects_are_rewritten_or_refused() {
     for round in 0..400 {
         let mut damaged = bytes.clone();
         for _ in 0..=below(3) {
-            // Half of the damage goes to the code.
-            let place =
+            // Half of the damage affects the code.
+            let position =
                 if below(2) == 0 { code.start + below(code.len()) } else { below(bytes.len()) };
-            damaged[place] ^= 1 << below(8);
+            damaged[position] ^= 1 << below(8);
         }
         match rewritten(&damaged, PLACEMENTS[round % 2]) {
             Some(Ok(())) => done += 1,

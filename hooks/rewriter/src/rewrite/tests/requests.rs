@@ -1,4 +1,4 @@
-//! Requests that cannot be fulfilled.
+//! Requests that are refused, and requests with special cases.
 
 use super::{add, call, compiler};
 use crate::flow::{Disassembly, InstIndex};
@@ -16,7 +16,7 @@ fn sample(processor: &str, body: &str) -> CodeObject {
     Sample::new(processor, &[("k", body.to_owned())], "", "").object
 }
 
-/// Rewrites a kernel with a call of a hook before its second instruction.
+/// Rewrites a kernel with a hook call before its second instruction.
 fn attempt(
     processor: &str,
     hooks: &str,
@@ -34,7 +34,7 @@ fn register(name: &str) -> RegisterRange {
     RegisterRange::new(name.parse().expect("a register"), 1)
 }
 
-/// The reason why the only call was left out.
+/// The reason why the only call was refused.
 #[track_caller]
 fn reason(report: Result<Report, String>) -> String {
     let report = report.unwrap_or_else(|error| panic!("{error}"));
@@ -42,9 +42,9 @@ fn reason(report: Result<Report, String>) -> String {
     report.refused[0].reason.clone()
 }
 
-/// Empty tables would pad nothing, and prove everything.
+/// Without rules, nothing would be padded, and the checker would prove nothing.
 #[test]
-fn code_of_targets_without_rules_is_read_and_not_changed() {
+fn targets_without_rules_are_read_but_not_rewritten() {
     for processor in ["gfx803", "gfx1250"] {
         let object = sample(processor, KERNEL);
         assert_eq!(Disassembly::read(&object).expect("code").instructions.len(), 3);
@@ -59,7 +59,7 @@ fn code_of_targets_without_rules_is_read_and_not_changed() {
 }
 
 #[test]
-fn registers_that_a_kernel_does_not_have_are_refused_by_name() {
+fn unallocated_registers_are_refused_by_name() {
     let hooks = "uint32_t f(uint32_t a) { return a; }";
     let read = |processor, name: &str| {
         let arguments = vec![Argument::Register(register(name))];
@@ -69,17 +69,17 @@ fn registers_that_a_kernel_does_not_have_are_refused_by_name() {
     assert_eq!(read("gfx90a", "s4").expect("rewritten").placed, 1);
     assert_eq!(
         reason(read("gfx90a", "v200")),
-        "there is no v200: the kernel has 32 VGPRs, 0 AccVGPRs and 102 SGPRs"
+        "no register v200: the kernel has 32 VGPRs, 0 AccVGPRs and 102 SGPRs"
     );
-    assert!(reason(read("gfx1100", "a0")).starts_with("there is no a0: the kernel has 32 VGPRs"));
+    assert!(reason(read("gfx1100", "a0")).starts_with("no register a0: the kernel has 32 VGPRs"));
     let write = attempt("gfx90a", hooks, |source| {
         call(source, "f", vec![Argument::Constant(1)], vec![register("v100")])
     });
-    assert!(reason(write).starts_with("there is no v100: "));
+    assert!(reason(write).starts_with("no register v100: "));
 }
 
 #[test]
-fn names_that_are_no_registers_are_told_with_what_is_expected() {
+fn invalid_register_names_are_reported_with_examples() {
     for name in ["s200", "v1024", "foo", "v-1", ""] {
         let error = name.parse::<Register>().expect_err(name).to_string();
         let expected = format!("`{name}` is not a register; expected a name like v3, a0, s12");
@@ -88,36 +88,33 @@ fn names_that_are_no_registers_are_told_with_what_is_expected() {
 }
 
 #[test]
-fn a_variable_that_starts_with_an_address_is_refused_by_name() {
+fn variable_initialized_with_an_address_is_refused_by_name() {
     let hooks = "uint32_t numbers[3] = { 7, 8, 9 };\nuint32_t *second = &numbers[1];\n\
                  uint32_t f(void) { return *second; }";
     let error = attempt("gfx90a", hooks, |source| call(source, "f", vec![], vec![register("v1")]));
     let error = error.expect_err("an error");
-    assert!(error.starts_with("variable `second` of the hooks starts with an address"), "{error}");
+    assert!(error.starts_with("hook variable `second` is initialized with an address"), "{error}");
 }
 
 #[test]
-fn what_is_not_there_is_told_by_name() {
+fn missing_items_are_reported_by_name() {
     let hooks = "void count(void) {}";
     let error = attempt("gfx90a", hooks, |source| call(source, "trace", vec![], vec![]));
     assert_eq!(error.expect_err("no hook"), "hook.c has no function `trace`; it has count");
     let error = attempt("gfx90a", hooks, |_| call(SourceIndex(7), "count", vec![], vec![]));
-    assert_eq!(
-        error.expect_err("no source"),
-        "a hook is asked for of source 7, which was not added"
-    );
+    assert_eq!(error.expect_err("no source"), "unknown hook source 7; add the source first");
     let object = sample("gfx90a", KERNEL);
     let mut instrumentation = Instrumentation::new(&object).expect("code");
     let error = instrumentation.place("h", Placement::Trampoline).expect_err("no function");
-    assert_eq!(error.to_string(), "there is no function `h`; there are: k");
+    assert_eq!(error.to_string(), "no function `h`; available functions: k");
     let source = add(&mut instrumentation, hooks);
     instrumentation.call(InstIndex(99), When::Before, call(source, "count", vec![], vec![]));
     let error = instrumentation.rewrite(compiler()).expect_err("no instruction");
-    assert_eq!(error.to_string(), "a hook is asked for at instruction 99; the code has 3");
+    assert_eq!(error.to_string(), "request at instruction 99, but the code has 3 instructions");
 }
 
 #[test]
-fn arguments_of_the_wrong_number_stop_the_rewrite_and_of_the_wrong_size_leave_the_site_out() {
+fn wrong_argument_count_is_an_error_and_wrong_size_refuses_the_call() {
     let hooks = "void f(uint32_t a) {}";
     let error = attempt("gfx90a", hooks, |source| call(source, "f", vec![], vec![]));
     let expected = "hook `void f(uint32_t a)` takes 1 arguments, 0 are given";
@@ -128,7 +125,7 @@ fn arguments_of_the_wrong_number_stop_the_rewrite_and_of_the_wrong_size_leave_th
 }
 
 #[test]
-fn text_in_place_of_an_instruction_that_is_no_instruction_is_shown() {
+fn invalid_replacement_text_is_reported() {
     let object = sample("gfx90a", KERNEL);
     let mut instrumentation = Instrumentation::new(&object).expect("code");
     instrumentation.replace(InstIndex(1), "v_mov_b32 v1, s200");
@@ -137,7 +134,7 @@ fn text_in_place_of_an_instruction_that_is_no_instruction_is_shown() {
 }
 
 #[test]
-fn a_function_that_cannot_be_moved_stays_unless_it_is_told_to_move() {
+fn unmovable_function_stays_unless_moving_is_requested() {
     let object = sample("gfx90a", "s_nop 0\nv_mov_b32 v1, v0\ns_setpc_b64 s[10:11]\n");
     let mut instrumentation = Instrumentation::new(&object).expect("code");
     let source = add(&mut instrumentation, "void f(void) {}");
@@ -147,12 +144,12 @@ fn a_function_that_cannot_be_moved_stays_unless_it_is_told_to_move() {
     assert_eq!(new.report.kernels[0].placement, Placement::Trampoline);
     instrumentation.place("k", Placement::Inline).expect("a function");
     let error = instrumentation.rewrite(compiler()).expect_err("an error").to_string();
-    assert!(error.starts_with("k: cannot be moved, because of"), "{error}");
+    assert!(error.starts_with("k: cannot be moved because of"), "{error}");
     assert!(error.contains("use trampolines"), "{error}");
 }
 
 #[test]
-fn placements_are_those_asked_for() {
+fn requested_placements_are_used() {
     let object = sample("gfx90a", KERNEL);
     for (asked, expected) in [
         (None, Placement::Inline),
@@ -172,7 +169,7 @@ fn placements_are_those_asked_for() {
 }
 
 #[test]
-fn hooks_are_placed_where_gpr_index_mode_is_on_and_refused_where_that_is_not_known() {
+fn hooks_are_refused_only_if_gpr_index_mode_is_unknown() {
     let indexed = "s_mov_b32 s4, 1\ns_set_gpr_idx_on s4, gpr_idx(SRC0)\n{}v_mov_b32 v1, v2\n\
                    s_set_gpr_idx_off\nv_add_f32 v1, v1, v3\ns_endpgm\n";
     for (between, placed) in [("", 6), ("s_cbranch_scc0 L\ns_set_gpr_idx_off\nL: ", 6)] {
@@ -188,15 +185,15 @@ fn hooks_are_placed_where_gpr_index_mode_is_on_and_refused_where_that_is_not_kno
         let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(new.report.placed, placed, "{between}");
         for refused in &new.report.refused {
-            assert_eq!(refused.reason, "whether GPR-index mode is on there is not known");
+            assert_eq!(refused.reason, "it is unknown whether GPR-index mode is on here");
         }
         assert_eq!(new.report.refused.len() as u32, count - placed as u32);
     }
 }
 
-/// What is wanted in masked lanes alone is wanted in all: those of the hook before were others.
+/// Values that are live only in masked lanes are live in all lanes, because another hook changes EXEC.
 #[test]
-fn hooks_beside_one_that_changes_exec_keep_what_is_masked() {
+fn hooks_next_to_a_change_of_exec_preserve_masked_lanes() {
     let masked = "v_mov_b32 v1, 7\ns_mov_b64 s[4:5], exec\ns_mov_b64 exec, 3\ns_nop 0\n\
                   v_mov_b32 v1, 9\ns_mov_b64 exec, s[4:5]\nv_readlane_b32 s6, v1, 5\n\
                   s_store_dword s6, s[0:1], 0x0\ns_endpgm\n";
@@ -222,7 +219,7 @@ fn hooks_beside_one_that_changes_exec_keep_what_is_masked() {
 }
 
 #[test]
-fn kernels_that_change_how_many_registers_they_have_are_refused() {
+fn kernels_that_resize_their_allocation_are_refused() {
     let kernel = |more: &str| format!("v_mov_b32 v1, v0\n{more}v_add_f32 v1, v1, v2\ns_endpgm\n");
     for (more, placed) in [("", true), ("s_alloc_vgpr 24\n", false)] {
         let object = sample("gfx1201", &kernel(more));
@@ -232,23 +229,27 @@ fn kernels_that_change_how_many_registers_they_have_are_refused() {
         instrumentation.call(InstIndex(1), When::Before, call(source, "f", arguments, vec![]));
         let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(new.report.placed, u32::from(placed) as usize, "{more}");
-        let said = |own: &crate::rewrite::Refused| own.reason.contains("s_alloc_vgpr");
-        assert_eq!(new.report.refused.iter().any(said), !placed);
+        let mut refused = new.report.refused.iter();
+        assert_eq!(refused.any(|refused| refused.reason.contains("s_alloc_vgpr")), !placed);
     }
 }
 
 #[test]
-fn inserted_text_stands_beside_its_instruction_and_waits_for_what_it_names() {
+fn inserted_text_is_adjacent_and_waits_for_its_registers() {
     let kernel = "global_load_dword v1, v[2:3], off\ns_nop 0\ns_waitcnt vmcnt(0)\nv_mov_b32 v4, v1\ns_endpgm\n";
     let object = sample("gfx90a", kernel);
     let mut instrumentation = Instrumentation::new(&object).expect("code");
     let run = RegisterRun { file: RegisterSet::VGPRS, words: 1, alignment: 1 };
-    let own = instrumentation.reserve(InstIndex(0), run).expect("free registers");
+    let reserved = instrumentation.reserve(InstIndex(0), run).expect("free registers");
     let source = add(&mut instrumentation, "void f(uint32_t a) {}");
-    let hook = call(source, "f", vec![Argument::Register(own)], vec![]);
+    let hook = call(source, "f", vec![Argument::Register(reserved)], vec![]);
     instrumentation.call(InstIndex(1), When::Before, hook);
-    instrumentation.insert(InstIndex(1), When::Before, &format!("v_mov_b32 {}, v1", own.first));
-    instrumentation.insert(InstIndex(3), When::After, &format!("v_mov_b32 {}, v4", own.first));
+    instrumentation.insert(
+        InstIndex(1),
+        When::Before,
+        &format!("v_mov_b32 {}, v1", reserved.first),
+    );
+    instrumentation.insert(InstIndex(3), When::After, &format!("v_mov_b32 {}, v4", reserved.first));
     let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(new.report.refused, []);
     let text: Vec<String> = Disassembly::read(&new.object)
@@ -261,16 +262,16 @@ fn inserted_text_stands_beside_its_instruction_and_waits_for_what_it_names() {
     let expected = [
         "global_load_dword v1, v[2:3], off",
         "s_waitcnt vmcnt(0)",
-        &format!("v_mov_b32_e32 {}, v1", own.first),
+        &format!("v_mov_b32_e32 {}, v1", reserved.first),
         "s_waitcnt vmcnt(0)",
         "v_mov_b32_e32 v4, v1",
-        &format!("v_mov_b32_e32 {}, v4", own.first),
+        &format!("v_mov_b32_e32 {}, v4", reserved.first),
         "s_endpgm",
     ];
     assert!(text.starts_with(&expected.map(str::to_owned)), "{text:#?}");
 }
 
-/// What a kernel becomes without its third instruction.
+/// The code of a kernel after removing its third instruction.
 fn without_third(processor: &str, kernel: &str) -> Vec<String> {
     let object = sample(processor, kernel);
     let mut instrumentation = Instrumentation::new(&object).expect("code");
@@ -281,7 +282,7 @@ fn without_third(processor: &str, kernel: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_hazard_that_an_instruction_has_ended_is_mitigated_where_that_is_removed_however_far() {
+fn removing_a_mitigation_reopens_distant_hazard() {
     let kernel = |between: &str| {
         let far = "s_nop 0\n".repeat(25);
         format!(
@@ -292,7 +293,7 @@ fn a_hazard_that_an_instruction_has_ended_is_mitigated_where_that_is_removed_how
     let mitigations = |between: &str| {
         without_third("gfx1100", &kernel(between))
             .iter()
-            .filter(|own| *own == "v_mov_b32_e32 v3, v3")
+            .filter(|text| *text == "v_mov_b32_e32 v3, v3")
             .count()
     };
     assert_eq!(mitigations("v_mov_b32 v4, v0"), 1);
@@ -300,7 +301,7 @@ fn a_hazard_that_an_instruction_has_ended_is_mitigated_where_that_is_removed_how
 }
 
 #[test]
-fn a_scalar_register_that_is_late_is_waited_for_where_what_waited_is_removed() {
+fn removed_wait_for_late_scalar_read_is_inserted_again() {
     let wait = "s_wait_alu depctr_sa_sdst(0)";
     let kernel = |third: &str, fourth: &str| {
         format!(
@@ -309,25 +310,25 @@ fn a_scalar_register_that_is_late_is_waited_for_where_what_waited_is_removed() {
     };
     let waits = |third: &str, fourth: &str| {
         let text = without_third("gfx1201", &kernel(third, fourth));
-        text.iter().filter(|own| *own == wait).count()
+        text.iter().filter(|line| *line == wait).count()
     };
     assert_eq!(waits(wait, "s_nop 0"), 1);
     assert_eq!(waits("s_nop 0", wait), 1);
-    // What a program does by itself is its compiler's business.
+    // Hazards of the original program are not repaired.
     assert_eq!(waits("s_nop 0", "s_nop 0"), 0);
 }
 
 #[test]
-fn a_loop_of_which_everything_is_removed_is_gone_round_only_so_often() {
+fn search_ends_in_an_empty_loop() {
     let kernel = "v_mov_b32 v3, v0\ns_branch start\nround: s_cbranch_scc0 round\n\
                   v_permlane16_b32 v3, v3, s0, s0\ns_endpgm\n\
                   start: v_cmpx_gt_u32 v1, v0\ns_branch round\n";
     let text = without_third("gfx1100", kernel);
-    assert!(text.iter().any(|own| own == "v_mov_b32_e32 v3, v3"), "{text:#?}");
+    assert!(text.iter().any(|line| line == "v_mov_b32_e32 v3, v3"), "{text:#?}");
 }
 
 #[test]
-fn what_mitigates_a_hazard_waits_for_what_it_reads() {
+fn mitigation_waits_for_its_operands() {
     let kernel = "v_rcp_f32 v3, v0\nv_cmpx_gt_u32 v1, v0\nv_mov_b32 v4, v0\n\
                   v_permlane16_b32 v3, v3, s0, s0\ns_endpgm\n";
     let expected = [
@@ -340,9 +341,9 @@ fn what_mitigates_a_hazard_waits_for_what_it_reads() {
     assert!(text.starts_with(&expected.map(str::to_owned)), "{text:#?}");
 }
 
-/// The negative control of what inserted text may write.
+/// Negative control of the check of inserted text.
 #[test]
-fn inserted_text_that_writes_what_is_wanted_is_objected_to() {
+fn checker_rejects_inserted_text_that_writes_live_registers() {
     let object = sample("gfx90a", "v_mov_b32 v1, v0\nv_mov_b32 v4, v1\ns_endpgm\n");
     let mut instrumentation = Instrumentation::new(&object).expect("code");
     instrumentation.insert(InstIndex(1), When::Before, "v_mov_b32 v1, 0");
@@ -351,7 +352,7 @@ fn inserted_text_that_writes_what_is_wanted_is_objected_to() {
 }
 
 #[test]
-fn hooks_get_others_than_reserved_registers() {
+fn hooks_do_not_use_reserved_registers() {
     let object = sample("gfx90a", KERNEL);
     let mut instrumentation = Instrumentation::new(&object).expect("code");
     let one = RegisterRun { file: RegisterSet::VGPRS, words: 1, alignment: 1 };
@@ -371,7 +372,7 @@ fn hooks_get_others_than_reserved_registers() {
         .flat_map(|inst| inst.reads.iter().chain(&inst.writes).copied().collect::<Vec<_>>())
         .collect();
     assert_eq!(reserved.len(), 20);
-    assert!(reserved.iter().all(|own| !named.intersects(*own)), "{reserved:?}");
+    assert!(reserved.iter().all(|range| !named.intersects(*range)), "{reserved:?}");
 }
 
 #[test]
@@ -381,6 +382,6 @@ fn code_in_expert_scheduling_mode_is_refused() {
         sample("gfx1201", &format!("{mode}{KERNEL}"))
     };
     let error = Instrumentation::new(&with(2)).err().map(|error| error.to_string());
-    assert!(error.is_some_and(|own| own.contains("expert scheduling mode")));
+    assert!(error.is_some_and(|error| error.contains("expert scheduling mode")));
     assert!(Instrumentation::new(&with(0)).is_ok());
 }

@@ -1,4 +1,4 @@
-//! What hooks find and what they leave, by running them.
+//! Runs hooks on the embedded GPU and tests the values that they read and write.
 
 use super::{add, compiler};
 use crate::flow::InstIndex;
@@ -9,7 +9,7 @@ use flipwave_device::{Completion, Device, Dispatch, ModuleId};
 use flipwave_isa::RegisterRange;
 use flipwave_sim::EmbeddedGpu;
 
-/// Four lanes run, and none of the upper half but two.
+/// Four lanes of the lower half and two of the upper half are active.
 const KERNEL: &str = "v_mov_b32 v1, 7\ns_mov_b32 exec_lo, 15\ns_mov_b32 exec_hi, 5\ns_nop 0\n\
     s_nop 0\ns_endpgm\n";
 
@@ -38,7 +38,7 @@ fn register(name: &str) -> RegisterRange {
     RegisterRange::new(name.parse().expect("a register"), 1)
 }
 
-/// Calls, and what the last of them left in `seen`.
+/// A rewritten kernel on a device, whose hooks write to `seen`.
 struct Run {
     device: EmbeddedGpu,
     module: ModuleId,
@@ -85,7 +85,7 @@ fn call(source: SourceIndex, function: &str, arguments: Vec<Argument>, mask: Mas
 }
 
 #[test]
-fn results_go_to_lanes_that_do_not_run_only_where_that_is_wanted() {
+fn results_are_written_to_inactive_lanes_only_with_mask_all() {
     for (mask, everywhere) in [(Mask::All, true), (Mask::Whole, false), (Mask::Guest, false)] {
         let run = Run::new("gfx90a", |instrumentation, source| {
             let give = call(source, "give", vec![Argument::Constant(9)], mask);
@@ -103,7 +103,7 @@ fn results_go_to_lanes_that_do_not_run_only_where_that_is_wanted() {
 }
 
 #[test]
-fn both_halves_of_exec_are_the_programs_whatever_lanes_a_hook_runs_in() {
+fn hooks_with_any_mask_read_the_programs_exec() {
     for mask in [Mask::Guest, Mask::Single, Mask::Whole, Mask::All] {
         for (half, holds) in [("exec_lo", 15), ("exec_hi", 5)] {
             let run = Run::new("gfx90a", |instrumentation, source| {
@@ -115,9 +115,9 @@ fn both_halves_of_exec_are_the_programs_whatever_lanes_a_hook_runs_in() {
     }
 }
 
-/// The start of a kernel computes which wave it is, and more inputs are there.
+/// The prologue computes the wave's number and has further inputs.
 #[test]
-fn a_register_that_a_hook_names_and_nothing_has_set_is_zero() {
+fn uninitialized_registers_read_as_zero_in_hooks() {
     for processor in ["gfx906", "gfx90a", "gfx1100"] {
         let sgprs = (2..40).map(|number| format!("s{number}"));
         for name in sgprs.chain(["v2".to_owned()]) {
@@ -128,14 +128,14 @@ fn a_register_that_a_hook_names_and_nothing_has_set_is_zero() {
                 let see = call(source, "see_of_wave", arguments, Mask::Single);
                 instrumentation.call(InstIndex(1), When::After, see);
             });
-            // The workgroup's number, which is zero, is one of them.
+            // One of the registers holds the workgroup's number, which is zero.
             assert_eq!(run.seen()[0], 0, "{processor} {name}");
         }
     }
 }
 
 #[test]
-fn a_variable_that_the_host_has_written_is_what_the_hook_reads() {
+fn hooks_read_variables_written_by_the_host() {
     let mut run = Run::new("gfx90a", |instrumentation, source| {
         let see = call(source, "see_wanted", Vec::new(), Mask::Single);
         instrumentation.call(InstIndex(3), When::After, see);
@@ -151,7 +151,7 @@ fn a_variable_that_the_host_has_written_is_what_the_hook_reads() {
 }
 
 #[test]
-fn hooks_reach_the_lds_of_the_workgroup_and_nothing_beyond() {
+fn hooks_access_only_the_lds_of_the_workgroup() {
     for processor in ["gfx90a", "gfx1100"] {
         let run = Run::new(processor, |instrumentation, source| {
             let uses = call(source, "use_lds", Vec::new(), Mask::Single);

@@ -1,7 +1,7 @@
-//! State that slides, on random ways through random code: it is always where it is said to be, and
-//! the code reads what it reads without it.
+//! Simulates split live ranges on random paths through random code: words are in the computed registers,
+//! and the program reads the same values as without them.
 
-use super::{Ground, Move, Slide};
+use super::{Move, SplitRange, SplitScope};
 use crate::dataflow::liveness::tests::search::{Random, random_function};
 use crate::dataflow::{Liveness, OutstandingLoads};
 use crate::flow::tests::assembled::{assemble, descriptor, text};
@@ -10,7 +10,7 @@ use crate::point::{ProgramPoint, When};
 use flipwave_isa::{Register, RegisterSet, Sgpr};
 use std::collections::HashMap;
 
-/// Functions of random code that call those after them; the first is a kernel.
+/// Functions of random code that call later functions; the first is a kernel.
 fn random_program(random: &mut Random) -> Disassembly {
     let count = 1 + random.below(4);
     let link = |function: usize| format!("s[{}:{}]", 30 + 2 * function, 31 + 2 * function);
@@ -50,57 +50,59 @@ fn read(functions: &[(&str, &str)]) -> Disassembly {
     Disassembly::read(&object).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// State in all that a program's first function reaches, among the SGPRs that it names.
-fn slide(program: &Disassembly, words: usize) -> Option<Slide> {
+/// Finds a split range in all functions reachable from the first, among the SGPRs that they name.
+fn split(program: &Disassembly, words: usize) -> Option<SplitRange> {
     let functions = program.reachable(FunctionIndex(0));
     let named = program.registers_named(&functions);
-    let ground = Ground {
+    let scope = SplitScope {
         program,
         functions: &functions,
         liveness: &Liveness::new(program),
         loads: &OutstandingLoads::new(program, program.rules().expect("rules").counters),
         registers: named.intersection(RegisterSet::SGPRS),
     };
-    Slide::find(&ground, words)
+    SplitRange::find(&scope, words)
 }
 
-/// Values in registers. Those that nothing was written to hold a value of their own.
+/// Values of registers. Registers that were not written have unique values.
 #[derive(Clone, Default)]
 struct Values(HashMap<Register, u64>);
 
 impl Values {
-    fn of(&self, register: Register) -> u64 {
-        let own = match register {
+    fn get(&self, register: Register) -> u64 {
+        let initial = match register {
             Register::Sgpr(Sgpr(number)) => number.into(),
             _ => 0,
         };
-        self.0.get(&register).copied().unwrap_or(own)
+        self.0.get(&register).copied().unwrap_or(initial)
     }
 }
 
-/// A run of a program, without state and with it.
+/// Simulation of a program without and with the moves of a split range.
 struct Run<'a> {
     program: &'a Disassembly,
-    slide: &'a Slide,
+    range: &'a SplitRange,
     words: usize,
+    /// Values without moves.
     plain: Values,
+    /// Values with moves.
     values: Values,
-    /// What loads are going to deliver.
+    /// Results of outstanding loads.
     outstanding: Vec<(Register, u64)>,
     next: u64,
 }
 
 impl Run<'_> {
-    /// What word `word` of state is.
+    /// Value of a word of the range.
     fn state(word: usize) -> u64 {
         u64::MAX - word as u64
     }
 
-    /// Follows one way of at most so many instructions.
+    /// Follows one path of at most `steps` instructions.
     fn walk(&mut self, random: &mut Random, steps: usize) -> Result<(), String> {
-        let first =
-            self.places(self.program.functions[FunctionIndex(0)].instructions.start, When::Before);
-        let first = first.ok_or("no state at the beginning")?;
+        let first = self
+            .registers(self.program.functions[FunctionIndex(0)].instructions.start, When::Before);
+        let first = first.ok_or("no registers at the start")?;
         for (word, sgpr) in first.into_iter().enumerate() {
             self.values.0.insert(Register::Sgpr(sgpr), Run::state(word));
         }
@@ -108,26 +110,27 @@ impl Run<'_> {
         let mut calls = Vec::new();
         let mut left = steps;
         loop {
-            let own = &self.program.blocks[block];
-            for at in own.instructions.iter() {
-                self.step(random, at, own.end == BlockEnd::Call && at == own.last())?;
+            let current = &self.program.blocks[block];
+            for at in current.instructions.iter() {
+                let is_call = current.end == BlockEnd::Call && at == current.last();
+                self.step(random, at, is_call)?;
             }
-            left = left.saturating_sub(own.instructions.len());
-            let last = own.last();
-            block = match own.end {
+            left = left.saturating_sub(current.instructions.len());
+            let last = current.last();
+            block = match current.end {
                 _ if left == 0 => return Ok(()),
                 BlockEnd::EndOfProgram => return Ok(()),
-                BlockEnd::Edges => own.successors[random.below(own.successors.len())].to,
+                BlockEnd::Edges => current.successors[random.below(current.successors.len())].to,
                 BlockEnd::Call | BlockEnd::TailCall => {
-                    calls.extend(own.successors.first().map(|edge| (last, edge.to)));
-                    let function = &self.program.functions[own.function];
+                    calls.extend(current.successors.first().map(|edge| (last, edge.to)));
+                    let function = &self.program.functions[current.function];
                     let call = function.calls.iter().find(|call| call.at == last);
                     let callee = call.and_then(|call| call.callee).expect("a callee");
                     self.program.functions[callee].blocks.start
                 }
                 BlockEnd::Return => {
                     let Some((call, back)) = calls.pop() else { return Ok(()) };
-                    self.look(call, When::After)?;
+                    self.check(call, When::After)?;
                     back
                 }
                 end => panic!("{end:?}"),
@@ -135,16 +138,16 @@ impl Run<'_> {
         }
     }
 
-    fn places(&self, at: InstIndex, when: When) -> Option<Vec<Sgpr>> {
-        self.slide.places(self.program, ProgramPoint::new(at, when))
+    fn registers(&self, at: InstIndex, when: When) -> Option<Vec<Sgpr>> {
+        self.range.registers_at(self.program, ProgramPoint::new(at, when))
     }
 
-    /// Whether a hook finds state.
-    fn look(&self, at: InstIndex, when: When) -> Result<(), String> {
-        let places = self.places(at, when).ok_or("no state")?;
-        assert_eq!(places.len(), self.words);
-        for (word, sgpr) in places.into_iter().enumerate() {
-            if self.values.of(Register::Sgpr(sgpr)) != Run::state(word) {
+    /// Checks that a hook finds all words.
+    fn check(&self, at: InstIndex, when: When) -> Result<(), String> {
+        let registers = self.registers(at, when).ok_or("no registers")?;
+        assert_eq!(registers.len(), self.words);
+        for (word, sgpr) in registers.into_iter().enumerate() {
+            if self.values.get(Register::Sgpr(sgpr)) != Run::state(word) {
                 let text = &self.program.inst(at).expect("an instruction").text;
                 return Err(format!("word {word} is not in s{} {when:?} `{text}`", sgpr.0));
             }
@@ -153,21 +156,22 @@ impl Run<'_> {
     }
 
     fn step(&mut self, random: &mut Random, at: InstIndex, is_call: bool) -> Result<(), String> {
-        self.look(at, When::Before)?;
-        if let Some(moves) = self.slide.moves.get(&at) {
-            if !moves.waits.is_empty() {
+        self.check(at, When::Before)?;
+        if let Some(group) = self.range.moves.get(&at) {
+            if !group.waits.is_empty() {
                 self.deliver();
             }
-            for Move { from, to } in &moves.moves {
-                let value = self.values.of(Register::Sgpr(*from));
+            for Move { from, to } in &group.moves {
+                let value = self.values.get(Register::Sgpr(*from));
                 self.values.0.insert(Register::Sgpr(*to), value);
             }
         }
-        self.look(at, When::Instead)?;
+        self.check(at, When::Instead)?;
         let inst = self.program.inst(at).expect("an instruction");
         let named = || inst.reads.iter().chain(&inst.writes);
-        // What code names it has waited for.
-        let is_named = |(own, _): &(Register, u64)| named().any(|range| range.contains(*own));
+        // The program has waited for the registers that it names.
+        let is_named =
+            |(register, _): &(Register, u64)| named().any(|range| range.contains(*register));
         if inst.operation.name() == "s_waitcnt"
             || self.outstanding.iter().any(is_named)
             || random.below(4) == 0
@@ -175,8 +179,8 @@ impl Run<'_> {
             self.deliver();
         }
         for register in inst.reads.iter().flat_map(|range| range.iter()) {
-            if self.plain.of(register) != self.values.of(register) {
-                return Err(format!("`{}` reads something else in {register}", inst.text));
+            if self.plain.get(register) != self.values.get(register) {
+                return Err(format!("`{}` reads another value in {register}", inst.text));
             }
         }
         for register in inst.writes.iter().flat_map(|range| range.iter()) {
@@ -186,7 +190,7 @@ impl Run<'_> {
         if !inst.operation.name().starts_with("s_load") {
             self.deliver_last(inst.writes.iter().map(|range| usize::from(range.words)).sum());
         }
-        if is_call { Ok(()) } else { self.look(at, When::After) }
+        if is_call { Ok(()) } else { self.check(at, When::After) }
     }
 
     fn deliver(&mut self) {
@@ -201,17 +205,17 @@ impl Run<'_> {
     }
 }
 
-/// Follows many ways through a program.
+/// Follows 20 paths through a program.
 fn walk(
     program: &Disassembly,
-    slide: &Slide,
+    range: &SplitRange,
     words: usize,
     random: &mut Random,
 ) -> Result<(), String> {
     for _ in 0..20 {
         let mut run = Run {
             program,
-            slide,
+            range,
             words,
             plain: Values::default(),
             values: Values::default(),
@@ -228,62 +232,62 @@ fn print(program: &Disassembly) -> String {
 }
 
 #[test]
-fn state_is_where_it_is_said_to_be_on_all_ways() {
+fn words_are_in_the_computed_registers_on_all_paths() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let (mut found, mut moves, mut waits) = ([0; 2], 0, 0);
     for _ in 0..60 {
         let program = random_program(&mut random);
         for words in [1, 2, 4] {
-            let slide = slide(&program, words);
-            found[usize::from(slide.is_some())] += 1;
-            let Some(slide) = slide else { continue };
-            moves += slide.moves().map(|(_, own)| own.moves.len()).sum::<usize>();
-            waits += slide.moves().filter(|(_, own)| !own.waits.is_empty()).count();
-            walk(&program, &slide, words, &mut random)
-                .unwrap_or_else(|wrong| panic!("{wrong}: {slide:?}\n{}", print(&program)));
+            let range = split(&program, words);
+            found[usize::from(range.is_some())] += 1;
+            let Some(range) = range else { continue };
+            moves += range.moves().map(|(_, group)| group.moves.len()).sum::<usize>();
+            waits += range.moves().filter(|(_, group)| !group.waits.is_empty()).count();
+            walk(&program, &range, words, &mut random)
+                .unwrap_or_else(|wrong| panic!("{wrong}: {range:?}\n{}", print(&program)));
         }
     }
     println!("found {}, not found {}, {moves} moves, {waits} with waits", found[1], found[0]);
     assert!(found[1] > 60 && moves > 300 && waits > 10, "{found:?} {moves} {waits}");
 }
 
-/// The negative control of the walks.
+/// Negative control of the simulation.
 #[test]
-fn a_move_that_is_left_out_is_noticed() {
+fn wrong_moves_are_detected() {
     let mut random = Random(0x1234_5678_9abc_def1);
-    let (mut noticed, mut left_out) = (0, 0);
+    let (mut detected, mut planted) = (0, 0);
     for _ in 0..40 {
         let program = random_program(&mut random);
-        let Some(slide) = slide(&program, 2) else { continue };
-        for at in slide.moves.keys() {
-            let mut wrong = slide.clone();
-            // What is said of places stays, what is done does not.
-            let own = wrong.moves.get_mut(at).expect("moves");
-            let Move { from, .. } = own.moves[0];
-            own.moves[0].from = if from == Sgpr(101) { Sgpr(100) } else { Sgpr(101) };
-            left_out += 1;
-            noticed += usize::from(walk(&program, &wrong, 2, &mut random).is_err());
+        let Some(range) = split(&program, 2) else { continue };
+        for at in range.moves.keys() {
+            let mut wrong = range.clone();
+            // The move reads another register than the computed one.
+            let group = wrong.moves.get_mut(at).expect("moves");
+            let Move { from, .. } = group.moves[0];
+            group.moves[0].from = if from == Sgpr(101) { Sgpr(100) } else { Sgpr(101) };
+            planted += 1;
+            detected += usize::from(walk(&program, &wrong, 2, &mut random).is_err());
         }
     }
-    println!("{noticed} of {left_out} noticed");
-    assert!(left_out > 50 && noticed * 10 > left_out * 7, "{noticed} of {left_out}");
+    println!("{detected} of {planted} detected");
+    assert!(planted > 50 && detected * 10 > planted * 7, "{detected} of {planted}");
 }
 
 const CALL: &str = "s_call_b64 s[30:31], second";
 
 #[test]
-fn a_function_that_returns_in_place_of_another_has_state_where_its_caller_expects_it() {
+fn tail_called_function_returns_words_where_the_caller_expects_them() {
     let kernel = format!("s_load_dword s8, s[0:1], 0x0\n s_mov_b32 s9, 0\n {CALL}\n s_endpgm");
     let second = "s_mov_b32 s9, s8\n s_mov_b32 s10, s9\n s_branch third";
     let third = "s_mov_b32 s8, s10\n s_mov_b32 s9, s8\n s_setpc_b64 s[30:31]";
     let program = read(&[("kernel", &kernel), ("second", second), ("third", third)]);
     assert!(program.blocks.iter().any(|block| block.end == BlockEnd::TailCall));
-    let slide = slide(&program, 1).expect("a way");
-    walk(&program, &slide, 1, &mut Random(1)).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let range = split(&program, 1).expect("a split range");
+    walk(&program, &range, 1, &mut Random(1)).unwrap_or_else(|wrong| panic!("{wrong}"));
 }
 
 #[test]
-fn where_no_register_is_dead_or_control_is_lost_state_cannot_slide() {
+fn no_range_without_dead_registers_or_with_unknown_control_flow() {
     let full = "s_mov_b32 s4, 1
         s_mov_b32 s5, 2
         s_nop 1
@@ -291,29 +295,29 @@ fn where_no_register_is_dead_or_control_is_lost_state_cannot_slide() {
         v_mov_b32 v0, s4
         s_load_dword s4, s[0:1], 0x0
         s_endpgm";
-    assert_eq!(slide(&read(&[("kernel", full)]), 1), None);
+    assert_eq!(split(&read(&[("kernel", full)]), 1), None);
     let less = "s_mov_b32 s4, 1
         s_nop 1
         v_mov_b32 v0, s4
         s_load_dword s5, s[0:1], 0x0
         s_endpgm";
-    assert!(slide(&read(&[("kernel", less)]), 1).is_some());
-    assert_eq!(slide(&read(&[("kernel", less)]), 2), None);
+    assert!(split(&read(&[("kernel", less)]), 1).is_some());
+    assert_eq!(split(&read(&[("kernel", less)]), 2), None);
     let lost = format!("s_mov_b32 s9, 0\n {CALL}\n s_endpgm");
     let callee = "s_load_dwordx2 s[4:5], s[0:1], 0x0
         s_waitcnt lgkmcnt(0)
         s_setpc_b64 s[4:5]";
-    assert_eq!(slide(&read(&[("kernel", &lost), ("second", callee)]), 1), None);
+    assert_eq!(split(&read(&[("kernel", &lost), ("second", callee)]), 1), None);
     let known = callee
         .replace("s[4:5]\n        s_w", "s[6:7]\n        s_w")
         .replace("s_setpc_b64 s[4:5]", "s_setpc_b64 s[30:31]");
-    assert!(slide(&read(&[("kernel", &lost), ("second", &known)]), 1).is_some());
+    assert!(split(&read(&[("kernel", &lost), ("second", &known)]), 1).is_some());
 }
 
 #[test]
-fn what_can_stay_stays() {
+fn words_move_only_if_necessary() {
     let body = "s_mov_b32 s4, 1\n v_mov_b32 v0, s4\n s_mov_b32 s4, 2\n v_mov_b32 v1, s4
         s_nop 3\n s_mov_b32 s5, 3\n s_endpgm";
-    let slide = slide(&read(&[("kernel", body)]), 1).expect("a way");
-    assert_eq!(slide.moves.len(), 1, "{slide:?}");
+    let range = split(&read(&[("kernel", body)]), 1).expect("a split range");
+    assert_eq!(range.moves.len(), 1, "{range:?}");
 }
