@@ -1,8 +1,8 @@
-//! How long it takes to open a large code object, to read one of its kernels, and to look at all of them:
+//! Measures the time to open a large code object, to read one of its kernels, and to survey all of them:
 //!
 //!     cargo run --release -p flipwave-hooks --example large_object [FILE]
 //!
-//! Without a file one of 2,000 kernels and 20 MB is made by clang-22.
+//! Without FILE, a code object with 2,000 kernels and 20 MB is created with clang-22.
 
 use flipwave_codeobj::{CodeObject, MappedFile};
 use flipwave_hooks::flow::{Disassembly, ProgramSummary};
@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// Kernels of the file that is made.
+/// Number of kernels of the created file.
 const KERNELS: usize = 2000;
-/// Instructions of each that differ from those of all others, and how often they come.
+/// Number of distinct instructions per kernel, and number of repetitions.
 const DIFFERENT: usize = 40;
 const TIMES: usize = 30;
 
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let file = match std::env::args_os().nth(1) {
         Some(file) => PathBuf::from(file),
-        None => made(folder.path())?,
+        None => create(folder.path())?,
     };
     let start = Instant::now();
     let object = CodeObject::from_bytes(MappedFile::open(&file)?)?;
@@ -47,15 +47,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The most memory that this process has had.
+/// Peak memory use of this process.
 fn memory() -> Result<String, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     Ok(line.ok_or("no VmHWM in /proc/self/status")?.trim().to_owned())
 }
 
-/// A large code object.
-fn made(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
+/// Creates a large code object.
+fn create(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let mut text = String::from(".text\n");
     for kernel in 0..KERNELS {
         write!(text, ".globl k{kernel}\n.protected k{kernel}\n.p2align 8\n")?;
@@ -79,8 +79,9 @@ fn made(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
         .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-nogpulib", "-o"])
         .args([&object, &source])
         .output()?;
-    match output.status.success() {
-        true => Ok(object),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned().into()),
+    if output.status.success() {
+        Ok(object)
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned().into())
     }
 }

@@ -1,6 +1,6 @@
-//! The examples run, and find what they say.
+//! Runs the examples, which check their results.
 
-#![allow(clippy::duplicate_mod, reason = "each example has the common part for itself")]
+#![allow(clippy::duplicate_mod, reason = "each example includes the common part")]
 
 #[path = "../../../examples/hooks/opcode_histogram.rs"]
 mod opcode_histogram;
@@ -8,11 +8,11 @@ mod opcode_histogram;
 mod wave_fft;
 
 #[test]
-fn the_histogram_counts_every_wave() {
+fn opcode_histogram_counts_all_waves() {
     opcode_histogram::main().unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
-fn the_hook_in_place_of_the_proxy_transforms() {
+fn wave_fft_replaces_the_proxy() {
     wave_fft::main().unwrap_or_else(|error| panic!("{error}"));
 }

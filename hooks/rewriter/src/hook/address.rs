@@ -1,12 +1,12 @@
-//! The address that an instruction accesses, as an expression over raw inputs.
+//! The address that an instruction accesses, as a C expression over raw inputs.
 
 use super::{InputValue, Passing};
 use flipwave_isa::{Encoding, Inst, MemoryOperand, MemorySpace, Register, RegisterRange};
 
-/// Inputs, and what is put into them.
+/// Inputs with their values.
 type Inputs = Vec<(Passing, InputValue)>;
 
-/// The sum that makes an address, and its inputs.
+/// An address as a sum of terms, with their inputs.
 #[derive(Default)]
 struct Sum {
     terms: Vec<String>,
@@ -14,13 +14,13 @@ struct Sum {
 }
 
 impl Sum {
-    /// The next input, whose name in the expression is returned.
+    /// Adds an input and returns its name in the expression.
     fn input(&mut self, (passing, value): (Passing, InputValue)) -> String {
         self.inputs.push((passing, value));
         format!("${}", self.inputs.len() - 1)
     }
 
-    /// Adds registers, as an unsigned number.
+    /// Adds registers as an unsigned number.
     fn register(&mut self, range: Option<RegisterRange>) {
         if let Some(range) = range {
             let name = self.input(InputValue::registers(range));
@@ -28,7 +28,7 @@ impl Sum {
         }
     }
 
-    /// Adds a signed number of 32 bits; none where it is zero.
+    /// Adds a signed 32-bit offset, unless it is zero.
     fn offset(&mut self, offset: i64) {
         if offset != 0 {
             let value = InputValue::Constant(u64::from(offset as u32));
@@ -37,20 +37,17 @@ impl Sum {
         }
     }
 
-    /// The sum; nothing added is zero.
+    /// The sum as an expression; zero without terms.
     fn expression(&self) -> String {
-        match self.terms.is_empty() {
-            true => "0ul".to_owned(),
-            false => self.terms.join(" + "),
-        }
+        if self.terms.is_empty() { "0ul".to_owned() } else { self.terms.join(" + ") }
     }
 }
 
-/// The expression of the address that `inst` accesses, and its inputs.
+/// The expression for the address that `inst` accesses, and its inputs.
 ///
 /// # Errors
-/// Why there is none.
-pub(super) fn of(inst: &Inst) -> Result<(String, Inputs), String> {
+/// The reason why the address cannot be computed.
+pub(super) fn address_of(inst: &Inst) -> Result<(String, Inputs), String> {
     let operand = inst.memory_operand().ok_or_else(|| format!("`{inst}` accesses no memory"))?;
     let mut sum = Sum::default();
     let offset = operand.offsets.first().copied().unwrap_or_default();
@@ -76,11 +73,11 @@ pub(super) fn of(inst: &Inst) -> Result<(String, Inputs), String> {
     sum.offset(offset);
     let expression = sum.expression();
     match operand.access.space {
-        // Loads of less than a dword keep the lowest bits of their address.
+        // Loads of less than a dword use the lowest bits of their address.
         MemorySpace::Scalar if operand.access.bytes >= 4 => {
             Ok((format!("({expression}) & ~3ul"), sum.inputs))
         }
-        // Offsets of 32 bits, whose sum wraps.
+        // 32-bit offsets, whose sum wraps.
         MemorySpace::Scratch | MemorySpace::Lds => {
             Ok((format!("(unsigned long)(unsigned)({expression})"), sum.inputs))
         }
@@ -88,12 +85,13 @@ pub(super) fn of(inst: &Inst) -> Result<(String, Inputs), String> {
     }
 }
 
-/// Whether data are converted on their way.
+/// Returns `true` if the access converts data.
 fn is_formatted(inst: &Inst) -> bool {
     inst.encoding == Encoding::Mtbuf || inst.operation.name().contains("_format_")
 }
 
-/// Base, scalar offset, and where the record's byte lies, computed by [`BUFFER_ADDRESS`].
+/// The expression for a buffer address, computed by [`BUFFER_ADDRESS`]; `None` if the resource is not in
+/// registers.
 fn buffer(inst: &Inst, operand: &MemoryOperand, offset: i64, sum: &mut Sum) -> Option<String> {
     let resource = sum.input(InputValue::registers(operand.resource?));
     let word = |at| {
@@ -119,8 +117,8 @@ fn buffer(inst: &Inst, operand: &MemoryOperand, offset: i64, sum: &mut Sum) -> O
     ))
 }
 
-/// C that computes the address of a byte of a buffer's record. The lane is added to the index, and the
-/// layout swizzled, as the rules of the generation have it; see the embedded GPU's buffer rules.
+/// C code that computes the address of a byte in a buffer. Adding the lane to the index and swizzling depend
+/// on the generation; see the buffer rules of the simulator.
 pub(super) const BUFFER_ADDRESS: &str = "\
 static inline unsigned long flipwave_buffer_address(
     flipwave_words_4 resource, unsigned indexed, unsigned index, unsigned formatted,

@@ -1,30 +1,30 @@
-//! What a hook is given, and from where.
+//! Arguments of hooks and their values.
 
 use super::Passing;
 use flipwave_isa::RegisterRange;
 
-/// What a parameter of a hook is given at a site.
+/// An argument of a hook call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Argument {
-    /// The bits of registers: of VGPRs and AccVGPRs each lane's own, of all others the wave's.
+    /// The bits of registers: per lane for VGPRs and AccVGPRs, per wave for all others.
     Register(RegisterRange),
-    /// The instruction's operand of this number, counted from 0 in the assembler's order: the bits
-    /// of its registers before negation and absolute value, or the bits of its constant.
+    /// The instruction's operand with this index in assembler order: the bits of its registers before
+    /// negation and absolute value, or the bits of its constant.
     Operand(usize),
-    /// A number, into an integer or a pointer.
+    /// A number, for an integer or a pointer.
     Constant(u64),
-    /// The same in VGPRs, which saves a move where a hook needs it there.
+    /// A number passed in VGPRs, which saves a move if the hook needs it there.
     LaneConstant(u64),
     /// The original instruction's ELF address.
     Pc,
-    /// The lanes that the instruction runs on, bit i for lane i.
+    /// Active lanes of the instruction, bit i for lane i.
     Exec,
-    /// Where the instruction accesses memory: each lane's address, for scalar memory the wave's.
-    /// Global and flat accesses: the virtual address. Buffers: the virtual address, before the
-    /// range check. LDS and scratch: the offset from the beginning of the workgroup's LDS, of
-    /// the lane's scratch; of two-address LDS operations the first element's.
+    /// The address of the instruction's memory access: per lane, for scalar memory per wave. For global and
+    /// flat accesses, this is the virtual address; for buffers, the virtual address before the range check;
+    /// for LDS and scratch, the offset in the workgroup's LDS or the lane's scratch. For two-address LDS
+    /// operations, it is that of the first element.
     MemoryAddress,
-    /// Bytes that the access moves per lane, for scalar memory per wave.
+    /// Size of the access in bytes: per lane, for scalar memory per wave.
     MemoryBytes,
     /// Address of the kernel's arguments.
     Kernarg,
@@ -36,7 +36,7 @@ pub enum Argument {
     Data {
         /// A variable of the hook's source.
         symbol: String,
-        /// Bytes after its first.
+        /// Offset in the variable in bytes.
         offset: u64,
     },
 }
@@ -52,12 +52,12 @@ pub enum EntryValue {
     WaveInWorkgroup,
 }
 
-/// What the engine puts into an input of a body.
+/// Value of an input of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum InputValue {
     /// The values that registers have at the site.
     Registers(RegisterRange),
-    /// A number, one or two words, the low first.
+    /// A number of one or two words.
     Constant(u64),
     /// A value from the wave's start.
     Entry(EntryValue),
@@ -65,54 +65,54 @@ pub enum InputValue {
     Data {
         /// A variable of the hook's source.
         symbol: String,
-        /// Bytes after its first.
+        /// Offset in the variable in bytes.
         offset: u64,
     },
 }
 
 impl InputValue {
-    /// Registers as an input, and what they are passed in.
+    /// An input with the values of registers, and the registers in which it is passed.
     pub(super) fn registers(range: RegisterRange) -> (Passing, InputValue) {
         (Passing::of(range), InputValue::Registers(range))
     }
 }
 
-/// How the compiled code of a parameter's value is made from raw inputs. Sites that differ only in
-/// which registers and numbers the inputs are share it.
+/// Computation of an argument from raw inputs. Calls that differ only in registers and numbers share
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArgumentShape {
-    /// What the inputs are passed in.
+    /// Registers in which the inputs are passed.
     pub inputs: Vec<Passing>,
-    /// How the value follows from them.
+    /// Computation of the argument from the inputs.
     pub form: Form,
 }
 
-/// How a parameter's value follows from its inputs.
+/// Computation of an argument from its inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// The bits of the only input are the parameter's; a type of one or two bytes takes the lowest.
+    /// The bits of the only input; types of one or two bytes take the lowest bits.
     Bits,
-    /// An expression of C, cast to the parameter's type, in which `$0`, `$1` and so on are the
-    /// inputs: an `unsigned int`, an `unsigned long` or a vector of `unsigned int`, by their size.
+    /// A C expression, cast to the parameter's type. `$0`, `$1` and so on are the inputs: an `unsigned int`,
+    /// an `unsigned long` or a vector of `unsigned int`, depending on their size.
     Number(String),
 }
 
-/// A wrapper to be compiled: a hook with its arguments made from raw inputs.
+/// Description of a wrapper: a hook with arguments computed from raw inputs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EntryPoint {
     /// The hook.
     pub function: String,
     /// Its arguments.
     pub arguments: Vec<ArgumentShape>,
-    /// What its results go to.
+    /// Registers in which its results are returned.
     pub results: Vec<Passing>,
 }
 
-/// A hook called at a site.
+/// A hook call with lowered arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoweredCall {
-    /// What is to be compiled; many calls share one.
+    /// The entry point to compile, which many calls share.
     pub entry: EntryPoint,
-    /// What goes into each input of the body.
+    /// Value of each input of the body.
     pub inputs: Vec<InputValue>,
 }

@@ -1,4 +1,4 @@
-//! From the machine code of a wrapper to a [`Body`].
+//! Translation of a wrapper's machine code to a [`Body`].
 
 use super::object::{SymbolReference, WrapperCode};
 use super::rename::is_renamed;
@@ -8,22 +8,22 @@ use super::{Body, BodyInst, HookError, IndexedAccess, IndexedFile, flow, group};
 use flipwave_isa::{Class, Inst, Isa, Opcode, Pc, Register, RegisterRange, RegisterSet, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A body in the making.
+/// Builds a body.
 struct BodyBuilder<'a> {
     isa: &'a Isa,
     function: &'a str,
     code: WrapperCode<'a>,
-    /// Instructions as the compiler wrote them.
+    /// Instructions of the compiler.
     source: Vec<Inst>,
     instructions: Vec<BodyInst>,
-    /// How many instructions of the body precede the one at an offset of the code.
-    before: BTreeMap<u64, usize>,
+    /// Index in the body of the instruction at each offset of the code.
+    indices: BTreeMap<u64, usize>,
 }
 
-/// The body of the wrapper of `function`.
+/// Builds the body of the wrapper of `function`.
 ///
 /// # Errors
-/// [`HookError::Unsupported`] where the hook does what hooks cannot do.
+/// [`HookError::Unsupported`] if the hook uses unsupported features.
 pub(super) fn build(
     isa: &Isa,
     function: &str,
@@ -36,10 +36,10 @@ pub(super) fn build(
         code,
         source: Vec::new(),
         instructions: Vec::new(),
-        before: BTreeMap::new(),
+        indices: BTreeMap::new(),
     };
     builder.decode()?;
-    builder.refuse()?;
+    builder.check_supported()?;
     builder.check_pins(&pins)?;
     builder.translate()?;
     builder.link()?;
@@ -64,7 +64,7 @@ pub(super) fn build(
 }
 
 impl BodyInst {
-    /// Everything it writes.
+    /// Registers that it writes.
     pub fn writes(&self) -> RegisterSet {
         match self {
             BodyInst::Inst { inst, .. } | BodyInst::Branch { inst, .. } => {
@@ -79,7 +79,7 @@ impl BodyInst {
         }
     }
 
-    /// Everything it reads.
+    /// Registers that it reads.
     pub fn reads(&self) -> RegisterSet {
         match self {
             BodyInst::Inst { inst, .. } | BodyInst::Branch { inst, .. } => {
@@ -116,13 +116,13 @@ impl BodyBuilder<'_> {
         Ok(())
     }
 
-    /// Refuses what hooks cannot do.
-    fn refuse(&self) -> Result<(), HookError> {
+    /// Returns an error for unsupported features.
+    fn check_supported(&self) -> Result<(), HookError> {
         for reference in self.code.references.values() {
-            if let SymbolReference::Elsewhere(name) = reference {
+            if let SymbolReference::Other(name) = reference {
                 return Err(self.unsupported(format!(
-                    "needs `{name}`, which is not a variable of its source and was not inlined: \
-                     hooks cannot call, and link with nothing"
+                    "uses `{name}`, which is neither a variable of its source nor an inlined function: \
+                     hooks cannot call functions, and are not linked"
                 )));
             }
         }
@@ -132,17 +132,17 @@ impl BodyBuilder<'_> {
         }
     }
 
-    /// The compiler must not have used the inputs' registers before the wrapper took them, nor
-    /// the outputs' after it left them.
+    /// Checks that the compiler does not write the input registers before the wrapper reads them, or the
+    /// output registers after the wrapper writes them.
     fn check_pins(&self, pins: &Pins) -> Result<(), HookError> {
-        let meets = |inst: &Inst, ranges: &[RegisterRange]| {
+        let writes_any = |inst: &Inst, ranges: &[RegisterRange]| {
             let writes: RegisterSet = inst.writes.iter().copied().collect();
             ranges.iter().any(|range| writes.intersects(*range))
         };
         let Some(begin) = self.source.iter().position(|inst| marker(inst) == Some(BEGIN)) else {
-            return Err(self.unsupported("has no beginning in the compiled code"));
+            return Err(self.unsupported("has no start marker in the compiled code"));
         };
-        let early = self.source.iter().take(begin).any(|inst| meets(inst, &pins.inputs));
+        let early = self.source.iter().take(begin).any(|inst| writes_any(inst, &pins.inputs));
         let mut reached: Vec<usize> =
             (0..self.source.len()).filter(|at| marker(&self.source[*at]) == Some(END)).collect();
         if reached.is_empty() {
@@ -151,22 +151,24 @@ impl BodyBuilder<'_> {
         let mut late = false;
         let mut seen = BTreeSet::new();
         while let Some(at) = reached.pop() {
-            // The wrapper's end may be that of the code.
+            // The wrapper may end at the end of the code.
             let Some(inst) = self.source.get(at).filter(|_| seen.insert(at)) else { continue };
-            late |= meets(inst, &pins.outputs);
+            late |= writes_any(inst, &pins.outputs);
             let target = inst.branch_target;
-            reached.extend(self.source.iter().position(|other| Some(other.pc) == target));
+            reached.extend(self.source.iter().position(|inst| Some(inst.pc) == target));
             if !is_return(inst) {
                 reached.push(at + 1);
             }
         }
-        match early || late {
-            true => Err(self.unsupported("was compiled to code that destroys its own inputs")),
-            false => Ok(()),
+        if early || late {
+            let reason = "was compiled to code that overwrites its inputs or outputs";
+            return Err(self.unsupported(reason));
         }
+        Ok(())
     }
 
-    /// Turns instructions into those of a body; branches go to offsets of the code for now.
+    /// Translates instructions to those of a body. Targets of branches are offsets of the code, until they
+    /// are linked.
     fn translate(&mut self) -> Result<(), HookError> {
         // Nothing is outstanding after the last wait for a load's result.
         let delivers = self.source.iter().any(delivers);
@@ -175,13 +177,14 @@ impl BodyBuilder<'_> {
         let mut rest = source.as_slice();
         while let [inst, after @ ..] = rest {
             rest = after;
-            self.before.insert(inst.pc.0, self.instructions.len());
+            self.indices.insert(inst.pc.0, self.instructions.len());
             match marker(inst) {
                 Some(BEGIN) => begun = true,
                 Some(END) => ended = true,
                 Some(number) => {
                     let [index, value, after @ ..] = rest else {
-                        return Err(self.unsupported("ends within an access by number"));
+                        let reason = "ends inside an access to a register by number";
+                        return Err(self.unsupported(reason));
                     };
                     self.instructions.push(self.indexed(number, index, value)?);
                     rest = after;
@@ -191,7 +194,7 @@ impl BodyBuilder<'_> {
                 None if is_return(inst) => {
                     ended = false;
                     if !rest.is_empty() {
-                        self.leave()?;
+                        self.branch_to_end()?;
                     }
                 }
                 None if inst.operation.opcode() == Opcode::SGetpc => {
@@ -203,6 +206,7 @@ impl BodyBuilder<'_> {
         Ok(())
     }
 
+    /// Appends an instruction of the compiler.
     fn push(&mut self, inst: &Inst) {
         let start = inst.pc.0 as usize;
         let range = start..start + usize::from(inst.size);
@@ -217,8 +221,8 @@ impl BodyBuilder<'_> {
         });
     }
 
-    /// A return in the middle is a branch to the end.
-    fn leave(&mut self) -> Result<(), HookError> {
+    /// Appends a branch to the end, for a return in the middle of the code.
+    fn branch_to_end(&mut self) -> Result<(), HookError> {
         let text = "s_branch 0";
         let bytes = self
             .isa
@@ -231,9 +235,8 @@ impl BodyBuilder<'_> {
         Ok(())
     }
 
-    /// `s_getpc_b64` with the two additions after it. What the compiler put in between against
-    /// hazards comes before; that gfx12 extends the sign of 48 bits is nothing that the address of
-    /// what is loaded needs.
+    /// Translates `s_getpc_b64` and the two following additions. Waits in between are moved before them.
+    /// The sign extension of gfx12 is omitted, because addresses of loaded data do not need it.
     fn address<'i>(&mut self, getpc: &Inst, mut rest: &'i [Inst]) -> Result<&'i [Inst], HookError> {
         let counted_from = getpc.pc.0 + u64::from(getpc.size);
         let (mut low, mut high) = (None, None);
@@ -253,19 +256,21 @@ impl BodyBuilder<'_> {
         }
         let destination = getpc.operands.first().map(|operand| &operand.value);
         match (low, high, destination) {
-            (Some(offset), Some(same), Some(Value::Register(destination))) if offset == same => {
+            (Some(offset), Some(high), Some(Value::Register(destination))) if offset == high => {
                 let destination = *destination;
                 self.instructions.push(BodyInst::Address { destination, offset });
                 Ok(rest)
             }
-            _ => Err(self
-                .unsupported(format!("computes an address otherwise than expected (`{getpc}`)"))),
+            _ => {
+                Err(self
+                    .unsupported(format!("computes an address in an unexpected way (`{getpc}`)")))
+            }
         }
     }
 
-    /// The marker of an access by number, and the two moves after it that name its registers.
+    /// Translates the marker of an access by number and the two following moves, which name its registers.
     fn indexed(&self, number: u16, index: &Inst, value: &Inst) -> Result<BodyInst, HookError> {
-        let own = |inst: &Inst| match inst.operands.as_slice() {
+        let moved = |inst: &Inst| match inst.operands.as_slice() {
             [to, from] if to.value == from.value => match to.value {
                 Value::Register(range) => Some(range),
                 _ => None,
@@ -277,29 +282,27 @@ impl BodyBuilder<'_> {
             1 => IndexedFile::AccVgpr,
             _ => IndexedFile::Sgpr,
         };
-        match (own(index), own(value)) {
+        match (moved(index), moved(value)) {
             (Some(index), Some(value)) => Ok(BodyInst::Indexed(IndexedAccess {
                 writes: number & 0xf0 == 0x20,
                 file,
                 index,
                 value,
             })),
-            _ => Err(self.unsupported("accesses a register by number otherwise than flipwave.h")),
+            _ => Err(self
+                .unsupported("accesses a register by number without the functions of flipwave.h")),
         }
     }
 
-    /// Turns the branches' offsets into indices.
+    /// Replaces offsets in branches with indices.
     fn link(&mut self) -> Result<(), HookError> {
         let (count, end) = (self.instructions.len(), self.code.bytes.len());
         for at in 0..count {
             let BodyInst::Branch { to, .. } = &mut self.instructions[at] else { continue };
-            let target = match *to == end {
-                true => Some(count),
-                false => self.before.get(&(*to as u64)).copied(),
-            };
-            match target {
+            let index = self.indices.get(&(*to as u64)).copied();
+            match if *to == end { Some(count) } else { index } {
                 Some(target) => *to = target,
-                None => return Err(self.unsupported("branches to what is no instruction of it")),
+                None => return Err(self.unsupported("branches to an unknown instruction")),
             }
         }
         Ok(())
@@ -340,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn returns_are_branches_to_the_end_and_branches_go_where_they_went() {
+    fn returns_become_branches_to_the_end_and_branches_keep_their_targets() {
         let body = built(
             "s_waitcnt vmcnt(0)\ns_trap 0xf100\nbegin:\nv_mov_b32 v1, v0\n\
              s_cbranch_scc1 begin\ns_cbranch_scc0 other\ns_trap 0xf101\ns_waitcnt vmcnt(0)\n\
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_counted_from_the_end_of_its_s_getpc() {
+    fn addresses_are_relative_to_the_end_of_s_getpc() {
         let text = "s_trap 0xf100\ns_getpc_b64 s[4:5]\ns_add_u32 s4, s4, 0x12345678\ns_nop 1\n\
             s_addc_u32 s5, s5, 0x12345678\ns_trap 0xf101\ns_setpc_b64 s[30:31]";
         let (low, high) = (SymbolReference::Low(44), SymbolReference::High(56));
@@ -369,21 +372,21 @@ mod tests {
         assert_eq!(texts(&body), ["s_nop 1", "s[4:5] = 40"]);
         let error =
             built(text, &[(12, low), (24, SymbolReference::High(60))]).expect_err("refused");
-        assert!(error.to_string().contains("address otherwise than expected"), "{error}");
+        assert!(error.to_string().contains("address in an unexpected way"), "{error}");
     }
 
     #[test]
-    fn code_that_destroys_its_inputs_or_outputs_is_refused() {
-        let destroys = "hook `f` was compiled to code that destroys its own inputs";
+    fn code_that_overwrites_its_inputs_or_outputs_is_refused() {
+        let overwrites = "hook `f` was compiled to code that overwrites its inputs or outputs";
         let [begin, end] = ["s_trap 0xf100\n", "s_trap 0xf101\n"];
         let back = "s_setpc_b64 s[30:31]";
         assert!(built(&format!("v_mov_b32 v1, 0\n{begin}{end}{back}"), &[]).is_ok());
-        assert_eq!(refused(&format!("v_mov_b32 v0, 0\n{begin}{end}{back}")), destroys);
-        assert_eq!(refused(&format!("{begin}{end}v_mov_b32 v1, 0\n{back}")), destroys);
+        assert_eq!(refused(&format!("v_mov_b32 v0, 0\n{begin}{end}{back}")), overwrites);
+        assert_eq!(refused(&format!("{begin}{end}v_mov_b32 v1, 0\n{back}")), overwrites);
         let jumps = format!("{begin}s_branch 2\n{end}s_branch 1\n{back}\nv_mov_b32 v1, 0\n{back}");
-        assert_eq!(refused(&jumps), destroys);
+        assert_eq!(refused(&jumps), overwrites);
         assert_eq!(refused(&format!("{begin}{back}")), "hook `f` never returns");
-        assert_eq!(refused(back), "hook `f` has no beginning in the compiled code");
+        assert_eq!(refused(back), "hook `f` has no start marker in the compiled code");
         assert!(refused(&format!("{begin}s_trap 0xf110\n{end}")).contains("by number"));
     }
 }

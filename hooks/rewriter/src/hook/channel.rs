@@ -1,9 +1,9 @@
-//! Records that hooks append to a channel, read by the host.
+//! Channels: records that hooks append and the host reads.
 
-/// Bytes of a channel's head (`struct flipwave_channel` of `flipwave.h`).
-const HEAD: usize = 16;
+/// Size of a channel's header in bytes (`struct flipwave_channel` of `flipwave.h`).
+const HEADER: usize = 16;
 
-/// A channel's memory after a dispatch: what `FLIPWAVE_CHANNEL` defines.
+/// A channel defined by `FLIPWAVE_CHANNEL`, as read from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel<'a> {
     appended: u64,
@@ -13,18 +13,18 @@ pub struct Channel<'a> {
 
 /// A record that a hook writes.
 pub trait Record: Sized {
-    /// Its size in bytes, as the hook's compiler lays it out.
+    /// Size in bytes, as laid out by the hook's compiler.
     const SIZE: usize;
 
-    /// The record of [`Record::SIZE`] bytes, little-endian.
+    /// Decodes a record of [`Record::SIZE`] little-endian bytes.
     fn from_bytes(bytes: &[u8]) -> Self;
 }
 
-/// Memory that is no channel.
+/// Error returned for memory that is not a channel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{size} bytes are no channel of records of {record_size} bytes: expected a head of {HEAD} \
-     bytes and whole records after it"
+    "invalid channel of {size} bytes with records of {record_size} bytes: expected a header of {HEADER} \
+     bytes and complete records"
 )]
 pub struct ChannelError {
     size: usize,
@@ -32,13 +32,13 @@ pub struct ChannelError {
 }
 
 impl<'a> Channel<'a> {
-    /// The channel in `bytes`, the whole variable, whose records have `record_size` bytes.
+    /// Reads the channel in `bytes`, the content of the variable, with records of `record_size` bytes.
     ///
     /// # Errors
-    /// [`ChannelError`] where `bytes` are too few, or not a whole number of records.
+    /// [`ChannelError`] if the header or a record is incomplete.
     pub fn new(bytes: &'a [u8], record_size: usize) -> Result<Channel<'a>, ChannelError> {
         let wrong = || ChannelError { size: bytes.len(), record_size };
-        let (head, records) = bytes.split_at_checked(HEAD).ok_or_else(wrong)?;
+        let (head, records) = bytes.split_at_checked(HEADER).ok_or_else(wrong)?;
         let appended = head.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         if records.len().checked_rem(record_size) != Some(0) {
             return Err(wrong());
@@ -46,29 +46,28 @@ impl<'a> Channel<'a> {
         Ok(Channel { appended: appended.ok_or_else(wrong)?, record_size, records })
     }
 
-    /// How many records were appended, the lost ones included.
+    /// Number of appended records, including lost ones.
     pub fn appended(&self) -> u64 {
         self.appended
     }
 
-    /// How many records have place.
+    /// Maximum number of records.
     pub fn capacity(&self) -> u64 {
         (self.records.len() / self.record_size) as u64
     }
 
-    /// How many records found no place.
+    /// Number of records lost because the channel was full.
     pub fn lost(&self) -> u64 {
         self.appended.saturating_sub(self.capacity())
     }
 
-    /// The bytes of each record that found place, in the order of their places. Which wave was
-    /// first is up to the device.
+    /// The bytes of each stored record. The order of waves depends on the device.
     pub fn records(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let kept = self.appended.min(self.capacity()) as usize;
         self.records.chunks_exact(self.record_size).take(kept)
     }
 
-    /// The same, read; `None` where `R` has another size than the channel's records.
+    /// The stored records, decoded; `None` if `R` has another size than the records of the channel.
     pub fn read<R: Record>(&self) -> Option<impl Iterator<Item = R>> {
         (R::SIZE == self.record_size).then(|| self.records().map(R::from_bytes))
     }
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_those_that_were_appended() {
+    fn appended_records_are_read() {
         let bytes = memory(2, &[1, 2, 3, 4, 9, 9]);
         let channel = Channel::new(&bytes, 8).expect("a channel");
         let read: Vec<_> = channel.read::<Pair>().expect("pairs").map(|p| (p.0, p.1)).collect();
@@ -110,18 +109,18 @@ mod tests {
     }
 
     #[test]
-    fn what_found_no_place_is_counted() {
+    fn lost_records_are_counted() {
         let bytes = memory(7, &[1, 2, 3, 4]);
         let channel = Channel::new(&bytes, 8).expect("a channel");
         assert_eq!((channel.lost(), channel.records().count()), (5, 2));
     }
 
     #[test]
-    fn memory_that_is_no_channel_is_refused() {
+    fn incomplete_channels_are_refused() {
         let bytes = memory(1, &[1, 2, 3]);
         for (bytes, size) in [(&bytes[..], 8), (&bytes[..12], 4), (&bytes[..], 0)] {
             let error = Channel::new(bytes, size).expect_err("no channel");
-            assert!(error.to_string().contains("whole records"), "{error}");
+            assert!(error.to_string().contains("complete records"), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Running clang.
+//! Finding and running clang.
 
 use super::HookError;
 use flipwave_host::child::ChildError;
@@ -11,66 +11,67 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
-/// What all sources of hooks are compiled with.
+/// Options for all hooks.
 const OPTIONS: [&str; 18] = [
     "--target=amdgcn-amd-amdhsa",
     "-std=gnu17",
     "-O2",
     "-ffreestanding",
     "-nogpulib",
-    // Values are passed by their bits.
+    // Values are passed as bits.
     "-fno-strict-aliasing",
-    // Operations across lanes stay where the source has them.
+    // Cross-lane operations must not be moved.
     "-fconvergent-functions",
-    // A symbol is data of the source or unknown; nothing is replaced when the object is linked.
+    // Symbols are data of the source or undefined; none can be preempted.
     "-fvisibility=hidden",
     "-ffunction-sections",
-    // No constant that tells the ABI's version.
+    // Omit the constant with the ABI version.
     "-Xclang",
     "-mcode-object-version=none",
     "-mllvm",
-    // What a hook counts is counted by its own instructions.
+    // Keep the atomic instructions of hooks.
     "-amdgpu-atomic-optimizer-strategy=None",
     "-mllvm",
-    // Halves of dual instructions restrict each other's registers.
+    // Dual-issue instructions restrict the registers of their halves.
     "-amdgpu-enable-vopd=0",
     "-Wno-unused-command-line-argument",
     "-fno-color-diagnostics",
     "-fno-caret-diagnostics",
 ];
 
-/// The versions of clang that do: what `flipwave.h` uses came with the first (scoped atomics), and the last is
-/// that of the LLVM in this program.
+/// Supported versions of clang: the first has the scoped atomics that `flipwave.h` uses, the last is the
+/// version of LLVM in this program.
 const MAJORS: RangeInclusive<u32> = 18..=22;
 
-/// The compiler, which also links: `FLIPWAVE_CLANG`, or the first in PATH of `clang-22`, older ones down
-/// to `clang-18`, and `clang`. `clang-22` where there is none of them.
+/// Path of the compiler, which also links: `FLIPWAVE_CLANG`, or the first in PATH of `clang-22`, older
+/// versions down to `clang-18`, and `clang`. `clang-22` if none of them exists.
 pub fn clang_path() -> PathBuf {
-    if let Some(own) = std::env::var_os("FLIPWAVE_CLANG") {
-        return own.into();
+    if let Some(path) = std::env::var_os("FLIPWAVE_CLANG") {
+        return path.into();
     }
     chosen(&std::env::var_os("PATH").unwrap_or_default())
 }
 
-/// The compiler of the folders in `path`.
+/// The compiler in the folders of `path`.
 fn chosen(path: &OsStr) -> PathBuf {
     let numbered = MAJORS.rev().map(|version| format!("clang-{version}"));
     let mut names = numbered.chain(["clang".to_owned()]);
-    let present = |name: &String| std::env::split_paths(path).any(|own| own.join(name).is_file());
+    let present =
+        |name: &String| std::env::split_paths(path).any(|folder| folder.join(name).is_file());
     let name = names.find(present).unwrap_or_else(|| format!("clang-{}", MAJORS.end()));
     name.into()
 }
 
-/// The first number of a compiler's version, as in `Debian clang version 22.1.8 (1~deb12u1)`.
+/// Major version in a version text such as `Debian clang version 22.1.8 (1~deb12u1)`.
 pub fn clang_major(version: &str) -> Option<u32> {
     let (_, number) = version.split_once("clang version ")?;
     number.split('.').next()?.parse().ok()
 }
 
-/// The compiler's own words for its version. It is asked once in the life of a process.
+/// The compiler's version text, which is cached for the life of the process.
 ///
 /// # Errors
-/// If it does not run, or is too old.
+/// Returns an error if the compiler does not run or is too old.
 pub fn clang_version(program: &Path) -> Result<String, ChildError> {
     static VERSIONS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
     let mut versions = VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,7 +84,7 @@ pub fn clang_version(program: &Path) -> Result<String, ChildError> {
     if clang_major(&version).is_some_and(|major| major < *MAJORS.start()) {
         let oldest = MAJORS.start();
         return Err(io::Error::other(format!(
-            "it is {version}, and {oldest} is the oldest that does"
+            "{version} is too old, version {oldest} or later is required"
         ))
         .into());
     }
@@ -91,21 +92,21 @@ pub fn clang_version(program: &Path) -> Result<String, ChildError> {
     Ok(version)
 }
 
-/// The compiler.
+/// A clang compiler.
 #[derive(Clone, Debug)]
 pub(super) struct Clang {
     program: PathBuf,
-    /// Its own words for its version.
+    /// Its version text.
     pub version: String,
 }
 
 impl Clang {
-    /// That of [`clang_path`].
+    /// The compiler at [`clang_path`].
     pub fn find() -> Result<Clang, HookError> {
         Clang::at(clang_path())
     }
 
-    /// The compiler at this path.
+    /// The compiler at a path.
     pub fn at(program: PathBuf) -> Result<Clang, HookError> {
         match clang_version(&program) {
             Ok(version) => Ok(Clang { program, version }),
@@ -113,7 +114,7 @@ impl Clang {
         }
     }
 
-    /// The options of every run for a target.
+    /// Options for a target and a wave size.
     pub fn options(target: &Target, wave_size: u8) -> Vec<OsString> {
         let mut options: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
         options.push(format!("-mcpu={target}").into());
@@ -125,10 +126,10 @@ impl Clang {
         options
     }
 
-    /// What the compiler writes to its standard output for `text` on its standard input.
+    /// Compiles `text` and returns the output, or the compiler's messages if it rejects the text.
     ///
     /// # Errors
-    /// [`HookError::Clang`]; where the compiler refuses, what it says.
+    /// [`HookError::Clang`] or [`HookError::Interrupted`].
     pub fn run(
         &self,
         options: &[OsString],
@@ -159,7 +160,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn the_compiler_of_the_programs_own_version_comes_before_others_wherever_in_path_it_is() {
+    fn newest_supported_compiler_in_path_is_preferred() {
         let folders =
             [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
         let path =
@@ -168,7 +169,7 @@ mod tests {
         let add = |folder: usize, name: &str| {
             std::fs::write(folders[folder].path().join(name), "").expect("written");
         };
-        // What is to be installed, where there is none.
+        // The compiler to install, if there is none.
         assert_eq!(chosen(), "clang-22");
         add(0, "clang-17");
         assert_eq!(chosen(), "clang-22");
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compiler_that_is_too_old_is_refused_by_its_version() {
+    fn old_compiler_is_refused_with_its_version() {
         let folder = tempfile::tempdir().expect("a folder");
         let compiler = |version: &str| {
             let program = folder.path().join(format!("clang-{version}"));
@@ -191,13 +192,13 @@ mod tests {
             std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("changed");
             clang_version(&program)
         };
-        assert_eq!(compiler("18").expect("young enough"), "Debian clang version 18.0.6");
+        assert_eq!(compiler("18").expect("a supported version"), "Debian clang version 18.0.6");
         let error = compiler("14").expect_err("too old").to_string();
         assert!(error.contains("version 14.0.6") && error.contains("18"), "{error}");
     }
 
     #[test]
-    fn versions_of_compilers_are_read() {
+    fn major_versions_are_parsed() {
         assert_eq!(clang_major("Debian clang version 22.1.8 (1~deb12u1)"), Some(22));
         assert_eq!(clang_major("clang version 19.1.7"), Some(19));
         assert_eq!(clang_major("AMD's own"), None);

@@ -1,8 +1,8 @@
-//! From C to bodies.
+//! Compilation of hooks from C to bodies.
 
-use super::alone::stands_alone;
 use super::clang::Clang;
 use super::object::Object;
+use super::self_contained::stands_alone;
 use super::signature::{Declarations, Signature};
 use super::{Body, EntryPoint, HookData, HookError, body, wrapper};
 use flipwave_host::cache::Cache;
@@ -13,24 +13,24 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The header that hooks are written with.
+/// The header for hooks.
 pub const HEADER: &str = include_str!("../../include/flipwave.h");
 
-/// A source of hooks as its author wrote it.
+/// A source file of hooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Source {
     /// Its name in messages.
     pub name: String,
-    /// The text.
+    /// Its content.
     pub text: String,
-    /// Where files that it includes are looked for.
+    /// Include folders.
     pub include: Vec<PathBuf>,
-    /// Macros, by name, and what they stand for.
+    /// Macros: names and values.
     pub defines: Vec<(String, String)>,
 }
 
 impl Source {
-    /// A source file; what it includes is looked for beside it.
+    /// Reads a source file. Its folder becomes an include folder.
     ///
     /// # Errors
     /// [`HookError::Source`].
@@ -46,20 +46,20 @@ impl Source {
     }
 }
 
-/// A source read for a target: its functions are known.
+/// A preprocessed source for a target, with the signatures of its functions.
 #[derive(Clone, Debug)]
 pub struct HookSource {
     name: String,
     target: Target,
     wave_size: u8,
     options: Vec<OsString>,
-    /// With everything that it includes.
+    /// The preprocessed text.
     text: String,
     functions: Vec<Signature>,
 }
 
 impl HookSource {
-    /// The function of this name.
+    /// The function with a name.
     ///
     /// # Errors
     /// [`HookError::NoFunction`].
@@ -73,17 +73,17 @@ impl HookSource {
         })
     }
 
-    /// Functions that the source defines, those of the header left out.
+    /// Functions that the source defines, without those of the header.
     pub fn functions(&self) -> impl Iterator<Item = &Signature> {
         self.functions.iter().filter(|function| !function.name.starts_with("flipwave_"))
     }
 
-    /// What it is compiled for.
+    /// The target.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// Lanes of the waves that it is compiled for.
+    /// The wave size.
     pub fn wave_size(&self) -> u8 {
         self.wave_size
     }
@@ -92,27 +92,27 @@ impl HookSource {
 /// Hooks compiled for a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompiledHooks {
-    /// The body of each entry point, in their order.
+    /// The body of each entry point.
     pub bodies: Vec<Body>,
-    /// The variables and constants of the source, which all bodies share.
+    /// Variables and constants of the source, which all bodies share.
     pub data: HookData,
 }
 
-/// Compiles hooks with clang, and keeps what was compiled.
+/// Compiles hooks with clang and caches the results.
 #[derive(Clone, Debug)]
 pub struct HookCompiler {
     clang: Clang,
     cache: Cache,
-    /// What was read so far, by source, target and lanes of a wave; clones share it. To read a source
-    /// takes clang as long as to compile it.
+    /// Sources read so far, shared by clones: reading a source takes as long as compiling it.
     read: Arc<Mutex<ReadSources>>,
 }
 
+/// Sources by source, target and wave size.
 type ReadSources = HashMap<(Source, String, u8), HookSource>;
 
 impl HookCompiler {
-    /// Finds clang (`FLIPWAVE_CLANG`, or `clang-22` in PATH) and the folder of what was compiled
-    /// (`FLIPWAVE_CACHE`, or `flipwave` in the user's cache folder).
+    /// Finds clang ([`clang_path`](super::clang_path)) and the cache (`FLIPWAVE_CACHE`, or `flipwave` in the
+    /// user's cache folder).
     ///
     /// # Errors
     /// [`HookError::Clang`].
@@ -120,12 +120,12 @@ impl HookCompiler {
         Ok(HookCompiler { clang: Clang::find()?, cache: Cache::find(), read: Arc::default() })
     }
 
-    /// Reads a source for waves of `wave_size` lanes of `target`: its functions and their
-    /// parameters. One that was read before is the same, whatever has become of files that it includes.
+    /// Reads a source for a target and a wave size: its functions and their parameters. A source that was
+    /// read before is not read again, even if files that it includes have changed.
     ///
     /// # Errors
-    /// [`HookError::Rejected`] where it does not compile, [`HookError::Unsupported`] where it has
-    /// variables in LDS, [`HookError::Clang`] and [`HookError::Cache`].
+    /// [`HookError::Rejected`] if it does not compile, [`HookError::Unsupported`] if it has variables in LDS,
+    /// [`HookError::Clang`], and [`HookError::Cache`].
     pub fn read(
         &self,
         source: &Source,
@@ -138,12 +138,12 @@ impl HookCompiler {
         if let Some(known) = known {
             return Ok(known);
         }
-        let read = self.read_anew(source, target, wave_size)?;
+        let read = self.read_uncached(source, target, wave_size)?;
         all().insert(key, read.clone());
         Ok(read)
     }
 
-    fn read_anew(
+    fn read_uncached(
         &self,
         source: &Source,
         target: &Target,
@@ -170,12 +170,12 @@ impl HookCompiler {
             text: format!("# 1 {}\n{}\n", c_string(&source.name), source.text),
             functions: Vec::new(),
         };
-        let text = match stands_alone(&source.text) {
-            true => self.kept(&read, "i", preprocess, &read.text)?,
-            false => self.run(&read, preprocess, &read.text)?,
+        let text = if stands_alone(&source.text) {
+            self.cached(&read, "i", preprocess, &read.text)?
+        } else {
+            self.run(&read, preprocess, &read.text)?
         };
-        // Hooks are parts of their wrappers, whatever the compiler thinks of their size, and
-        // nothing on their own.
+        // Hooks of any size are inlined into their wrappers, and not emitted separately.
         read.text = format!(
             "#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)\n\
              #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)\n\
@@ -183,13 +183,13 @@ impl HookCompiler {
             String::from_utf8_lossy(&text)
         );
         let declarations =
-            self.made(&read, "json", &["-fsyntax-only", "-Xclang", "-ast-dump=json"], "")?;
+            self.compile_text(&read, "json", &["-fsyntax-only", "-Xclang", "-ast-dump=json"], "")?;
         let declarations =
             Declarations::parse(&declarations).map_err(|error| read.output(&error))?;
         if let Some(variable) = declarations.lds.first() {
             return Err(HookError::Unsupported {
                 function: variable.clone(),
-                reason: "lies in LDS: the LDS of a kernel is its own, and hooks have none".into(),
+                reason: "is in LDS, which belongs to the kernel: hooks have no LDS".into(),
             });
         }
         read.functions = declarations.functions;
@@ -199,8 +199,7 @@ impl HookCompiler {
     /// Compiles entry points of a source.
     ///
     /// # Errors
-    /// [`HookError`]: what a hook does that hooks cannot do, and all that [`HookCompiler::read`]
-    /// may complain of.
+    /// [`HookError::Unsupported`] for unsupported features, and all errors of [`HookCompiler::read`].
     pub fn compile(
         &self,
         source: &HookSource,
@@ -211,8 +210,9 @@ impl HookCompiler {
             .map(|entry| Ok((entry, source.function(&entry.function)?)))
             .collect::<Result<_, HookError>>()?;
         let wrappers = wrapper::text(&called)?;
-        let bytes =
-            self.made(source, "o", &["-c"], &wrappers).map_err(|error| explain(error, &called))?;
+        let bytes = self
+            .compile_text(source, "o", &["-c"], &wrappers)
+            .map_err(|error| explain(error, &called))?;
         let object = Object::parse(&bytes).map_err(|error| source.output(&error))?;
         let isa = Isa::with_wave_size(&source.target, source.wave_size)?;
         let mut bodies = Vec::new();
@@ -223,9 +223,8 @@ impl HookCompiler {
         Ok(CompiledHooks { bodies, data: object.data })
     }
 
-    /// What the compiler makes of a source with `more` after it, kept under a name that ends in
-    /// `suffix`.
-    fn made(
+    /// Compiles a source with `more` appended, and caches the output in a file with the extension `suffix`.
+    fn compile_text(
         &self,
         source: &HookSource,
         suffix: &str,
@@ -236,12 +235,11 @@ impl HookCompiler {
         arguments.push("-xcpp-output".into());
         arguments.extend(options.iter().map(OsString::from));
         let text = format!("{}{more}", source.text);
-        self.kept(source, suffix, arguments, &text)
+        self.cached(source, suffix, arguments, &text)
     }
 
-    /// What the compiler makes of a text that includes nothing, kept under a name that ends in
-    /// `suffix`.
-    fn kept(
+    /// Compiles a text without includes, and caches the output in a file with the extension `suffix`.
+    fn cached(
         &self,
         source: &HookSource,
         suffix: &str,
@@ -253,13 +251,13 @@ impl HookCompiler {
             parts.into_iter().chain(arguments.iter().map(|argument| argument.as_encoded_bytes())),
         );
         let name = format!("{name}.{suffix}");
-        if let Some(kept) = self.cache.get(&name) {
-            return Ok(kept);
+        if let Some(output) = self.cache.get(&name) {
+            return Ok(output);
         }
-        let made = self.run(source, arguments, text)?;
+        let output = self.run(source, arguments, text)?;
         let failed = |reason| HookError::Cache { path: self.cache.path(&name), reason };
-        self.cache.put(&name, &made).map_err(failed)?;
-        Ok(made)
+        self.cache.put(&name, &output).map_err(failed)?;
+        Ok(output)
     }
 
     fn run(
@@ -277,12 +275,13 @@ impl HookCompiler {
 }
 
 impl HookSource {
+    /// An error for unexpected compiler output.
     fn output(&self, reason: &dyn std::fmt::Display) -> HookError {
         HookError::Output { source_name: self.name.clone(), reason: reason.to_string() }
     }
 }
 
-/// A name for what is made from `parts`: their digest in hexadecimal.
+/// Hexadecimal digest of `parts`.
 fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut digest = Sha256::new();
     for part in parts {
@@ -292,13 +291,14 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A text as a string literal of C, for a line marker.
+/// A text as a C string literal, for a line marker.
 fn c_string(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{escaped}\"")
 }
 
-/// Tells sizes that do not fit, which the compiler alone knows, from other complaints.
+/// Converts failed size assertions of wrappers to errors about arguments and results. Only the compiler
+/// knows the sizes.
 fn explain(error: HookError, called: &[(&EntryPoint, &Signature)]) -> HookError {
     let HookError::Rejected { messages, .. } = &error else { return error };
     let Some((_, rest)) = messages.split_once("flipwave: ") else { return error };
@@ -308,7 +308,7 @@ fn explain(error: HookError, called: &[(&EntryPoint, &Signature)]) -> HookError 
         .and_then(|index| index.parse::<usize>().ok())
         .and_then(|index| called.get(index));
     let Some((entry, signature)) = called else { return error };
-    // "expression evaluates to '4 == 2'": words of the type, words given.
+    // "expression evaluates to '4 == 2'": words of the type and words of the argument.
     let sizes = messages
         .split_once("expression evaluates to '")
         .and_then(|(_, sizes)| sizes.split_once('\''))
@@ -327,7 +327,7 @@ fn explain(error: HookError, called: &[(&EntryPoint, &Signature)]) -> HookError 
         _ => HookError::Results {
             function,
             reason: format!(
-                "returns {}, {type_words} registers, its result is to go to {given}",
+                "returns {} in {type_words} registers, but the call provides {given}",
                 signature.result
             ),
         },
@@ -339,7 +339,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_sources_are_literals_of_c() {
+    fn source_names_are_quoted_for_c() {
         assert_eq!(c_string("bits_register.c"), r#""bits_register.c""#);
         assert_eq!(c_string("a \"b\"\\c.c"), r#""a \"b\"\\c.c""#);
     }

@@ -1,4 +1,4 @@
-//! The variables and constants of hooks.
+//! Variables and constants of hooks.
 
 use std::collections::BTreeMap;
 
@@ -11,45 +11,44 @@ pub struct HookSymbol {
     pub size: u64,
 }
 
-/// A pointer that the data hold: the address of other data, known when the code object is loaded.
+/// A pointer between variables, whose value is known only when the code object is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataPointer {
-    /// Offset of the eight bytes that hold it.
+    /// Offset of the pointer's eight bytes.
     pub at: u64,
-    /// Offset of what it points to.
+    /// Offset of its target.
     pub to: u64,
 }
 
-/// The variables and constants of a source, in one piece: `bytes`, and after them `zeros` bytes
-/// that are zero when a dispatch begins.
+/// The variables and constants of a source: `bytes` followed by `zeros` zero bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookData {
-    /// What is not zero.
+    /// Initialized bytes.
     pub bytes: Vec<u8>,
-    /// How many bytes of zeros follow.
+    /// Number of zero bytes that follow.
     pub zeros: u64,
-    /// The address of the first byte must be a multiple of this, a power of two.
+    /// Alignment of the first byte, a power of two.
     pub alignment: u64,
-    /// Variables, by name.
+    /// Variables by name.
     pub symbols: BTreeMap<String, HookSymbol>,
     /// Pointers in `bytes`, by ascending offset.
     pub pointers: Vec<DataPointer>,
 }
 
 impl HookData {
-    /// Size in bytes, zeros included.
+    /// Size in bytes, including zeros.
     pub fn size(&self) -> u64 {
         self.bytes.len() as u64 + self.zeros
     }
 
-    /// All bytes, zeros included, as they are when a dispatch begins.
+    /// Initial content, including zeros.
     pub fn initial(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         bytes.resize(self.size() as usize, 0);
         bytes
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no data.
     pub fn is_empty(&self) -> bool {
         self.size() == 0
     }

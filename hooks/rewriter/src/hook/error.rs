@@ -1,67 +1,67 @@
-//! What can be wrong with a hook.
+//! Errors of hooks.
 
 use flipwave_isa::{AssembleError, DecodeError, IsaError};
 use std::path::PathBuf;
 
-/// A hook that cannot be compiled, called or placed.
+/// Errors returned when compiling, calling or inserting hooks.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
-    /// No source.
-    #[error("cannot read the hooks' source {}: {reason}", file.display())]
+    /// The source cannot be read.
+    #[error("cannot read the hook source {}: {reason}", file.display())]
     Source {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: std::io::Error,
     },
-    /// No compiler.
+    /// The compiler cannot be used.
     #[error(
-        "cannot use the compiler `{}`: {reason}; install Debian's package clang-22, or another from \
-         clang-18 on, or set FLIPWAVE_CLANG to clang's path",
+        "cannot use the compiler `{}`: {reason}; install Debian's package clang-22, or any version \
+         since clang-18, or set FLIPWAVE_CLANG to clang's path",
         clang.display()
     )]
     Clang {
         /// The program.
         clang: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: std::io::Error,
     },
-    /// The compiler was ended with the program that called it.
+    /// The compiler was interrupted together with the program.
     #[error("interrupted while the compiler `{}` was running", clang.display())]
     Interrupted {
         /// The program.
         clang: PathBuf,
     },
-    /// Compiled hooks cannot be kept.
+    /// Compiled hooks cannot be cached.
     #[error(
-        "cannot keep compiled hooks in {}: {reason}; set FLIPWAVE_CACHE to another folder",
+        "cannot cache compiled hooks in {}: {reason}; set FLIPWAVE_CACHE to another folder",
         path.display()
     )]
     Cache {
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: std::io::Error,
     },
-    /// The compiler refused.
+    /// The compiler rejected the source.
     #[error("{source_name} does not compile for {target}:\n{messages}")]
     Rejected {
         /// The source.
         source_name: String,
-        /// What for.
+        /// The target.
         target: String,
-        /// What the compiler printed.
+        /// Messages of the compiler.
         messages: String,
     },
-    /// What the compiler wrote is not what was expected of it.
-    #[error("{source_name}: the compiler's output is not understood: {reason}")]
+    /// The output of the compiler is unexpected.
+    #[error("{source_name}: unexpected compiler output: {reason}")]
     Output {
         /// The source.
         source_name: String,
-        /// What of it.
+        /// The unexpected part.
         reason: String,
     },
-    /// A hook that the source does not have.
+    /// The source does not have a function.
     #[error(
         "{source_name} has no function `{function}`; it has {}",
         if present.is_empty() { "none".to_owned() } else { present.join(", ") }
@@ -69,67 +69,67 @@ pub enum HookError {
     NoFunction {
         /// The source.
         source_name: String,
-        /// What was asked for.
+        /// The requested name.
         function: String,
-        /// What is there.
+        /// The existing functions.
         present: Vec<String>,
     },
-    /// Too few or too many arguments.
+    /// The number of arguments is wrong.
     #[error("hook `{prototype}` takes {expected} arguments, {given} are given")]
     ArgumentCount {
-        /// The hook as it is declared.
+        /// Prototype of the hook.
         prototype: String,
-        /// How many it takes.
+        /// Number of parameters.
         expected: usize,
-        /// How many were given.
+        /// Number of arguments.
         given: usize,
     },
-    /// An argument that does not fit.
+    /// An argument does not match its parameter.
     #[error("hook `{function}`, parameter `{parameter}`: {reason}")]
     Argument {
         /// The hook.
         function: String,
         /// The parameter, with its type.
         parameter: String,
-        /// What was given and what is expected.
+        /// The mismatch.
         reason: String,
     },
-    /// Results that do not fit the registers they go to.
+    /// The result does not match its registers.
     #[error("hook `{function}`: {reason}")]
     Results {
         /// The hook.
         function: String,
-        /// What is returned and what is expected.
+        /// The mismatch.
         reason: String,
     },
-    /// A hook that does what hooks cannot do.
+    /// The hook uses an unsupported feature.
     #[error("hook `{function}` {reason}")]
     Unsupported {
         /// The hook.
         function: String,
-        /// What it does and why it cannot.
+        /// The feature and why it is not supported.
         reason: String,
     },
-    /// Registers that a body's groups cannot be given.
-    #[error("registers of a hook cannot be renamed: {0}")]
+    /// The registers of a body cannot be renamed.
+    #[error("cannot rename the registers of a hook: {0}")]
     Renaming(String),
-    /// An instruction of a hook, or one to be put in place of another, that does not assemble.
+    /// An instruction of a hook or an inserted instruction does not assemble.
     #[error("`{text}` does not assemble: {reason}")]
     Assemble {
         /// The instruction.
         text: String,
-        /// LLVM's complaint.
+        /// LLVM's message.
         reason: AssembleError,
     },
-    /// A target that has no decoder.
+    /// LLVM does not support the target.
     #[error(transparent)]
     Isa(#[from] IsaError),
-    /// The compiler wrote something that is no instruction.
+    /// An instruction of the compiled hook does not decode.
     #[error("hook `{function}`: {reason}")]
     Decode {
         /// The hook.
         function: String,
-        /// What is wrong.
+        /// The reason.
         reason: DecodeError,
     },
 }

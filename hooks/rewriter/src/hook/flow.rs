@@ -1,9 +1,9 @@
-//! What is true along all ways through a body.
+//! Dataflow analyses of bodies.
 
 use super::BodyInst;
 use flipwave_isa::{Family, Inst, Opcode, Register, RegisterRange, RegisterSet, Value};
 
-/// Indices of the instructions that may run after the one at `at`; their number for the end.
+/// Indices of the successors of the instruction at `at`; the number of instructions for the end.
 fn successors(instructions: &[BodyInst], at: usize) -> impl Iterator<Item = usize> {
     let (next, taken) = match &instructions[at] {
         BodyInst::Branch { inst, to, .. } => {
@@ -14,7 +14,7 @@ fn successors(instructions: &[BodyInst], at: usize) -> impl Iterator<Item = usiz
     next.into_iter().chain(taken)
 }
 
-/// The registers whose values at the beginning matter, where `outputs` matter at the end.
+/// Registers that are live at the start if `outputs` are live at the end.
 pub(super) fn live_at_start(instructions: &[BodyInst], outputs: &[RegisterRange]) -> RegisterSet {
     let end = outputs.iter().copied().collect();
     let mut live = vec![RegisterSet::EMPTY; instructions.len()];
@@ -34,10 +34,10 @@ pub(super) fn live_at_start(instructions: &[BodyInst], outputs: &[RegisterRange]
     }
 }
 
-/// Whether EXEC may ever have a lane that it does not have at the beginning.
+/// Returns `true` if EXEC may have a lane that it does not have at the start.
 ///
-/// Followed are the masks that have no such lane: EXEC at first, what comparisons give, and what
-/// scalar operations make of these. EXEC must stay one of them.
+/// The analysis tracks registers with masks that are subsets of the initial EXEC: EXEC itself, results of
+/// comparisons, and results of some scalar operations on such masks.
 pub(super) fn widens_exec(instructions: &[BodyInst]) -> bool {
     let start: RegisterSet = [Register::ExecLo, Register::ExecHi].into_iter().collect();
     let mut inside: Vec<Option<RegisterSet>> = vec![None; instructions.len()];
@@ -47,14 +47,14 @@ pub(super) fn widens_exec(instructions: &[BodyInst]) -> bool {
             continue;
         }
         let known = &mut inside[at];
-        let met = known.map_or(masks, |known| known.intersection(masks));
-        if *known == Some(met) {
+        let merged = known.map_or(masks, |known| known.intersection(masks));
+        if *known == Some(merged) {
             continue;
         }
-        *known = Some(met);
+        *known = Some(merged);
         let after = match &instructions[at] {
-            BodyInst::Inst { inst, .. } => masks_after(inst, met),
-            other => met.difference(other.writes()),
+            BodyInst::Inst { inst, .. } => masks_after(inst, merged),
+            inst => merged.difference(inst.writes()),
         };
         if !after.contains(Register::ExecLo) || !after.contains(Register::ExecHi) {
             return true;
@@ -64,25 +64,25 @@ pub(super) fn widens_exec(instructions: &[BodyInst]) -> bool {
     false
 }
 
-/// The masks after `inst` that have only lanes of the first EXEC, where `masks` are those before.
+/// Registers with subsets of the initial EXEC after `inst`, given those before it.
 fn masks_after(inst: &Inst, masks: RegisterSet) -> RegisterSet {
     let mut after = masks;
     for range in &inst.writes {
         range.iter().for_each(|register| after.remove(register));
     }
     if inst.operation.is(Family::Compare) {
-        // Lanes that EXEC masks give zero; v_cmpx leaves EXEC no others either.
+        // Results are zero in inactive lanes; `v_cmpx` only disables lanes.
         inst.writes.iter().for_each(|range| after.insert_range(*range));
         return after;
     }
-    let within = |value: Option<&Value>| match value {
+    let is_subset = |value: Option<&Value>| match value {
         Some(Value::Register(range)) => range.iter().all(|register| masks.contains(register)),
         Some(Value::Integer(0)) => true,
         _ => false,
     };
     let mut sources = inst.sources().map(|operand| &operand.value);
-    let (first, second) = (within(sources.next()), within(sources.next()));
-    // Whether the destination is a mask inside, and whether EXEC then is.
+    let (first, second) = (is_subset(sources.next()), is_subset(sources.next()));
+    // Whether the destination and EXEC are subsets afterwards.
     let (result, exec) = match inst.operation.opcode() {
         Opcode::SMov => (first, first),
         Opcode::SAnd => (first || second, first || second),

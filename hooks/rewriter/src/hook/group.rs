@@ -1,11 +1,11 @@
-//! Which registers of a body must stay neighbours.
+//! Register groups: registers of a body that must stay consecutive.
 
 use super::rename::is_renamed;
 use super::{BodyInst, RegisterGroup};
 use flipwave_isa::{Generation, Inst, Register, RegisterRange, Target, Value};
 
-/// The registers that instructions name, in groups: those of one operand together, and with them
-/// those of every operand that has one of them. The same holds for `kept`, the inputs and outputs.
+/// Groups the registers that instructions name. Registers of one operand, or of the ranges `kept` (the inputs
+/// and outputs), belong to one group, and ranges with a common register are merged.
 pub(super) fn groups(
     instructions: &[BodyInst],
     kept: impl Iterator<Item = RegisterRange>,
@@ -46,14 +46,13 @@ pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = RegisterRange> {
     })
 }
 
-/// How many registers the second range begins after the first.
+/// Distance in registers between the starts of two overlapping ranges.
 fn distance(from: RegisterRange, to: RegisterRange) -> u8 {
     from.iter().position(|register| register == to.first).unwrap_or_default() as u8
 }
 
-/// What an operand's first register must be a multiple of: scalar pairs 2, longer scalar ranges 4
-/// (the ISA documents, "Scalar operands"); since gfx90a vector ranges 2 (MI200 ISA, "VGPR
-/// alignment"), on gfx12 no longer.
+/// Alignment of an operand's first register: 2 for scalar pairs, 4 for longer scalar ranges (ISA documents,
+/// "Scalar operands"); on gfx90a and gfx940, 2 for vector ranges (MI200 ISA, "VGPR alignment").
 fn alignment(range: RegisterRange, target: &Target) -> u8 {
     let even = matches!(target.generation(), Generation::Gfx90a | Generation::Gfx940);
     match (range.first, range.words) {

@@ -1,4 +1,4 @@
-//! A body's code with other registers.
+//! Instantiation of bodies with other registers.
 
 use super::{Body, BodyInst, HookError, IndexedAccess, Renaming};
 use crate::layout::{InsertedCode, Piece, Reference};
@@ -6,24 +6,24 @@ use flipwave_isa::{Isa, Pc, Register};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Assembles, and remembers what it has assembled: the same few instructions come again and again.
+/// An assembler with a cache, because few instructions are distinct.
 pub struct Assembler {
     isa: Isa,
     known: FxHashMap<String, Vec<u8>>,
 }
 
 impl Assembler {
-    /// An assembler for what `isa` decodes.
+    /// Creates an assembler.
     pub fn new(isa: Isa) -> Assembler {
         Assembler { isa, known: FxHashMap::default() }
     }
 
-    /// What it assembles for.
+    /// The instruction set.
     pub fn isa(&self) -> &Isa {
         &self.isa
     }
 
-    /// The bytes of `text`, one instruction or several on lines of their own.
+    /// Assembles one instruction per line.
     ///
     /// # Errors
     /// [`HookError::Assemble`].
@@ -32,7 +32,7 @@ impl Assembler {
             let bytes = self
                 .isa
                 .assemble(text)
-                // Short encodings of 16-bit operations reach half of the registers (gfx11).
+                // On gfx11, short encodings of 16-bit operations support half of the registers.
                 .or_else(|reason| match text.replacen("_e32 ", "_e64 ", 1) {
                     longer if longer != text => self.isa.assemble(&longer),
                     _ => Err(reason),
@@ -45,12 +45,11 @@ impl Assembler {
 }
 
 impl Body {
-    /// Its code with the registers of `names`. The hooks' data lie at `data`, an ELF virtual
-    /// address of the new code object; `indexed` gives the code of accesses by number.
+    /// The code of the body with the registers of `names`. `data` is the ELF virtual address of the hooks'
+    /// data in the new code object; `indexed` generates accesses by number.
     ///
     /// # Errors
-    /// [`HookError::Assemble`] where an instruction does not take the registers, and those of
-    /// `indexed`.
+    /// [`HookError::Assemble`] if an instruction does not accept the registers, and errors of `indexed`.
     pub fn instantiate(
         &self,
         names: &Renaming,
@@ -67,10 +66,10 @@ impl Body {
             })
             .collect();
         let mut code = InsertedCode::default();
-        // The piece that each instruction begins, of those that are branched to.
+        // The first piece of each branch target.
         let mut starts: FxHashMap<usize, usize> = FxHashMap::default();
         let mut branches = Vec::new();
-        // Whether the last piece is instructions of the body, to which more may be added.
+        // Whether instructions of the body may be appended to the last piece.
         let mut open = false;
         for (at, inst) in self.instructions.iter().enumerate() {
             if targets.contains(&at) {
@@ -96,8 +95,8 @@ impl Body {
                 BodyInst::Address { destination, offset } => {
                     let destination = match names.register(destination.first) {
                         Register::Sgpr(sgpr) => sgpr,
-                        other => {
-                            let reason = format!("an address cannot go to {other}");
+                        register => {
+                            let reason = format!("cannot load an address into {register}");
                             return Err(HookError::Renaming(reason));
                         }
                     };
@@ -109,7 +108,7 @@ impl Body {
                     let inner = indexed(names.indexed(*access), assembler)?;
                     code.pieces.extend(inner.pieces.into_iter().map(|piece| match piece {
                         Piece::Branch { word, to } => Piece::Branch { word, to: start + to },
-                        other => other,
+                        piece => piece,
                     }));
                 }
             }

@@ -1,9 +1,8 @@
-//! Hooks that come with the engine. Each source says at its head what it does and which macros it
-//! wants.
+//! Hooks shipped with the engine. A comment at the start of each source describes it and its macros.
 
 use super::Source;
 
-/// Sources, by name.
+/// Sources by name.
 const SOURCES: [(&str, &str); 8] = [
     ("address_divergence", include_str!("../../library/address_divergence.c")),
     ("bank_conflicts", include_str!("../../library/bank_conflicts.c")),
@@ -20,7 +19,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     SOURCES.iter().map(|(name, _)| *name)
 }
 
-/// The source of this name, with numbers for its macros; `None` where there is none.
+/// The source with a name, with values for its macros; `None` if there is none.
 pub fn source(name: &str, macros: &[(&str, u64)]) -> Option<Source> {
     let (name, text) = SOURCES.iter().find(|(known, _)| *known == name)?;
     Some(Source {

@@ -1,5 +1,5 @@
-//! Arguments at a site, lowered to raw inputs: the engine moves registers and numbers, and
-//! compiled code computes the rest.
+//! Lowering of arguments to raw inputs: registers and numbers, which the engine provides. Compiled code
+//! computes the arguments from them.
 
 use super::address;
 use super::signature::{Parameter, Signature, TypeKind};
@@ -9,18 +9,19 @@ use super::{
 };
 use flipwave_isa::{Inst, Register, RegisterRange, Value};
 
-/// An argument as raw inputs.
+/// A lowered argument.
 pub(super) struct Lowered {
     pub shape: ArgumentShape,
     pub values: Vec<InputValue>,
 }
 
 impl Signature {
-    /// This function, called with `arguments` at `site`, its results bound to `results` for good.
+    /// Lowers a call of this function at the instruction `site`, whose results permanently change the
+    /// registers `results`.
     ///
     /// # Errors
-    /// [`HookError::ArgumentCount`], [`HookError::Argument`] and [`HookError::Results`], where
-    /// what is given does not fit what the function takes.
+    /// [`HookError::ArgumentCount`], [`HookError::Argument`] and [`HookError::Results`] if the arguments or
+    /// results do not match the signature.
     pub fn call(
         &self,
         arguments: &[Argument],
@@ -38,7 +39,7 @@ impl Signature {
         if !results.is_empty() && self.result == "void" {
             return Err(HookError::Results {
                 function: self.name.clone(),
-                reason: "returns nothing, but its result is to go to registers".into(),
+                reason: "returns nothing, but the call expects a result".into(),
             });
         }
         let mut shapes = Vec::new();
@@ -60,13 +61,14 @@ impl Signature {
     }
 }
 
+/// Lowers an argument. The error is the reason of a mismatch.
 fn lower(
     argument: &Argument,
     parameter: &Parameter,
     site: &Inst,
     wave_size: u8,
 ) -> Result<Lowered, String> {
-    let kind = parameter.of.kind();
+    let kind = parameter.ctype.kind();
     match argument {
         Argument::Register(range) => bits(*range, kind),
         Argument::Operand(index) => operand(site, *index, kind),
@@ -88,7 +90,7 @@ fn lower(
             )
         }
         Argument::MemoryAddress => {
-            let (expression, inputs) = address::of(site)?;
+            let (expression, inputs) = address::address_of(site)?;
             number(kind, &expression, inputs)
         }
         Argument::MemoryBytes => match site.memory() {
@@ -117,8 +119,8 @@ fn lower(
     }
 }
 
-/// The expression of an address. As a pointer it says its address space (AMDGPUUsage, "Address
-/// Spaces": 1 global, 4 constant), so that accesses are not flat ones.
+/// The expression of an address. Pointers have an address space (AMDGPUUsage, "Address Spaces": 1 global, 4
+/// constant), so that accesses are not flat.
 fn pointer(kind: TypeKind, space: u8) -> String {
     match kind {
         TypeKind::Pointer => format!("(__attribute__((address_space({space}))) void *)$0"),
@@ -126,6 +128,7 @@ fn pointer(kind: TypeKind, space: u8) -> String {
     }
 }
 
+/// Lowers the bits of registers.
 fn bits(range: RegisterRange, kind: TypeKind) -> Result<Lowered, String> {
     let fits = |bytes: u8| bytes.div_ceil(4) == range.words;
     let expected = match kind {
@@ -144,6 +147,7 @@ fn bits(range: RegisterRange, kind: TypeKind) -> Result<Lowered, String> {
     })
 }
 
+/// Lowers an expression that yields a number.
 fn number(
     kind: TypeKind,
     expression: &str,
@@ -157,7 +161,7 @@ fn number(
     Ok(Lowered { shape: ArgumentShape { inputs, form }, values })
 }
 
-/// A number, passed in as many words as the parameter's type has.
+/// Lowers a constant, passed in as many words as the parameter's type has.
 fn constant(value: u64, kind: TypeKind) -> Result<Lowered, String> {
     let bytes = match kind {
         TypeKind::Integer(bytes) => bytes,
@@ -173,9 +177,13 @@ fn constant(value: u64, kind: TypeKind) -> Result<Lowered, String> {
     number(kind, &pointer(kind, 1), vec![(passing, InputValue::Constant(unsigned))])
 }
 
+/// Lowers an operand of the instruction.
 fn operand(site: &Inst, index: usize, kind: TypeKind) -> Result<Lowered, String> {
     let operand = site.operands.get(index).ok_or_else(|| {
-        format!("`{site}` has {} operands, none of number {index}", site.operands.len())
+        format!(
+            "`{site}` has no operand {index}: it has {} operands, counted from 0",
+            site.operands.len()
+        )
     })?;
     let value = match &operand.value {
         Value::Register(range) => return bits(*range, kind),

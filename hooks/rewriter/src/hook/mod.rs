@@ -1,12 +1,11 @@
-//! Hooks, compiled from C to code that can be inserted anywhere.
+//! Hooks: C functions compiled to code that can be inserted anywhere.
 //!
-//! [`HookCompiler::read`] reads a source for a target. [`Signature::call`] makes an [`EntryPoint`]
-//! of a function with its arguments at a site, and says what goes into each input; sites that
-//! need the same code share one. [`HookCompiler::compile`] makes a [`Body`] of each entry point,
-//! and [`Body::instantiate`] gives its code with other registers.
+//! [`HookCompiler::read`] reads a source for a target. [`Signature::call`] lowers a call at an instruction to
+//! an [`EntryPoint`] and the values of its inputs; calls that need the same code share an entry point.
+//! [`HookCompiler::compile`] compiles entry points to [`Body`]s, and [`Body::instantiate`] returns the code
+//! with other registers.
 
 mod address;
-mod alone;
 mod argument;
 mod body;
 mod channel;
@@ -21,6 +20,7 @@ pub mod library;
 mod lower;
 mod object;
 mod rename;
+mod self_contained;
 mod signature;
 mod variables;
 mod wrapper;
@@ -29,7 +29,6 @@ mod wrapper_inst;
 #[cfg(test)]
 mod tests;
 
-pub use alone::stands_alone;
 pub use argument::{
     Argument, ArgumentShape, EntryPoint, EntryValue, Form, InputValue, LoweredCall,
 };
@@ -40,12 +39,13 @@ pub use data::{DataPointer, HookData, HookSymbol};
 pub use error::HookError;
 pub use instantiate::Assembler;
 pub use rename::Renaming;
+pub use self_contained::stands_alone;
 pub use signature::{CType, Parameter, Signature, TypeKind};
 pub use variables::{VariableError, Variables};
 
 use flipwave_isa::{Inst, RegisterRange, RegisterSet};
 
-/// What a parameter or a result of a hook takes: scalar registers or vector registers.
+/// Registers in which a parameter or a result of a hook is passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Passing {
     /// This number of SGPRs: one value for the wave.
@@ -55,15 +55,16 @@ pub enum Passing {
 }
 
 impl Passing {
-    /// What registers are passed in.
+    /// Registers in which the values of `range` are passed.
     pub fn of(range: RegisterRange) -> Passing {
-        match range.first.is_per_lane() {
-            true => Passing::Vector(range.words),
-            false => Passing::Scalar(range.words),
+        if range.first.is_per_lane() {
+            Passing::Vector(range.words)
+        } else {
+            Passing::Scalar(range.words)
         }
     }
 
-    /// How many registers.
+    /// Number of registers.
     pub fn words(self) -> u8 {
         match self {
             Passing::Scalar(words) | Passing::Vector(words) => words,
@@ -71,21 +72,21 @@ impl Passing {
     }
 }
 
-/// The lanes that a hook runs on.
+/// Lanes in which a hook runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mask {
-    /// Those that the instruction runs on.
+    /// The active lanes of the instruction.
     #[default]
     Guest,
-    /// One, whatever EXEC is: the hook runs once per wave.
+    /// One lane, regardless of EXEC: the hook runs once per wave.
     Single,
-    /// All of the wave; results go to those that the instruction runs on.
+    /// All lanes; results are written in the active lanes of the instruction.
     Whole,
-    /// All of the wave, and results go to all of them.
+    /// All lanes; results are written in all lanes.
     All,
 }
 
-/// A file of registers that hooks reach by number.
+/// A register file that hooks access by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexedFile {
     /// VGPRs.
@@ -96,76 +97,74 @@ pub enum IndexedFile {
     Sgpr,
 }
 
-/// An access to a register of the kernel whose number is known when the hook runs.
+/// An access to a register of the kernel whose number is known only when the hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IndexedAccess {
-    /// Written, rather than read.
+    /// `true` for a write, `false` for a read.
     pub writes: bool,
-    /// The file.
+    /// The register file.
     pub file: IndexedFile,
-    /// Scalar register that has the number.
+    /// Scalar register with the number.
     pub index: RegisterRange,
-    /// Where a value read goes, or a value to be written comes from: a VGPR, for SGPRs an SGPR.
+    /// Destination of a read, or source of a write: a VGPR, or an SGPR for SGPRs.
     pub value: RegisterRange,
 }
 
 /// An instruction of a compiled hook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BodyInst {
-    /// An instruction without PC-relative meaning.
+    /// A position-independent instruction.
     Inst {
-        /// Decoded.
+        /// The decoded instruction.
         inst: Box<Inst>,
         /// Its bytes.
         bytes: Vec<u8>,
     },
     /// A branch within the body.
     Branch {
-        /// Decoded.
+        /// The decoded instruction.
         inst: Box<Inst>,
-        /// The instruction's word, its offset field zero.
+        /// The instruction word with a zero offset.
         word: u32,
-        /// Index of the instruction it goes to; the number of instructions for the end.
+        /// Index of the target; the number of instructions for the end.
         to: usize,
     },
-    /// The address of a byte of the hook's data, into the pair that begins at `destination`;
-    /// stands for `s_getpc_b64`, `s_add_u32`, `s_addc_u32` and writes SCC.
+    /// Loads the address of a byte of the hook's data with `s_getpc_b64`, `s_add_u32`, `s_addc_u32`, which
+    /// clobber SCC.
     Address {
-        /// The pair.
+        /// The destination pair.
         destination: RegisterRange,
-        /// Offset from the beginning of the hook's data.
+        /// Offset in the hook's data.
         offset: u64,
     },
-    /// An access to a register of the kernel by number; the engine puts code in its place.
+    /// An access to a register of the kernel by number, which the engine expands.
     Indexed(IndexedAccess),
 }
 
-/// Registers of a body that must stay neighbours when they are renamed.
+/// Registers of a body that must stay consecutive when they are renamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterGroup {
-    /// The registers, as the body names them.
+    /// The registers in the body.
     pub range: RegisterRange,
-    /// The first register's new number must be a multiple of this.
+    /// Alignment of the first register's new number.
     pub alignment: u8,
 }
 
-/// A hook as machine code: no call, no stack, no return; control leaves at its end.
+/// A hook as machine code without calls, stack and returns; control leaves at its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
     /// Its instructions.
     pub instructions: Vec<BodyInst>,
-    /// Where it expects its inputs, in order. Each lies in one group; one that lies in none is not
-    /// read.
+    /// Registers of its inputs. Each input that is read is in one group; others are in none.
     pub inputs: Vec<RegisterRange>,
-    /// Where it leaves its outputs, in order, each in one group.
+    /// Registers of its outputs, each in one group.
     pub outputs: Vec<RegisterRange>,
-    /// The VGPRs, AccVGPRs and SGPRs that it names, in groups; each may be renamed.
+    /// Groups of the VGPRs, AccVGPRs and SGPRs that it names, which may be renamed.
     pub groups: Vec<RegisterGroup>,
-    /// Everything it writes, as it names it, SCC, VCC, EXEC, M0 and MODE included.
+    /// Registers that it writes, including SCC, VCC, EXEC, M0 and MODE.
     pub writes: RegisterSet,
-    /// What it reads that it has not written before, other than VGPRs, AccVGPRs and SGPRs: EXEC,
-    /// MODE and the like.
+    /// Special registers that it reads before writing them, such as EXEC and MODE.
     pub reads: RegisterSet,
-    /// Whether it may enable lanes that EXEC masks when it begins.
+    /// `true` if it may enable lanes that are inactive at its start.
     pub widens_exec: bool,
 }

@@ -1,4 +1,4 @@
-//! The relocatable object that clang writes for a source of hooks.
+//! Relocatable objects that clang writes for hooks.
 
 use super::{DataPointer, HookData, HookSymbol};
 use object::elf::RelocationType;
@@ -16,10 +16,10 @@ const R_AMDGPU_REL32_LO: RelocationType = RelocationType(10);
 /// High 32 bits of a distance.
 const R_AMDGPU_REL32_HI: RelocationType = RelocationType(11);
 
-/// An object read: its data in one piece, its code by function.
+/// A parsed object.
 pub(super) struct Object<'a> {
     file: ElfFile64<'a, LittleEndian>,
-    /// Where each section lies in the data.
+    /// Offset of each data section in the data, by section index.
     sections: BTreeMap<usize, u64>,
     pub data: HookData,
 }
@@ -27,22 +27,22 @@ pub(super) struct Object<'a> {
 /// The machine code of a function.
 pub(super) struct WrapperCode<'a> {
     pub bytes: &'a [u8],
-    /// References to symbols, by the offset of the literal that they are added to.
+    /// References to symbols, by offset of the literal.
     pub references: BTreeMap<u64, SymbolReference>,
 }
 
-/// What a literal of an instruction refers to.
+/// Target of a literal in an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SymbolReference {
-    /// The low half of the distance from the literal to the byte at this offset of the data.
+    /// Low half of the distance from the literal to an offset in the data.
     Low(u64),
-    /// The high half.
+    /// High half of this distance.
     High(u64),
-    /// Something that is not data of the source.
-    Elsewhere(String),
+    /// A symbol that is not data of the source.
+    Other(String),
 }
 
-/// An object that is not understood.
+/// Errors returned when reading an object.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ObjectError {
     #[error("{0}")]
@@ -52,17 +52,18 @@ pub(super) enum ObjectError {
 }
 
 impl<'a> Object<'a> {
+    /// Parses an object and collects its data.
     pub fn parse(bytes: &'a [u8]) -> Result<Object<'a>, ObjectError> {
         let file = ElfFile64::<LittleEndian>::parse(bytes)?;
         let mut object = Object { file, sections: BTreeMap::new(), data: HookData::default() };
-        object.collect()?;
-        object.name()?;
-        object.point()?;
+        object.collect_sections()?;
+        object.collect_symbols()?;
+        object.collect_pointers()?;
         Ok(object)
     }
 
-    /// Lays the sections of data one after the other, those of zeros last.
-    fn collect(&mut self) -> Result<(), ObjectError> {
+    /// Concatenates the data sections, with zero-initialized sections last.
+    fn collect_sections(&mut self) -> Result<(), ObjectError> {
         let data = &mut self.data;
         data.alignment = 1;
         let mut sections: Vec<_> = self.file.sections().filter(is_data).collect();
@@ -70,10 +71,9 @@ impl<'a> Object<'a> {
         for section in sections {
             let alignment = section.align().max(1);
             data.alignment = data.alignment.max(alignment);
-            let start = data
-                .size()
-                .checked_next_multiple_of(alignment)
-                .ok_or_else(|| ObjectError::Unexpected("more data than can be addressed".into()))?;
+            let start = data.size().checked_next_multiple_of(alignment).ok_or_else(|| {
+                ObjectError::Unexpected("the data exceed the address space".into())
+            })?;
             if section.kind() == SectionKind::UninitializedData {
                 data.zeros = start - data.bytes.len() as u64 + section.size();
             } else {
@@ -85,8 +85,8 @@ impl<'a> Object<'a> {
         Ok(())
     }
 
-    /// Enters the variables.
-    fn name(&mut self) -> Result<(), ObjectError> {
+    /// Collects the variables.
+    fn collect_symbols(&mut self) -> Result<(), ObjectError> {
         for symbol in self.file.symbols() {
             let start = symbol.section_index().and_then(|index| self.sections.get(&index.0));
             if let (Some(start), SymbolKind::Data) = (start, symbol.kind()) {
@@ -97,8 +97,8 @@ impl<'a> Object<'a> {
         Ok(())
     }
 
-    /// Enters the pointers that data hold.
-    fn point(&mut self) -> Result<(), ObjectError> {
+    /// Collects pointers in the data.
+    fn collect_pointers(&mut self) -> Result<(), ObjectError> {
         for (section, start) in &self.sections {
             for (at, relocation) in
                 self.file.section_by_index(SectionIndex(*section))?.relocations()
@@ -116,7 +116,7 @@ impl<'a> Object<'a> {
                     }
                     Err(name) => {
                         let found = format!(
-                            "a variable holds the address of `{name}`, which is no variable of the source"
+                            "a variable contains the address of `{name}`, which is not a variable of the source"
                         );
                         return Err(ObjectError::Unexpected(found));
                     }
@@ -127,7 +127,7 @@ impl<'a> Object<'a> {
         Ok(())
     }
 
-    /// Offset in the data of what a relocation refers to, or the name of what is no data.
+    /// Offset in the data of a relocation's target, or the name of a target that is not data.
     fn target(
         &self,
         target: RelocationTarget,
@@ -141,7 +141,7 @@ impl<'a> Object<'a> {
         if let Some(start) = start {
             return Ok(Ok(start.wrapping_add(symbol.address()).wrapping_add_signed(addend)));
         }
-        // A function of the source is named by its section.
+        // Functions of the source are named by their sections.
         Ok(Err(match (symbol.name()?, symbol.section_index()) {
             ("", Some(index)) => {
                 let name = self.file.section_by_index(index)?.name()?;
@@ -151,9 +151,9 @@ impl<'a> Object<'a> {
         }))
     }
 
-    /// The code of a function.
+    /// Machine code of a function.
     pub fn code(&self, name: &str) -> Result<WrapperCode<'a>, ObjectError> {
-        let missing = || ObjectError::Unexpected(format!("there is no code of {name}"));
+        let missing = || ObjectError::Unexpected(format!("no code for {name}"));
         let symbol = self.file.symbol_by_name(name).ok_or_else(missing)?;
         let section = self.file.section_by_index(symbol.section_index().ok_or_else(missing)?)?;
         let (start, size) = (symbol.address(), symbol.size());
@@ -169,8 +169,8 @@ impl<'a> Object<'a> {
             let reference = match (self.target(relocation.target(), relocation.addend())?, r_type) {
                 (Ok(offset), R_AMDGPU_REL32_LO) => SymbolReference::Low(offset),
                 (Ok(offset), R_AMDGPU_REL32_HI) => SymbolReference::High(offset),
-                (Ok(_), _) => SymbolReference::Elsewhere(format!("relocation {r_type:?}")),
-                (Err(name), _) => SymbolReference::Elsewhere(name),
+                (Ok(_), _) => SymbolReference::Other(format!("relocation {r_type:?}")),
+                (Err(name), _) => SymbolReference::Other(name),
             };
             references.insert(at, reference);
         }
@@ -178,7 +178,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Whether a section becomes part of the data: it is loaded, and neither code nor a note.
+/// Returns `true` for loaded sections that are neither code nor notes.
 fn is_data<'a>(section: &impl ObjectSection<'a>) -> bool {
     let SectionFlags::Elf { sh_flags, sh_type } = section.flags() else { return false };
     sh_flags.contains(elf::SHF_ALLOC)

@@ -1,14 +1,14 @@
-//! Other registers for those that a body names.
+//! Renaming of the registers of a body.
 
 use super::{Body, HookError, IndexedAccess, RegisterGroup};
 use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Vgpr};
 
-/// Whether bodies may be given other registers in place of this one.
+/// Returns `true` if a register of a body may be renamed.
 pub(super) fn is_renamed(register: Register) -> bool {
     matches!(register, Register::Vgpr(_) | Register::AccVgpr(_) | Register::Sgpr(_))
 }
 
-/// Other registers for those of a body's groups.
+/// Maps the registers of a body's groups to other registers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Renaming {
     vgprs: [u8; 256],
@@ -17,7 +17,7 @@ pub struct Renaming {
 }
 
 impl Renaming {
-    /// Every register keeps its name.
+    /// The identity.
     pub fn identity() -> Renaming {
         Renaming {
             vgprs: std::array::from_fn(|number| number as u8),
@@ -26,12 +26,11 @@ impl Renaming {
         }
     }
 
-    /// The groups of `body` begin at `firsts`, in their order.
+    /// Maps the groups of `body` to registers starting at `firsts`.
     ///
     /// # Errors
-    /// [`HookError::Renaming`] where there are not as many, where a group goes to another file of
-    /// registers, beyond its end or to a number that its alignment does not allow, and where two
-    /// groups meet.
+    /// [`HookError::Renaming`] if the number of registers is wrong, or if a group is mapped to another
+    /// register file, beyond its end, to a misaligned register, or to registers of another group.
     pub fn new(body: &Body, firsts: &[Register]) -> Result<Renaming, HookError> {
         let wrong = |reason: String| Err(HookError::Renaming(reason));
         if firsts.len() != body.groups.len() {
@@ -43,7 +42,7 @@ impl Renaming {
         for (RegisterGroup { range, alignment }, first) in body.groups.iter().zip(firsts) {
             let new = RegisterRange::new(*first, range.words);
             let (number, file) = renaming.file(range.first, *first).ok_or_else(|| {
-                HookError::Renaming(format!("{range} cannot become {first}, of another file"))
+                HookError::Renaming(format!("{range} cannot become {first} in another file"))
             })?;
             let is_in_file = new.iter().count() == usize::from(range.words)
                 && usize::from(number.1) + usize::from(range.words) <= file.len();
@@ -52,11 +51,11 @@ impl Renaming {
             }
             if number.1 % (*alignment).max(1) != 0 {
                 return wrong(format!(
-                    "{range} must begin at a multiple of {alignment}, not {first}"
+                    "{range} must start at a multiple of {alignment}, not {first}"
                 ));
             }
-            if let Some(other) = taken.iter().find(|other| other.overlaps(new)) {
-                return wrong(format!("{range} would lie at {new}, where {other} is"));
+            if let Some(overlapped) = taken.iter().find(|range| range.overlaps(new)) {
+                return wrong(format!("{range} at {new} would overlap {overlapped}"));
             }
             taken.push(new);
             for word in 0..range.words {
@@ -66,7 +65,7 @@ impl Renaming {
         Ok(renaming)
     }
 
-    /// The numbers of two registers, and the names of their file; `None` where it is not one.
+    /// Old and new number of a register, and the map of their file; `None` if the files differ.
     fn file(&mut self, old: Register, new: Register) -> Option<((u8, u8), &mut [u8])> {
         match (old, new) {
             (Register::Vgpr(Vgpr(old)), Register::Vgpr(Vgpr(new))) => {
@@ -83,26 +82,26 @@ impl Renaming {
         }
     }
 
-    /// The new name of a register; VCC, EXEC and the like keep theirs.
+    /// The new register for a register; VCC, EXEC and other special registers do not change.
     pub fn register(&self, register: Register) -> Register {
-        let of = |names: &[u8], number: u8| names[usize::from(number)];
+        let new = |numbers: &[u8], number: u8| numbers[usize::from(number)];
         match register {
             Register::Vgpr(Vgpr(n)) => {
-                let number = u8::try_from(n).map_or(n, |low| of(&self.vgprs, low).into());
+                let number = u8::try_from(n).map_or(n, |low| new(&self.vgprs, low).into());
                 Register::Vgpr(Vgpr(number))
             }
-            Register::AccVgpr(AccVgpr(n)) => Register::AccVgpr(AccVgpr(of(&self.acc_vgprs, n))),
-            Register::Sgpr(Sgpr(n)) => Register::Sgpr(Sgpr(of(&self.sgprs, n))),
-            other => other,
+            Register::AccVgpr(AccVgpr(n)) => Register::AccVgpr(AccVgpr(new(&self.acc_vgprs, n))),
+            Register::Sgpr(Sgpr(n)) => Register::Sgpr(Sgpr(new(&self.sgprs, n))),
+            special => special,
         }
     }
 
-    /// The new name of registers of one group.
+    /// The new registers for a range in one group.
     pub fn range(&self, range: RegisterRange) -> RegisterRange {
         RegisterRange::new(self.register(range.first), range.words)
     }
 
-    /// The same access with other registers.
+    /// Renames the registers of an access.
     pub fn indexed(&self, indexed: IndexedAccess) -> IndexedAccess {
         IndexedAccess {
             index: self.range(indexed.index),
@@ -111,7 +110,7 @@ impl Renaming {
         }
     }
 
-    /// The text of an instruction with other registers.
+    /// Renames the registers in the text of an instruction.
     pub(super) fn text(&self, text: &str) -> String {
         let mut renamed = String::with_capacity(text.len() + 8);
         let mut rest = text;
@@ -132,23 +131,23 @@ impl Renaming {
         renamed
     }
 
-    /// Writes the new name of the register or range that begins with `word`, and gives what
-    /// follows it; `None` where it is something else.
+    /// If `word` starts a register or range, appends its new name to `renamed` and returns the text after
+    /// it.
     fn token<'t>(&self, word: &str, after: &'t str, renamed: &mut String) -> Option<&'t str> {
-        let of = |file: &str, number: u8| match file {
+        let register = |file: &str, number: u8| match file {
             "v" => Some(Register::Vgpr(Vgpr(number.into()))),
             "a" => Some(Register::AccVgpr(AccVgpr(number))),
             "s" => Some(Register::Sgpr(Sgpr(number))),
             _ => None,
         };
-        // `a16` without more is a modifier of images, which hooks do not have.
+        // `a16` alone is a modifier of images, which hooks do not use.
         if let Some((file, digits)) = word.split_at_checked(1)
             && !digits.is_empty()
         {
             // `v3.l` and `v3.h` are halves.
             let (digits, half) =
                 digits.split_once('.').map_or((digits, None), |(d, h)| (d, Some(h)));
-            renamed.push_str(&self.register(of(file, digits.parse().ok()?)?).to_string());
+            renamed.push_str(&self.register(register(file, digits.parse().ok()?)?).to_string());
             if let Some(half) = half {
                 renamed.push('.');
                 renamed.push_str(half);
@@ -159,12 +158,12 @@ impl Renaming {
         let (low, high) = bounds.split_once(':')?;
         let (low, high): (u8, u8) = (low.parse().ok()?, high.parse().ok()?);
         let words = high.checked_sub(low)?.checked_add(1)?;
-        renamed.push_str(&self.range(RegisterRange::new(of(word, low)?, words)).to_string());
+        renamed.push_str(&self.range(RegisterRange::new(register(word, low)?, words)).to_string());
         Some(after)
     }
 }
 
-/// Whether a character is part of a mnemonic, a register's name, a number or a modifier's name.
+/// Returns `true` for characters of mnemonics, registers, numbers and modifiers.
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '.'
 }

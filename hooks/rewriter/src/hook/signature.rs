@@ -1,29 +1,29 @@
-//! The functions of a source, as clang understands them.
+//! Signatures of a source's functions, from clang's syntax tree.
 
 use serde::Deserialize;
 
-/// A type of C, as far as passing values needs it.
+/// A C type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CType {
-    /// As the source writes it.
+    /// The type as written in the source.
     pub text: String,
-    /// With typedefs resolved.
+    /// The type with typedefs resolved.
     pub resolved: String,
 }
 
-/// What values of a type are.
+/// Kind of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeKind {
     /// An integer of this number of bytes.
     Integer(u8),
     /// A pointer: eight bytes.
     Pointer,
-    /// Something else, whose size the compiler knows.
+    /// Any other type, whose size only the compiler knows.
     Other,
 }
 
 impl CType {
-    /// Integer, pointer or else.
+    /// The kind of the type.
     pub fn kind(&self) -> TypeKind {
         let words: Vec<&str> = self
             .resolved
@@ -35,7 +35,7 @@ impl CType {
             "short" | "unsigned short" => TypeKind::Integer(2),
             "int" | "unsigned int" => TypeKind::Integer(4),
             "long" | "unsigned long" | "long long" | "unsigned long long" => TypeKind::Integer(8),
-            // Pointers into LDS and scratch are shorter and say their address space.
+            // Pointers to LDS and scratch are shorter and have an address space.
             text if text.ends_with('*') && !text.contains("address_space") => TypeKind::Pointer,
             _ => TypeKind::Other,
         }
@@ -45,15 +45,15 @@ impl CType {
 /// A parameter of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Parameter {
-    /// Its name; empty where it has none.
+    /// Its name; empty if it has none.
     pub name: String,
     /// Its type.
-    pub of: CType,
+    pub ctype: CType,
 }
 
 impl std::fmt::Display for Parameter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.of.text, self.name)
+        write!(f, "{} {}", self.ctype.text, self.name)
     }
 }
 
@@ -62,7 +62,7 @@ impl std::fmt::Display for Parameter {
 pub struct Signature {
     /// Its name.
     pub name: String,
-    /// What it returns, as the source writes it.
+    /// Its return type, as written in the source.
     pub result: String,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
@@ -75,16 +75,16 @@ impl std::fmt::Display for Signature {
     }
 }
 
-/// What a source declares.
+/// Declarations of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Declarations {
     /// Functions with a body, in the source's order.
     pub functions: Vec<Signature>,
-    /// Variables that lie in LDS.
+    /// Variables in LDS.
     pub lds: Vec<String>,
 }
 
-/// The part of clang's syntax tree that matters here: what lies deeper is skipped, however deep.
+/// The relevant part of clang's syntax tree; deeper nodes are skipped.
 #[derive(Deserialize)]
 struct Unit {
     inner: Vec<Declaration>,
@@ -96,20 +96,20 @@ struct Declaration {
     #[serde(default)]
     name: String,
     #[serde(rename = "type")]
-    of: Option<NodeType>,
+    node_type: Option<NodeType>,
     #[serde(default)]
     inner: Vec<Child>,
 }
 
 #[derive(Deserialize)]
 struct Child {
-    /// Arguments that a list has in vain, and the like, are nodes without anything.
+    /// Empty for some nodes, such as unused initializers.
     #[serde(default)]
     kind: String,
     #[serde(default)]
     name: String,
     #[serde(rename = "type")]
-    of: Option<NodeType>,
+    node_type: Option<NodeType>,
 }
 
 #[derive(Deserialize)]
@@ -120,21 +120,21 @@ struct NodeType {
 }
 
 impl Declarations {
-    /// Reads what `clang -Xclang -ast-dump=json` writes.
+    /// Parses the output of `clang -Xclang -ast-dump=json`.
     ///
     /// # Errors
-    /// Where the text is not that.
+    /// Returns an error for malformed output.
     pub(crate) fn parse(json: &[u8]) -> Result<Declarations, serde_json::Error> {
         let unit: Unit = serde_json::from_slice(json)?;
         let mut declarations = Declarations::default();
         for node in unit.inner {
-            let Some(of) = &node.of else { continue };
+            let Some(node_type) = &node.node_type else { continue };
             let defined = node.inner.iter().any(|inner| inner.kind == "CompoundStmt");
             if node.kind == "FunctionDecl" && defined {
                 declarations.functions.push(signature(node));
             } else if node.kind == "VarDecl"
-                && of.qual_type.contains("address_space(3)")
-                && !of.qual_type.contains('*')
+                && node_type.qual_type.contains("address_space(3)")
+                && !node_type.qual_type.contains('*')
             {
                 declarations.lds.push(node.name);
             }
@@ -144,13 +144,14 @@ impl Declarations {
 }
 
 fn signature(function: Declaration) -> Signature {
-    let of = function.of.map(|of| of.qual_type).unwrap_or_default();
-    let result = of.split_once('(').map_or(of.as_str(), |(result, _)| result).trim().to_owned();
+    let text = function.node_type.map(|node_type| node_type.qual_type).unwrap_or_default();
+    let result = text.split_once('(').map_or(text.as_str(), |(result, _)| result);
+    let result = result.trim().to_owned();
     let parameters = function.inner.into_iter().filter(|node| node.kind == "ParmVarDecl");
     let parameters = parameters.filter_map(|parameter| {
-        let of = parameter.of?;
-        let resolved = of.desugared_qual_type.unwrap_or_else(|| of.qual_type.clone());
-        Some(Parameter { name: parameter.name, of: CType { text: of.qual_type, resolved } })
+        let NodeType { qual_type: text, desugared_qual_type } = parameter.node_type?;
+        let resolved = desugared_qual_type.unwrap_or_else(|| text.clone());
+        Some(Parameter { name: parameter.name, ctype: CType { text, resolved } })
     });
     Signature { name: function.name, result, parameters: parameters.collect() }
 }

@@ -1,46 +1,46 @@
-//! The variables of hooks in a device's memory.
+//! Variables of hooks in device memory.
 
 use super::{Channel, ChannelError, HookData};
 use flipwave_device::{Device, DeviceError, ModuleId};
 use flipwave_isa::Pc;
 
-/// The variables of a source of hooks as they were when they were read.
+/// A snapshot of the variables of a hook source.
 #[derive(Clone, Debug)]
 pub struct Variables<'a> {
     data: &'a HookData,
     bytes: Vec<u8>,
 }
 
-/// A variable that is not as expected.
+/// Errors returned when accessing variables of hooks.
 #[derive(Debug, thiserror::Error)]
 pub enum VariableError {
-    /// No such variable.
+    /// The variable does not exist.
     #[error("the hooks have no variable `{wanted}`; they have: {}", present.join(", "))]
     Unknown {
-        /// The name.
+        /// The requested name.
         wanted: String,
-        /// The names there are.
+        /// The existing names.
         present: Vec<String>,
     },
-    /// A variable that is no channel of the records wanted.
+    /// The variable is not a channel of the expected records.
     #[error("variable `{variable}`: {reason}")]
     Channel {
         /// Its name.
         variable: String,
-        /// What is wrong.
+        /// The reason.
         reason: ChannelError,
     },
-    /// Other bytes than a variable has.
-    #[error("variable `{variable}` has {size} bytes, {given} are given")]
+    /// The new value has the wrong size.
+    #[error("variable `{variable}` has {size} bytes, but {given} are given")]
     Size {
         /// Its name.
         variable: String,
         /// Its size in bytes.
         size: u64,
-        /// Bytes given.
+        /// Size of the new value.
         given: usize,
     },
-    /// The device.
+    /// The device reported an error.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
@@ -51,11 +51,11 @@ fn unknown(data: &HookData, wanted: &str) -> VariableError {
 }
 
 impl<'a> Variables<'a> {
-    /// Reads the variables of hooks in the loaded code object `module`. `data` says what they are
-    /// and where: one of [`crate::rewrite::Rewritten::data`].
+    /// Reads the variables of hooks in the loaded code object `module`. Their address and description are an
+    /// element of [`crate::rewrite::Rewritten::data`].
     ///
     /// # Errors
-    /// [`VariableError::Device`] where the module does not have them.
+    /// [`VariableError::Device`] if the module does not have them.
     pub fn read(
         device: &impl Device,
         module: ModuleId,
@@ -68,15 +68,15 @@ impl<'a> Variables<'a> {
         Ok(Variables::new(data, bytes))
     }
 
-    /// The variables that `data` describes, in these bytes: as many as it has.
+    /// The variables described by `data`, with the content `bytes`.
     pub fn new(data: &'a HookData, bytes: Vec<u8>) -> Variables<'a> {
         Variables { data, bytes }
     }
 
-    /// Gives the variables of hooks the values that they start with.
+    /// Resets the variables of hooks to their initial values.
     ///
     /// # Errors
-    /// As [`Variables::read`].
+    /// The errors of [`Variables::read`].
     pub fn reset(
         device: &mut impl Device,
         module: ModuleId,
@@ -90,10 +90,10 @@ impl<'a> Variables<'a> {
         Ok(())
     }
 
-    /// Gives a variable of hooks in the loaded code object `module` other bytes, as many as it has.
+    /// Writes a variable of hooks in the loaded code object `module`.
     ///
     /// # Errors
-    /// As [`Variables::read`]; [`VariableError::Unknown`] and [`VariableError::Size`].
+    /// The errors of [`Variables::read`], [`VariableError::Unknown`], and [`VariableError::Size`].
     pub fn write(
         device: &mut impl Device,
         module: ModuleId,
@@ -106,8 +106,8 @@ impl<'a> Variables<'a> {
             let (variable, size, given) = (name.to_owned(), symbol.size, bytes.len());
             return Err(VariableError::Size { variable, size, given });
         }
-        let place = device.address_of(module, address.0 + symbol.offset)?;
-        device.write(place, bytes)?;
+        let start = device.address_of(module, address.0 + symbol.offset)?;
+        device.write(start, bytes)?;
         Ok(())
     }
 
@@ -117,11 +117,12 @@ impl<'a> Variables<'a> {
     /// [`VariableError::Unknown`].
     pub fn bytes(&self, name: &str) -> Result<&[u8], VariableError> {
         let symbol = self.data.symbols.get(name);
-        let range = symbol.map(|own| own.offset as usize..(own.offset + own.size) as usize);
+        let range =
+            symbol.map(|symbol| symbol.offset as usize..(symbol.offset + symbol.size) as usize);
         range.and_then(|range| self.bytes.get(range)).ok_or_else(|| unknown(self.data, name))
     }
 
-    /// A variable made of 64-bit numbers.
+    /// The value of a variable as 64-bit numbers.
     ///
     /// # Errors
     /// [`VariableError::Unknown`].
@@ -130,7 +131,7 @@ impl<'a> Variables<'a> {
         Ok(numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect())
     }
 
-    /// A channel whose records have `record_size` bytes.
+    /// The value of a variable as a channel with records of `record_size` bytes.
     ///
     /// # Errors
     /// [`VariableError::Unknown`] and [`VariableError::Channel`].

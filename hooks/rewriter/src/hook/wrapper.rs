@@ -1,10 +1,9 @@
-//! Wrappers: C functions around hooks that have their inputs and results in registers of our
-//! choice.
+//! Wrappers: C functions around hooks with inputs and results in pinned registers.
 //!
-//! A wrapper takes its inputs out of pinned registers with one `asm` statement, makes the hook's
-//! arguments of them, calls the hook, and puts the results into pinned registers with another.
-//! Each of the two statements leaves a marker in the code, by which [`super::body`] checks that
-//! the compiler kept its hands off the registers before the one and after the other.
+//! A wrapper reads its inputs from pinned registers with an `asm` statement, computes the hook's arguments,
+//! calls the hook, and writes the results to pinned registers with a second `asm` statement. Both statements
+//! emit markers, with which [`super::body`] checks that the compiler does not use these registers before the
+//! first and after the second.
 
 use super::address::BUFFER_ADDRESS;
 use super::signature::Signature;
@@ -13,40 +12,40 @@ use flipwave_isa::{Register, RegisterRange, Sgpr, Vgpr};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// `s_trap` with this number stands where a wrapper has taken its inputs. Hooks have no traps of
-/// their own.
+/// Number of the `s_trap` that marks the position after a wrapper has read its inputs. Hooks contain no
+/// other traps.
 pub(super) const BEGIN: u16 = 0xf100;
-/// The same where a wrapper is about to leave its results.
+/// Number of the `s_trap` that marks the position where a wrapper has written its results.
 pub(super) const END: u16 = 0xf101;
 
-/// The first SGPR of inputs and results: a function's first four may describe its stack.
+/// First SGPR of inputs and results: the first four may describe the stack.
 const FIRST_SGPR: u8 = 4;
-/// Behind the last SGPR that a function may write without saving it (LLVM's calling convention).
+/// Number of caller-saved SGPRs (LLVM's calling convention).
 const SGPRS: u8 = 30;
-/// The same of VGPRs.
+/// Number of caller-saved VGPRs.
 const VGPRS: u8 = 40;
 
-/// Where a wrapper has its inputs and leaves its results.
+/// Registers of a wrapper's inputs and results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pins {
     pub inputs: Vec<RegisterRange>,
     pub outputs: Vec<RegisterRange>,
 }
 
-/// Gives registers one after the other, pairs from even numbers on and scalar quadruples from
-/// multiples of four on, as every target takes them.
+/// Allocates consecutive registers, with an alignment that every target accepts: 2 for pairs, 4 for longer
+/// scalar ranges.
 struct Allocator {
     sgpr: u8,
     vgpr: u8,
 }
 
 impl Allocator {
-    /// What is given lies at the lower end of what there is: compiled code uses these registers
-    /// first, results are often there already.
+    /// Allocates from the lowest registers, for results: compiled code uses these registers first, so that
+    /// results are often in them already.
     const LOW: Allocator = Allocator { sgpr: FIRST_SGPR, vgpr: 0 };
 
-    /// What is given, all of `passings`, lies at the upper end: whatever the compiler computes
-    /// before the inputs are taken is not there.
+    /// Allocates `passings` from the highest registers, for inputs: the compiler does not use them before
+    /// the inputs are read.
     fn high(passings: impl Iterator<Item = Passing>) -> Option<Allocator> {
         let mut all = Allocator { sgpr: 0, vgpr: 0 };
         for passing in passings {
@@ -74,15 +73,15 @@ impl Allocator {
 }
 
 impl EntryPoint {
-    /// What its inputs are passed in, of all arguments.
+    /// Registers in which the inputs of all arguments are passed.
     fn inputs(&self) -> impl Iterator<Item = Passing> {
         self.arguments.iter().flat_map(|argument| argument.inputs.iter().copied())
     }
 
-    /// The registers of its inputs and results.
+    /// Registers of its inputs and results.
     ///
     /// # Errors
-    /// [`HookError::Unsupported`] where there are not enough.
+    /// [`HookError::Unsupported`] if there are too few.
     pub(super) fn pins(&self) -> Result<Pins, HookError> {
         let too_many = |what| HookError::Unsupported {
             function: self.function.clone(),
@@ -103,16 +102,15 @@ impl EntryPoint {
     }
 }
 
-/// The name of the wrapper with this index.
+/// Name of the wrapper with an index.
 pub(super) fn name(index: usize) -> String {
     format!("flipwave_entry_{index}")
 }
 
-/// The text that is appended to a source: the wrapper of each entry point, whose function has the
-/// signature beside it.
+/// Text of the wrappers of entry points with their signatures, to be appended to a source.
 ///
 /// # Errors
-/// As [`EntryPoint::pins`].
+/// The errors of [`EntryPoint::pins`].
 pub(super) fn text(entries: &[(&EntryPoint, &Signature)]) -> Result<String, HookError> {
     let mut text = "# 1 \"<wrappers>\"\n".to_owned();
     let wide: BTreeSet<u8> = entries
@@ -142,6 +140,7 @@ pub(super) fn text(entries: &[(&EntryPoint, &Signature)]) -> Result<String, Hook
     Ok(text)
 }
 
+/// Appends a wrapper to the text.
 fn wrapper(
     text: &mut String,
     index: usize,
@@ -163,16 +162,16 @@ fn wrapper(
     let mut first = 0;
     for (at, (argument, parameter)) in entry.arguments.iter().zip(&signature.parameters).enumerate()
     {
-        let of = &parameter.of.text;
+        let ctype = &parameter.ctype.text;
         if argument.form == Form::Bits {
             let words = argument.inputs.iter().map(|input| input.words()).sum::<u8>();
             lines.push(format!(
-                "    _Static_assert((sizeof({of}) + 3) / 4 == {words}, \
+                "    _Static_assert((sizeof({ctype}) + 3) / 4 == {words}, \
                  \"flipwave: {index} argument {at}\");"
             ));
         }
-        let value = value(argument, of, first);
-        lines.push(format!("    __typeof__({of}) argument_{at} = {value};"));
+        let value = value(argument, ctype, first);
+        lines.push(format!("    __typeof__({ctype}) argument_{at} = {value};"));
         first += argument.inputs.len();
     }
     let arguments: Vec<String> =
@@ -189,11 +188,11 @@ fn wrapper(
     Ok(())
 }
 
-/// The expression of an argument of type `of`, whose inputs are numbered from `first` on.
-fn value(argument: &ArgumentShape, of: &str, first: usize) -> String {
+/// Expression of an argument of type `ctype`, whose inputs are numbered starting at `first`.
+fn value(argument: &ArgumentShape, ctype: &str, first: usize) -> String {
     match &argument.form {
         Form::Bits => {
-            format!("*(__typeof__({of}) *)&(__typeof__(input_{first})){{input_{first}}}")
+            format!("*(__typeof__({ctype}) *)&(__typeof__(input_{first})){{input_{first}}}")
         }
         Form::Number(expression) => {
             let mut expression = expression.clone();
@@ -201,12 +200,12 @@ fn value(argument: &ArgumentShape, of: &str, first: usize) -> String {
                 expression =
                     expression.replace(&format!("${at}"), &format!("input_{}", first + at));
             }
-            format!("(__typeof__({of}))({expression})")
+            format!("(__typeof__({ctype}))({expression})")
         }
     }
 }
 
-/// Calls the hook and leaves what it returns, word by word, in the pinned registers.
+/// Appends the call of the hook and moves its result to the pinned registers, word by word.
 fn results(lines: &mut Vec<String>, index: usize, call: &str, pins: &Pins) {
     let words: u32 = pins.outputs.iter().map(|range| u32::from(range.words)).sum();
     lines.push(format!(
@@ -223,15 +222,18 @@ fn results(lines: &mut Vec<String>, index: usize, call: &str, pins: &Pins) {
         .outputs
         .iter()
         .map(|range| {
-            let own = next..next + u32::from(range.words);
-            next = own.end;
-            let own: Vec<String> = own
-                .map(|word| match range.first.is_per_lane() {
-                    true => format!("result.words[{word}]"),
-                    false => format!("__builtin_amdgcn_readfirstlane(result.words[{word}])"),
+            let words = next..next + u32::from(range.words);
+            next = words.end;
+            let words: Vec<String> = words
+                .map(|word| {
+                    if range.first.is_per_lane() {
+                        format!("result.words[{word}]")
+                    } else {
+                        format!("__builtin_amdgcn_readfirstlane(result.words[{word}])")
+                    }
                 })
                 .collect();
-            let value = match own.as_slice() {
+            let value = match words.as_slice() {
                 [low, high] => {
                     format!("(unsigned int){low} | (unsigned long)(unsigned int){high} << 32")
                 }
@@ -244,7 +246,7 @@ fn results(lines: &mut Vec<String>, index: usize, call: &str, pins: &Pins) {
     lines.push(format!("    asm volatile(\"s_trap {END:#x}\" :: {});", left.join(", ")));
 }
 
-/// A type of C of a number of words.
+/// C type of a number of words.
 fn words_type(words: u8) -> String {
     match words {
         1 => "unsigned int".to_owned(),

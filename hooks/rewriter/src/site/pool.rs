@@ -16,7 +16,7 @@ pub enum OverwrittenLanes {
     All,
 }
 
-/// Whether an allocation may take registers with live values.
+/// Permission to allocate registers with live values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spill {
     Allowed,

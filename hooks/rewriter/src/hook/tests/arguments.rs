@@ -1,10 +1,10 @@
-//! What arguments are at a site.
+//! Tests of lowered arguments.
 
 use super::bench;
 use super::bench::{MACHINES, Numbers, range, register, shuffle};
 use crate::hook::{Argument, EntryValue, InputValue, Passing};
 
-/// The inputs of a call of `void f(uint64_t)` at a site.
+/// Lowers a call of `void f(uint64_t)` at an instruction.
 fn inputs(argument: Argument, site: &str) -> (Vec<InputValue>, crate::hook::EntryPoint) {
     let bench = bench(("gfx90a", 64));
     let source = bench.read("void f(uint64_t a) {}").expect("compiles");
@@ -15,11 +15,11 @@ fn inputs(argument: Argument, site: &str) -> (Vec<InputValue>, crate::hook::Entr
 }
 
 #[test]
-fn sites_that_differ_in_registers_and_numbers_share_a_wrapper() {
+fn calls_that_differ_in_registers_and_numbers_share_a_wrapper() {
     let address = |site| inputs(Argument::MemoryAddress, site);
-    let (first, shape) = address("global_load_dword v0, v1, s[2:3] offset:16");
-    let (second, same) = address("global_store_dwordx2 v9, v[4:5], s[8:9] offset:-8");
-    assert_eq!(shape, same);
+    let (first, entry) = address("global_load_dword v0, v1, s[2:3] offset:16");
+    let (second, second_entry) = address("global_store_dwordx2 v9, v[4:5], s[8:9] offset:-8");
+    assert_eq!(entry, second_entry);
     assert_eq!(
         first,
         [
@@ -29,12 +29,12 @@ fn sites_that_differ_in_registers_and_numbers_share_a_wrapper() {
         ]
     );
     assert_eq!(second[2], InputValue::Constant(0xffff_fff8));
-    let (_, other) = address("global_load_dword v0, v[2:3], off");
-    assert_ne!(shape, other);
+    let (_, without_saddr) = address("global_load_dword v0, v[2:3], off");
+    assert_ne!(entry, without_saddr);
 }
 
 #[test]
-fn numbers_are_inputs() {
+fn numbers_are_lowered_to_inputs() {
     let site = "v_add_f32 v0, 1.0, v1";
     let bits = |argument| inputs(argument, site).0;
     assert_eq!(bits(Argument::Constant(7)), [InputValue::Constant(7)]);
@@ -43,7 +43,7 @@ fn numbers_are_inputs() {
     assert_eq!(entry.arguments[0].inputs, [Passing::Vector(2)]);
     assert_eq!(bits(Argument::Pc), [InputValue::Constant(0x1234)]);
     assert_eq!(bits(Argument::Exec), [InputValue::Registers(range("exec_lo", 2))]);
-    // A constant has the bits that the operation reads.
+    // Constants have the bits that the operation reads.
     let constant = |site: &str| inputs(Argument::Operand(1), site).0;
     assert_eq!(constant(site), [InputValue::Constant(0x3f80_0000)]);
     assert_eq!(constant("v_add_f16 v0, 1.0, v1"), [InputValue::Constant(0x3c00)]);
@@ -58,10 +58,9 @@ fn numbers_are_inputs() {
     assert_eq!(literal, [InputValue::Constant(0x1234_5678)]);
 }
 
-/// The address of an access, computed in the compiled code from the words of its inputs, is what
-/// the manual's sum gives.
+/// Compiled code computes the addresses that the ISA documents define.
 #[test]
-fn addresses_are_the_sums_of_the_manual() {
+fn addresses_match_the_isa_documents() {
     type Expected = fn(&[u32]) -> u64;
     let rows: [(&str, Expected); 7] = [
         ("global_load_dword v0, v[2:3], off offset:16", |w| {
@@ -78,7 +77,7 @@ fn addresses_are_the_sums_of_the_manual() {
         ("ds_write_b64 v2, v[4:5] offset:24", |w| u64::from(w[0]) + 24),
         ("buffer_load_dword v0, v2, s[8:11], s4 offen offset:8", |w| {
             let base = (u64::from(w[0]) | u64::from(w[1]) << 32) & 0xffff_ffff_ffff;
-            // Words: the resource, the offset, the constant, the scalar offset.
+            // Words: resource, offset, constant, scalar offset.
             let (stride, together) = (u64::from(w[1] >> 16 & 0x3fff), 8u64 << (w[3] >> 21 & 3));
             let offset = u64::from(w[4].wrapping_add(8));
             let within = match w[1] >> 31 {
@@ -103,7 +102,7 @@ fn addresses_are_the_sums_of_the_manual() {
                 compiled.bodies[0].inputs.iter().map(|range| usize::from(range.words)).sum();
             let mut values: Vec<Vec<u32>> =
                 (0..words).map(|_| vec![(numbers.next() >> 40) as u32]).collect();
-            // The constant is the input that the engine would set.
+            // The engine would provide the constant.
             match site.split('_').next() {
                 Some("global") if words == 3 => values[2] = vec![16],
                 Some("global") => values[3] = vec![offset],
@@ -111,29 +110,29 @@ fn addresses_are_the_sums_of_the_manual() {
                 Some("ds") if site.contains("read2") => values[1] = vec![12],
                 Some("ds") => values[1] = vec![24],
                 Some("buffer") => {
-                    // No lane's number is added.
+                    // Disables adding the lane.
                     values[3][0] &= !(1 << 23);
                     values[5] = vec![8];
                 }
                 _ => {}
             }
-            let left = bench.run(&compiled, &names, &values, 5);
+            let outcome = bench.run(&compiled, &names, &values, 5);
             let words: Vec<u32> = values.iter().map(|row| row[0]).collect();
-            let found = u64::from(left.outputs[0][4]) | u64::from(left.outputs[1][4]) << 32;
+            let found = u64::from(outcome.outputs[0][4]) | u64::from(outcome.outputs[1][4]) << 32;
             assert_eq!(found, expected(&words), "{machine:?}: {site}");
         }
     }
 }
 
 #[test]
-fn registers_are_passed_by_their_bits() {
+fn registers_are_passed_as_bits() {
     let bench = bench(("gfx90a", 64));
     let text = "double f(double a) { return -a; }";
     let compiled = bench.call(text, &[register("v2", 2)], &[range("v2", 2)], "s_nop 0");
     let compiled = compiled.expect("compiles");
     let names = shuffle(&compiled.bodies[0], &mut Numbers(1));
     let bits = 1.5f64.to_bits();
-    let left = bench.run(&compiled, &names, &[vec![bits as u32], vec![(bits >> 32) as u32]], 1);
-    let found = u64::from(left.outputs[0][0]) | u64::from(left.outputs[1][0]) << 32;
+    let outcome = bench.run(&compiled, &names, &[vec![bits as u32], vec![(bits >> 32) as u32]], 1);
+    let found = u64::from(outcome.outputs[0][0]) | u64::from(outcome.outputs[1][0]) << 32;
     assert_eq!(f64::from_bits(found), -1.5);
 }

@@ -1,4 +1,4 @@
-//! What the tests compile hooks with.
+//! Test bench for compiling hooks.
 
 use crate::hook::{
     Argument, Body, CompiledHooks, HookCompiler, HookError, HookSource, Renaming, Source,
@@ -12,7 +12,7 @@ pub struct Bench {
     pub compiler: HookCompiler,
 }
 
-/// Targets of every encoding and allocation family.
+/// Targets with all encodings and register allocations.
 pub const MACHINES: [(&str, u8); 6] = [
     ("gfx906", 64),
     ("gfx90a", 64),
@@ -43,7 +43,7 @@ impl Bench {
         self.compiler.read(&source, &self.target, self.wave_size)
     }
 
-    /// The only function of `text`, at `site`.
+    /// Compiles a call of the last function of `text` at the instruction `site`.
     pub fn call(
         &self,
         text: &str,
@@ -70,17 +70,17 @@ impl Bench {
     }
 }
 
-/// Registers by their first one's name.
+/// A range of registers, by name of the first.
 pub fn range(first: &str, words: u8) -> RegisterRange {
     RegisterRange::new(first.parse().expect("a register"), words)
 }
 
-/// An argument of registers.
+/// A register argument.
 pub fn register(first: &str, words: u8) -> Argument {
     Argument::Register(range(first, words))
 }
 
-/// Numbers that look random, always the same.
+/// A deterministic sequence of pseudorandom numbers.
 pub struct Numbers(pub u64);
 
 impl Numbers {
@@ -90,8 +90,8 @@ impl Numbers {
     }
 }
 
-/// New registers for all groups of a body, which leave free what tests need: v0 to v7, s0 to s7
-/// and s90 and up.
+/// Random registers for all groups of a body, except those that the tests use: v0 to v7, s0 to s7, and s90
+/// and higher.
 pub fn shuffle(body: &Body, numbers: &mut Numbers) -> Renaming {
     loop {
         let firsts: Vec<Register> = body

@@ -1,4 +1,4 @@
-//! What bodies are, and that they mean the same with other registers.
+//! Tests of bodies and their instantiation with other registers.
 
 use super::bench::{MACHINES, Numbers, range, register, shuffle};
 use super::{Bench, bench};
@@ -7,8 +7,8 @@ use crate::hook::{Argument, Assembler, Body, BodyInst, CompiledHooks, HookError,
 use crate::layout::{InsertedCode, Piece};
 use flipwave_isa::{Pc, Register, RegisterRange};
 
-/// A hook with its arguments, the registers its result goes to, and what it computes from the
-/// words of its arguments in a lane.
+/// A hook with arguments, result registers, and the expected result in a lane, computed from the words of
+/// the arguments.
 struct Example {
     text: &'static str,
     arguments: Vec<Argument>,
@@ -93,7 +93,7 @@ fn examples() -> Vec<Example> {
     ]
 }
 
-/// Values for each word of the inputs, lane by lane.
+/// Random values for each word of the inputs, per lane.
 fn inputs(body: &Body, numbers: &mut Numbers) -> Vec<Vec<u32>> {
     let words = body.inputs.iter().flat_map(|range| range.iter());
     words
@@ -108,12 +108,12 @@ fn check(bench: &Bench, example: &Example, compiled: &CompiledHooks, names: &Ren
     let mut numbers = Numbers(7);
     let inputs = inputs(&compiled.bodies[0], &mut numbers);
     let lanes = u32::from(bench.wave_size) - 3;
-    let left = bench.run(compiled, names, &inputs, lanes);
+    let outcome = bench.run(compiled, names, &inputs, lanes);
     (0..lanes).all(|lane| {
         let words: Vec<u32> = inputs.iter().map(|row| row[lane as usize % row.len()]).collect();
         let expected = (example.expected)(&words, lane);
         let found: Vec<u32> =
-            left.outputs.iter().take(expected.len()).map(|row| row[lane as usize]).collect();
+            outcome.outputs.iter().take(expected.len()).map(|row| row[lane as usize]).collect();
         if expected != found {
             eprintln!("lane {lane}: expected {expected:x?}, found {found:x?}");
         }
@@ -122,7 +122,7 @@ fn check(bench: &Bench, example: &Example, compiled: &CompiledHooks, names: &Ren
 }
 
 #[test]
-fn hooks_compute_what_their_source_says_with_any_registers() {
+fn hooks_compute_expected_results_with_any_registers() {
     for machine in MACHINES {
         let bench = bench(machine);
         for example in examples() {
@@ -142,9 +142,9 @@ fn hooks_compute_what_their_source_says_with_any_registers() {
     }
 }
 
-/// These are operations of the LDS unit that use none.
+/// Cross-lane operations of the LDS unit do not access LDS.
 #[test]
-fn lanes_exchange_their_values() {
+fn lanes_exchange_values() {
     let text = "uint32_t f(uint32_t a) {\n\
             uint32_t other = __builtin_amdgcn_ds_bpermute((flipwave_lane() ^ 6) * 4, a);\n\
             return other << 16 | __builtin_amdgcn_ds_swizzle(a, 1 << 10 | 31);\n}";
@@ -154,10 +154,10 @@ fn lanes_exchange_their_values() {
         let compiled = bench.call(text, &[register("v7", 1)], &[range("v9", 1)], "s_nop 0");
         let compiled = compiled.unwrap_or_else(|error| panic!("{machine:?}: {error}"));
         let names = shuffle(&compiled.bodies[0], &mut Numbers(3));
-        let left = bench.run(&compiled, &names, &[(100..164).collect()], lanes);
+        let outcome = bench.run(&compiled, &names, &[(100..164).collect()], lanes);
         let expected: Vec<u32> =
             (0..lanes).map(|lane| (100 + (lane ^ 6)) << 16 | (100 + (lane ^ 1))).collect();
-        assert_eq!(left.outputs[0][..expected.len()], expected, "{machine:?}");
+        assert_eq!(outcome.outputs[0][..expected.len()], expected, "{machine:?}");
     }
 }
 
@@ -168,7 +168,7 @@ fn no_indexed(
     panic!("{access:?}")
 }
 
-/// The instructions of bodies of all sorts.
+/// The bodies of all examples.
 fn bodies(bench: &Bench) -> Vec<Body> {
     let compile = |example: &Example| {
         bench.call(example.text, &example.arguments, &example.results, "s_nop 0")
@@ -177,7 +177,7 @@ fn bodies(bench: &Bench) -> Vec<Body> {
 }
 
 #[test]
-fn renamed_instructions_are_the_same_but_for_their_registers() {
+fn renaming_changes_only_registers() {
     for machine in MACHINES {
         let bench = bench(machine);
         let isa = bench.isa();
@@ -202,7 +202,7 @@ fn renamed_instructions_are_the_same_but_for_their_registers() {
 }
 
 #[test]
-fn code_with_the_registers_of_the_compiler_is_the_compiler_s() {
+fn identity_renaming_preserves_the_bytes() {
     let bench = bench(("gfx90a", 64));
     let mut assembler = Assembler::new(bench.isa());
     for body in bodies(&bench) {
@@ -217,7 +217,7 @@ fn code_with_the_registers_of_the_compiler_is_the_compiler_s() {
             })
             .flatten()
             .collect();
-        let own: Vec<u8> = body
+        let original: Vec<u8> = body
             .instructions
             .iter()
             .filter_map(|inst| match inst {
@@ -226,12 +226,12 @@ fn code_with_the_registers_of_the_compiler_is_the_compiler_s() {
             })
             .flatten()
             .collect();
-        assert_eq!(bytes, own);
+        assert_eq!(bytes, original);
     }
 }
 
 #[test]
-fn a_body_that_lacks_an_instruction_is_noticed() {
+fn missing_instruction_changes_the_result() {
     let bench = bench(("gfx90a", 64));
     let example = &examples()[0];
     let compiled = bench.call(example.text, &example.arguments, &example.results, "s_nop 0");
@@ -243,7 +243,7 @@ fn a_body_that_lacks_an_instruction_is_noticed() {
 }
 
 #[test]
-fn wrong_registers_are_refused() {
+fn invalid_renamings_are_refused() {
     let bench = bench(("gfx90a", 64));
     let text = "uint64_t f(uint64_t a, uint32_t b) { return a * 5 + b; }";
     let arguments = [register("v2", 2), register("v4", 1)];
@@ -251,20 +251,23 @@ fn wrong_registers_are_refused() {
     let at = |range: RegisterRange| {
         body.groups.iter().position(|group| group.range.contains(range.first)).expect("a group")
     };
-    let own: Vec<Register> = body.groups.iter().map(|group| group.range.first).collect();
-    assert_eq!(Renaming::new(&body, &own).expect("its own"), Renaming::identity());
+    let original: Vec<Register> = body.groups.iter().map(|group| group.range.first).collect();
+    assert_eq!(
+        Renaming::new(&body, &original).expect("the original registers"),
+        Renaming::identity()
+    );
     let with = |index: usize, name: &str| {
-        let mut firsts = own.clone();
+        let mut firsts = original.clone();
         firsts[index] = name.parse().expect("a register");
         Renaming::new(&body, &firsts).expect_err("wrong").to_string()
     };
     let pair = at(body.inputs[0]);
-    assert!(with(pair, "v101").contains("must begin at a multiple of 2, not v101"));
-    assert!(with(pair, "s4").contains("cannot become s4, of another file"));
+    assert!(with(pair, "v101").contains("must start at a multiple of 2, not v101"));
+    assert!(with(pair, "s4").contains("cannot become s4 in another file"));
     assert!(with(pair, "v255").contains("does not fit at v255"));
-    let other = with(at(body.inputs[1]), &own[pair].to_string());
-    assert!(other.contains("would lie at"), "{other}");
-    let error = Renaming::new(&body, &own[1..]).expect_err("too few").to_string();
+    let error = with(at(body.inputs[1]), &original[pair].to_string());
+    assert!(error.contains("would overlap"), "{error}");
+    let error = Renaming::new(&body, &original[1..]).expect_err("too few").to_string();
     assert!(error.contains("registers are given for"), "{error}");
 }
 
@@ -286,8 +289,8 @@ fn matrix_operations_have_accumulation_registers_of_any_number() {
     // The same in every lane: four products of equal blocks.
     let bits = |value: f32| vec![value.to_bits()];
     let inputs = [bits(2.0), bits(3.0), bits(1.0), bits(10.0), bits(20.0), bits(30.0)];
-    let left = bench.run(&compiled, &shuffle(body, &mut Numbers(12)), &inputs, 64);
-    let found: Vec<f32> = (0..4).map(|at| f32::from_bits(left.outputs[at][5])).collect();
+    let outcome = bench.run(&compiled, &shuffle(body, &mut Numbers(12)), &inputs, 64);
+    let found: Vec<f32> = (0..4).map(|at| f32::from_bits(outcome.outputs[at][5])).collect();
     assert_eq!(found, [7.0, 16.0, 26.0, 36.0]);
 }
 

@@ -1,4 +1,4 @@
-//! Variables of hooks, channels, registers by number, EXEC.
+//! Tests of variables, channels, register access by number, EXEC, and waits.
 
 use super::bench;
 use super::bench::{MACHINES, Numbers, range, register, shuffle};
@@ -10,7 +10,7 @@ fn word(bytes: &[u8], at: u64) -> u32 {
 }
 
 #[test]
-fn counters_count_every_lane_or_every_wave() {
+fn counters_count_lanes_or_waves() {
     let text = "uint64_t before = 5, counters[3];\n\
         void f(uint32_t index) {\n\
             flipwave_count(&counters[index], 1);\n\
@@ -20,9 +20,9 @@ fn counters_count_every_lane_or_every_wave() {
         let bench = bench(machine);
         let compiled = bench.call(text, &[register("s7", 1)], &[], "s_nop 0").expect("compiles");
         let names = shuffle(&compiled.bodies[0], &mut Numbers(1));
-        let left = bench.run(&compiled, &names, &[vec![2]], 7);
+        let outcome = bench.run(&compiled, &names, &[vec![2]], 7);
         let counters = compiled.data.symbols["counters"];
-        let at = |index: u64| word(&left.data, counters.offset + 8 * index);
+        let at = |index: u64| word(&outcome.data, counters.offset + 8 * index);
         assert_eq!([at(0), at(1), at(2)], [100, 0, 7], "{machine:?}");
         assert_eq!(counters.size, 24);
         let before = compiled.data.symbols["before"].offset;
@@ -32,7 +32,7 @@ fn counters_count_every_lane_or_every_wave() {
 }
 
 #[test]
-fn records_are_appended_in_the_order_of_lanes_and_losses_counted() {
+fn records_are_appended_in_lane_order_and_lost_records_are_counted() {
     let text = "struct record { uint32_t lane, value; };\n\
         FLIPWAVE_CHANNEL(trace, struct record, 6);\n\
         void f(uint32_t value) {\n\
@@ -45,9 +45,9 @@ fn records_are_appended_in_the_order_of_lanes_and_losses_counted() {
         let names = shuffle(&compiled.bodies[0], &mut Numbers(2));
         for (lanes, kept, lost) in [(8, 4, 0), (20, 6, 4)] {
             let values = (100..164).collect();
-            let left = bench.run(&compiled, &names, &[values], lanes);
+            let outcome = bench.run(&compiled, &names, &[values], lanes);
             let trace = compiled.data.symbols["trace"];
-            let bytes = &left.data[trace.offset as usize..][..trace.size as usize];
+            let bytes = &outcome.data[trace.offset as usize..][..trace.size as usize];
             let channel = Channel::new(bytes, 8).expect("a channel");
             let records: Vec<(u32, u32)> =
                 channel.records().map(|bytes| (word(bytes, 0), word(bytes, 4))).collect();
@@ -60,7 +60,7 @@ fn records_are_appended_in_the_order_of_lanes_and_losses_counted() {
 }
 
 #[test]
-fn pointers_between_data_are_told() {
+fn pointers_between_variables_are_reported() {
     let text = "uint32_t numbers[3] = { 7, 8, 9 };\n\
         uint32_t *second = &numbers[1];\n\
         uint32_t f(void) { return *second; }";
@@ -74,7 +74,7 @@ fn pointers_between_data_are_told() {
 }
 
 #[test]
-fn registers_by_number_are_left_to_the_engine() {
+fn register_accesses_by_number_are_left_to_the_engine() {
     let text = "uint32_t f(uint32_t number) {\n\
             flipwave_write_vgpr(number + 1, flipwave_lane() + 10);\n\
             flipwave_write_sgpr(number, flipwave_read_vgpr(number) + 5);\n\
@@ -108,52 +108,52 @@ fn registers_by_number_are_left_to_the_engine() {
             ]
         );
         assert!(accesses.iter().all(|access| matches!(access.index.first, Register::Sgpr(_))));
-        // In tests all numbers are those of v6 and s6.
+        // In tests, all accesses by number refer to v6 and s6.
         let names = shuffle(&compiled.bodies[0], &mut Numbers(5));
-        let left = bench.run(&compiled, &names, &[vec![3]], 4);
-        // The write to an SGPR is of the first lane: 10 + 5.
-        assert_eq!(left.outputs[0][..4], [15; 4], "{machine:?}");
-        assert_eq!(left.outputs[1][..4], [25, 26, 27, 28], "{machine:?}");
-        assert_eq!(left.outputs[2][..4], [15; 4], "{machine:?}");
+        let outcome = bench.run(&compiled, &names, &[vec![3]], 4);
+        // The SGPR is written with the value of the first lane: 10 + 5.
+        assert_eq!(outcome.outputs[0][..4], [15; 4], "{machine:?}");
+        assert_eq!(outcome.outputs[1][..4], [25, 26, 27, 28], "{machine:?}");
+        assert_eq!(outcome.outputs[2][..4], [15; 4], "{machine:?}");
     }
 }
 
-fn facts(text: &str, machine: (&str, u8)) -> Body {
+fn compiled(text: &str, machine: (&str, u8)) -> Body {
     bench(machine).body(text, &[register("v7", 1)], &[range("v9", 1)]).expect("compiles")
 }
 
 #[test]
-fn conditions_do_not_widen_exec_and_what_enables_lanes_does() {
+fn only_code_that_enables_lanes_widens_exec() {
     for machine in MACHINES {
         let narrow = "uint32_t f(uint32_t a) {\n\
             uint32_t s = 0;\n\
             for (uint32_t i = 0; i < (a & 63); i++) { if (i & a) s += i * a; else if (s > a) break; }\n\
             return s;\n}";
-        assert!(!facts(narrow, machine).widens_exec, "{machine:?}");
+        assert!(!compiled(narrow, machine).widens_exec, "{machine:?}");
         let mask = if machine.1 == 64 { "s_mov_b64 exec" } else { "s_mov_b32 exec_lo" };
         let wide =
             format!("uint32_t f(uint32_t a) {{ asm volatile(\"{mask}, -1\"); return a + 1; }}");
-        assert!(facts(&wide, machine).widens_exec, "{machine:?}");
+        assert!(compiled(&wide, machine).widens_exec, "{machine:?}");
     }
 }
 
 #[test]
-fn a_body_tells_what_it_reads_and_writes() {
-    let body = facts("uint32_t f(uint32_t a) { return a + 1; }", ("gfx90a", 64));
+fn body_lists_registers_read_and_written() {
+    let body = compiled("uint32_t f(uint32_t a) { return a + 1; }", ("gfx90a", 64));
     assert_eq!(body.instructions.len(), 1);
     assert_eq!(body.reads.to_string(), "exec");
     assert_eq!(body.writes, [body.outputs[0]].into_iter().collect());
-    let body = facts("uint32_t f(float a) { return a * 3.7f > 1.5f; }", ("gfx90a", 64));
+    let body = compiled("uint32_t f(float a) { return a * 3.7f > 1.5f; }", ("gfx90a", 64));
     assert_eq!(body.reads.to_string(), "exec mode");
     assert!(body.writes.contains(Register::VccLo), "{:?}", body.writes);
 }
 
 #[test]
-fn waits_of_the_calling_convention_and_hints_are_left_out() {
+fn waits_of_the_calling_convention_and_hints_are_omitted() {
     for machine in MACHINES {
         let text = "uint64_t counter; uint32_t f(uint32_t a) {\n\
             flipwave_count(&counter, a); return a * a; }";
-        let body = facts(text, machine);
+        let body = compiled(text, machine);
         for inst in &body.instructions {
             if let BodyInst::Inst { inst, .. } = inst {
                 let name = inst.operation.name();
@@ -163,12 +163,12 @@ fn waits_of_the_calling_convention_and_hints_are_left_out() {
                 );
             }
         }
-        // A load's result must have come before the registers are the kernel's again.
+        // A load must complete before the kernel uses its destination again.
         let text = "uint32_t value; uint32_t f(uint32_t a) { (void)*(volatile uint32_t *)&value; return a; }";
         let waits = |inst: &BodyInst| match inst {
             BodyInst::Inst { inst, .. } => inst.operation.name().starts_with("s_wait"),
             _ => false,
         };
-        assert!(facts(text, machine).instructions.iter().any(waits), "{machine:?}");
+        assert!(compiled(text, machine).instructions.iter().any(waits), "{machine:?}");
     }
 }

@@ -1,47 +1,47 @@
-//! What hooks cannot do, and what is said about it.
+//! Tests of error messages.
 
 use super::bench;
 use super::bench::{range, register};
 use crate::hook::{Argument, HookError};
 use flipwave_isa::RegisterRange;
 
-/// What compiling `text` and calling its last function at `site` says.
+/// The error of a call of the last function of `text` at the instruction `site`.
 fn message(text: &str, arguments: &[Argument], results: &[RegisterRange], site: &str) -> String {
     match bench(("gfx90a", 64)).call(text, arguments, results, site) {
-        Ok(_) => panic!("compiles: {text}"),
+        Ok(_) => panic!("no error: {text}"),
         Err(error) => error.to_string(),
     }
 }
 
 #[test]
-fn what_hooks_cannot_do_is_refused_with_the_reason() {
+fn unsupported_features_are_refused_with_a_reason() {
     let v7 = &[register("v7", 1)];
     let v9 = &[range("v9", 1)];
     for (text, expected) in [
         (
             "uint32_t h(uint32_t a) { return a & 1 ? h(a - 1) * 2 + h(a - 2) : 3; }\n\
              uint32_t f(uint32_t a) { return h(a); }",
-            "hook `f` needs `h`, which is not a variable of its source and was not inlined: hooks \
-             cannot call, and link with nothing",
+            "hook `f` uses `h`, which is neither a variable of its source nor an inlined function: \
+             hooks cannot call functions, and are not linked",
         ),
         (
             "extern uint32_t missing; uint32_t f(uint32_t a) { return missing + a; }",
-            "hook `f` needs `missing`, which is not a variable of its source and was not inlined: \
-             hooks cannot call, and link with nothing",
+            "hook `f` uses `missing`, which is neither a variable of its source nor an inlined \
+             function: hooks cannot call functions, and are not linked",
         ),
         (
             "uint32_t f(uint32_t a) {\n\
                  uint32_t x[64]; volatile uint32_t *p = x;\n\
                  for (int i = 0; i < 64; i++) p[i] = a * i;\n\
                  return p[a & 63];\n}",
-            "hook `f` needs a stack, which hooks do not have: it calls functions that are not \
-             inlined, or has arrays indexed at run time, or more values at once than 30 SGPRs and \
-             the VGPRs that calls may change hold (`",
+            "hook `f` needs a stack, which hooks do not have: it calls a function that is not \
+             inlined, indexes an array at run time, or needs more than 30 SGPRs or the caller-saved \
+             VGPRs (`",
         ),
         (
             "static __attribute__((address_space(3))) uint32_t shared[4];\n\
              uint32_t f(uint32_t a) { return shared[a & 3]; }",
-            "hook `shared` lies in LDS: the LDS of a kernel is its own, and hooks have none",
+            "hook `shared` is in LDS, which belongs to the kernel: hooks have no LDS",
         ),
         (
             "uint32_t f(uint32_t a) { __builtin_amdgcn_s_barrier(); return a; }",
@@ -66,7 +66,7 @@ fn what_hooks_cannot_do_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_hook_that_does_not_compile_is_shown_with_its_file_and_line() {
+fn compile_errors_show_file_and_line() {
     let message = message("\nuint32_t f(uint32_t a) { return b; }", &[], &[], "s_nop 0");
     let expected = "hook.c does not compile for gfx90a:\nhook.c:2:33: error: ";
     assert!(message.starts_with(expected), "{message}");
@@ -74,14 +74,14 @@ fn a_hook_that_does_not_compile_is_shown_with_its_file_and_line() {
 }
 
 #[test]
-fn the_identity_of_a_work_item_is_not_known_in_a_hook() {
+fn work_item_builtins_are_poisoned() {
     let text = "uint32_t f(void) { return __builtin_amdgcn_workgroup_id_x(); }";
     let message = message(text, &[], &[range("v9", 1)], "s_nop 0");
     assert!(message.contains("hook.c:1:27: error: attempt to use a poisoned"), "{message}");
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_refused() {
+fn mismatched_arguments_are_refused() {
     let text = "struct three { uint32_t a, b, c; };\n\
         void f(uint32_t a, const uint64_t *b, struct three c) {}";
     let good = [register("v7", 1), register("s8", 2), register("v4", 3)];
@@ -128,8 +128,8 @@ fn arguments_that_do_not_fit_are_refused() {
         (
             with(0, Argument::Operand(3)),
             load,
-            "hook `f`, parameter `uint32_t a`: `global_load_dword v0, v[2:3], off` has 3 \
-             operands, none of number 3",
+            "hook `f`, parameter `uint32_t a`: `global_load_dword v0, v[2:3], off` has no operand \
+             3: it has 3 operands, counted from 0",
         ),
         (
             with(0, Argument::Operand(2)),
@@ -153,20 +153,20 @@ fn arguments_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn results_that_do_not_fit_are_refused() {
+fn mismatched_results_are_refused() {
     let text = "uint64_t f(void) { return 1; }";
     assert_eq!(
         message(text, &[], &[range("v9", 1)], "s_nop 0"),
-        "hook `f`: returns uint64_t, 2 registers, its result is to go to 1"
+        "hook `f`: returns uint64_t in 2 registers, but the call provides 1"
     );
     assert_eq!(
         message("void f(void) {}", &[], &[range("v9", 1)], "s_nop 0"),
-        "hook `f`: returns nothing, but its result is to go to registers"
+        "hook `f`: returns nothing, but the call expects a result"
     );
 }
 
 #[test]
-fn a_function_that_is_not_there_is_missed_by_name() {
+fn missing_function_is_reported_by_name() {
     let bench = bench(("gfx90a", 64));
     let source = bench.read("void count(void) {}\nvoid trace(void) {}").expect("compiles");
     let error = source.function("trance").expect_err("not there");
@@ -186,7 +186,7 @@ fn too_many_inputs_are_refused() {
 }
 
 #[test]
-fn a_source_may_include_the_header_and_files_beside_it() {
+fn source_may_include_the_header_and_files_in_its_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("three.h"), "#define THREE 3\n").expect("written");
     let file = folder.path().join("hook.c");

@@ -1,4 +1,4 @@
-//! The hooks that come with the engine, against sums made here.
+//! Tests of the shipped hooks against results computed by the host.
 
 use super::bench::{Bench, MACHINES, Numbers, bench, register, shuffle};
 use crate::hook::{Argument, BodyInst, Channel, CompiledHooks, InputValue, Renaming, library};
@@ -23,7 +23,7 @@ impl Bench {
     }
 }
 
-/// Numbers of 64 bits as the two rows of an input.
+/// 64-bit numbers as the two rows of an input.
 fn rows(values: &[u64]) -> [Vec<u32>; 2] {
     [0, 32].map(|shift| values.iter().map(|value| (value >> shift) as u32).collect())
 }
@@ -37,13 +37,13 @@ fn names(compiled: &CompiledHooks) -> Renaming {
     shuffle(&compiled.bodies[0], &mut Numbers(9))
 }
 
-/// An argument that is an address of the hooks' data, which the test's kernel computes.
+/// An argument with an address of the hooks' data, which the kernel of the test computes.
 fn data(symbol: &str, offset: u64) -> Argument {
     Argument::Data { symbol: symbol.into(), offset }
 }
 
 #[test]
-fn a_count_is_two_instructions_and_changes_no_flags() {
+fn count_is_two_instructions_and_changes_no_flags() {
     for machine in MACHINES {
         let bench = bench(machine);
         let arguments = [data("counters", 0), Argument::LaneConstant(16)];
@@ -55,7 +55,7 @@ fn a_count_is_two_instructions_and_changes_no_flags() {
             .iter()
             .map(|inst| match inst {
                 BodyInst::Inst { inst, .. } => inst.operation.name(),
-                other => panic!("{other:?}"),
+                inst => panic!("{inst:?}"),
             })
             .collect();
         assert_eq!(names, ["v_mov_b32", "global_atomic_inc_x2"], "{machine:?}");
@@ -65,21 +65,21 @@ fn a_count_is_two_instructions_and_changes_no_flags() {
 }
 
 #[test]
-fn counts_are_counted() {
+fn count_increments_the_counter() {
     for machine in MACHINES {
         let bench = bench(machine);
         let arguments = [data("counters", 0), Argument::LaneConstant(16)];
         let (compiled, inputs) = bench.library("count", "count", &[("COUNTERS", 4)], &arguments);
-        // Five lanes instead of one.
-        let left = bench.run_at(&compiled, &names(&compiled), &inputs, &[vec![16]], 5);
+        // Five active lanes.
+        let outcome = bench.run_at(&compiled, &names(&compiled), &inputs, &[vec![16]], 5);
         let counts: Vec<u64> =
-            (0..4).map(|at| counter(&compiled, &left.data, "counters", at)).collect();
+            (0..4).map(|at| counter(&compiled, &outcome.data, "counters", at)).collect();
         assert_eq!(counts, [0, 0, 5, 0], "{machine:?}");
     }
 }
 
 #[test]
-fn traced_accesses_are_the_lanes() {
+fn memory_trace_records_each_lane() {
     let arguments = [
         register("v2", 2),
         Argument::Constant(77),
@@ -95,9 +95,9 @@ fn traced_accesses_are_the_lanes() {
         let addresses: Vec<u64> = (0..64).map(|lane| 0x1_0000_0000 + 12 * lane).collect();
         let [low, high] = rows(&addresses);
         let values = [low, high, vec![77], vec![1], vec![2], vec![3], vec![4]];
-        let left = bench.run_at(&compiled, &names(&compiled), &inputs, &values, 12);
+        let outcome = bench.run_at(&compiled, &names(&compiled), &inputs, &values, 12);
         let symbol = compiled.data.symbols["accesses"];
-        let bytes = &left.data[symbol.offset as usize..][..symbol.size as usize];
+        let bytes = &outcome.data[symbol.offset as usize..][..symbol.size as usize];
         let channel = Channel::new(bytes, 32).expect("a channel");
         assert_eq!((channel.records().count(), channel.lost()), (10, 2));
         for (lane, record) in channel.records().enumerate() {
@@ -111,7 +111,7 @@ fn traced_accesses_are_the_lanes() {
 }
 
 #[test]
-fn cache_lines_are_counted_once_per_wave() {
+fn address_divergence_counts_cache_lines_once_per_wave() {
     let arguments = [register("v2", 2), Argument::Constant(8), data("counters", 16)];
     let macros = [("COUNTERS", 2), ("LINE", 128)];
     let mut numbers = Numbers(4);
@@ -128,15 +128,20 @@ fn cache_lines_are_counted_once_per_wave() {
                 .collect();
             let [low, high] = rows(&addresses);
             let values = [low, high, vec![8]];
-            let left = bench.run_at(&compiled, &names(&compiled), &inputs, &values, lanes as u32);
-            let of = |at| counter(&compiled, &left.data, "counters", at);
-            assert_eq!([of(0), of(1), of(2), of(3)], [0, 0, 1, lines.len() as u64], "{machine:?}");
+            let outcome =
+                bench.run_at(&compiled, &names(&compiled), &inputs, &values, lanes as u32);
+            let count = |at| counter(&compiled, &outcome.data, "counters", at);
+            assert_eq!(
+                [count(0), count(1), count(2), count(3)],
+                [0, 0, 1, lines.len() as u64],
+                "{machine:?}"
+            );
         }
     }
 }
 
 #[test]
-fn branches_diverge_where_some_lanes_go_each_way() {
+fn branch_divergence_counts_branches_taken_by_some_lanes() {
     let arguments = [register("s8", 2), register("s10", 2), data("counters", 0)];
     for machine in MACHINES {
         let bench = bench(machine);
@@ -145,28 +150,28 @@ fn branches_diverge_where_some_lanes_go_each_way() {
         for (before, after, divergent) in [(0xffu64, 0xffu64, 0), (0xff, 0, 0), (0xff, 0x10, 1)] {
             let values: Vec<Vec<u32>> =
                 [before, after].iter().flat_map(|mask| rows(&[*mask])).collect();
-            let left = bench.run_at(&compiled, &names(&compiled), &inputs, &values, 1);
-            let of = |at| counter(&compiled, &left.data, "counters", at);
-            assert_eq!([of(0), of(1)], [1, divergent], "{machine:?} {before:#x} {after:#x}");
+            let outcome = bench.run_at(&compiled, &names(&compiled), &inputs, &values, 1);
+            let count = |at| counter(&compiled, &outcome.data, "counters", at);
+            assert_eq!([count(0), count(1)], [1, divergent], "{machine:?} {before:#x} {after:#x}");
         }
     }
 }
 
-/// Conflicts by the words of `bank_conflicts.c`.
+/// Number of conflicts as defined in `bank_conflicts.c`.
 fn conflicts(addresses: &[u64], bytes: u64) -> u64 {
     let size = (128 / bytes.max(4)) as usize;
-    let turns = |group: &[u64]| {
+    let cycles = |group: &[u64]| {
         let dwords: BTreeSet<u64> = group
             .iter()
             .flat_map(|address| (0..bytes.div_ceil(4)).map(move |word| address / 4 + word))
             .collect();
         (0..32).map(|bank| dwords.iter().filter(|dword| *dword % 32 == bank).count()).max()
     };
-    addresses.chunks(size).map(|group| turns(group).unwrap_or(1) as u64 - 1).sum()
+    addresses.chunks(size).map(|group| cycles(group).unwrap_or(1) as u64 - 1).sum()
 }
 
 #[test]
-fn bank_conflicts_are_turns_beyond_the_first() {
+fn bank_conflicts_counts_cycles_after_the_first() {
     let mut numbers = Numbers(6);
     for machine in MACHINES {
         let bench = bench(machine);
@@ -189,15 +194,16 @@ fn bank_conflicts_are_turns_beyond_the_first() {
             let expected = conflicts(&addresses[..lanes], bytes);
             let [low, high] = rows(&addresses);
             let values = [low, high, vec![bytes as u32]];
-            let left = bench.run_at(&compiled, &names(&compiled), &inputs, &values, lanes as u32);
-            let of = |at| counter(&compiled, &left.data, "counters", at);
-            assert_eq!([of(0), of(1)], [1, expected], "{machine:?} {stride} {bytes}");
+            let outcome =
+                bench.run_at(&compiled, &names(&compiled), &inputs, &values, lanes as u32);
+            let count = |at| counter(&compiled, &outcome.data, "counters", at);
+            assert_eq!([count(0), count(1)], [1, expected], "{machine:?} {stride} {bytes}");
         }
     }
 }
 
 #[test]
-fn every_source_compiles_for_every_target() {
+fn all_sources_compile_for_all_targets() {
     let macros = [("COUNTERS", 2), ("RECORDS", 2), ("LINE", 64)];
     for machine in MACHINES {
         let bench = bench(machine);

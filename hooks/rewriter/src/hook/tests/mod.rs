@@ -1,4 +1,4 @@
-//! Hooks compiled by clang, run on the embedded GPU with registers of all sorts.
+//! Tests of hooks compiled by clang and run on the embedded GPU, with random registers.
 
 mod arguments;
 mod bench;

@@ -1,4 +1,4 @@
-//! Bodies spliced into a kernel of a few instructions, and run.
+//! Runs bodies inside a small kernel.
 
 use super::Bench;
 use crate::hook::{Assembler, Body, CompiledHooks, IndexedAccess, InputValue, Renaming};
@@ -10,38 +10,38 @@ use flipwave_sim::EmbeddedGpu;
 use std::fmt::Write;
 use std::process::Command;
 
-/// What one wave left: each output register by lane and after them v6 and s6, which accesses by
-/// number reach; and the hooks' data.
-pub struct Left {
+/// State after a wave: each output register per lane, followed by v6 and s6, which accesses by number refer
+/// to; and the hooks' data.
+pub struct Outcome {
     pub outputs: Vec<Vec<u32>>,
     pub data: Vec<u8>,
 }
 
-/// Bytes of one register of 64 lanes in memory.
+/// Size of one register of 64 lanes in memory, in bytes.
 const ROW: usize = 256;
 
-/// Where the data are copied to: a wave copies as many bytes at a time as it has lanes, four each.
+/// Number of rows that the data are copied to: a wave copies four bytes per lane at a time.
 fn data_rows(compiled: &CompiledHooks, wave_size: u8) -> u64 {
     compiled.data.size().div_ceil(4 * u64::from(wave_size))
 }
 
 impl Bench {
-    /// Runs a body in one wave of which the first `lanes` lanes are active, with `inputs` in its
-    /// input registers, word by word and lane by lane; of scalar ones the first lane's value.
+    /// Runs a body in one wave whose first `lanes` lanes are active. `inputs` contains the values of its input
+    /// registers per word and lane; scalar registers get the first lane's value.
     pub fn run(
         &self,
         compiled: &CompiledHooks,
         names: &Renaming,
         inputs: &[Vec<u32>],
         lanes: u32,
-    ) -> Left {
+    ) -> Outcome {
         let values: Vec<InputValue> =
             compiled.bodies[0].inputs.iter().map(|range| InputValue::Registers(*range)).collect();
         self.run_at(compiled, names, &values, inputs, lanes)
     }
 
-    /// The same; inputs that are addresses of data, by `values`, are not among `inputs` but
-    /// computed.
+    /// Runs a body as [`Bench::run`]; inputs that `values` describes as addresses of data are computed and are
+    /// not in `inputs`.
     pub fn run_at(
         &self,
         compiled: &CompiledHooks,
@@ -49,11 +49,11 @@ impl Bench {
         values: &[InputValue],
         inputs: &[Vec<u32>],
         lanes: u32,
-    ) -> Left {
+    ) -> Outcome {
         let body = &compiled.bodies[0];
         let mut assembler = Assembler::new(self.isa());
         let expand = |access: IndexedAccess, assembler: &mut Assembler| {
-            // Tests have one register of each sort to be reached by number.
+            // In tests, accesses by number refer to one register per file.
             let text = match (access.writes, access.value.first) {
                 (false, Register::Sgpr(_)) => format!("s_mov_b32 {}, s6", access.value),
                 (true, Register::Sgpr(_)) => format!("s_mov_b32 s6, {}", access.value),
@@ -151,7 +151,7 @@ impl Bench {
         compiled: &CompiledHooks,
         inputs: &[Vec<u32>],
         lanes: u32,
-    ) -> Left {
+    ) -> Outcome {
         let folder = tempfile::tempdir().expect("a folder");
         let (source, object) = (folder.path().join("kernel.s"), folder.path().join("kernel.co"));
         std::fs::write(&source, self.frame(text, compiled)).expect("written");
@@ -165,7 +165,7 @@ impl Bench {
             .output()
             .expect("clang-22");
         assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
-        let bytes = std::fs::read(object).expect("what clang wrote");
+        let bytes = std::fs::read(object).expect("the code object");
         let object = CodeObject::parse(&bytes).expect("a code object");
 
         let mut gpu = EmbeddedGpu::new(self.target.clone()).expect("an embedded GPU");
@@ -204,10 +204,10 @@ impl Bench {
             let words = row.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap()));
             words.take(self.wave_size.into()).collect()
         };
-        Left { outputs: outputs.chunks_exact(ROW).map(words).collect(), data }
+        Outcome { outputs: outputs.chunks_exact(ROW).map(words).collect(), data }
     }
 
-    /// The kernel's descriptor, metadata and data.
+    /// Text of the kernel with its descriptor, metadata and data.
     fn frame(&self, text: &str, compiled: &CompiledHooks) -> String {
         let data: String =
             compiled.data.bytes.iter().map(|byte| format!(".byte {byte}\n")).collect();
@@ -244,7 +244,7 @@ impl Bench {
     }
 }
 
-/// Instructions that compute the address of a byte of the data.
+/// Instructions that compute an address in the data.
 fn address(low: u8, offset: u64) -> String {
     let high = low + 1;
     format!(
@@ -253,7 +253,7 @@ fn address(low: u8, offset: u64) -> String {
     )
 }
 
-/// Pieces as the assembler's text.
+/// Inserted code as assembler text.
 fn pieces(code: &InsertedCode) -> String {
     let mut text = String::new();
     for (at, piece) in code.pieces.iter().enumerate() {

@@ -12,7 +12,7 @@ pub type FreeCounts = [usize; 256];
 pub struct BlockMoves<'a> {
     /// Free registers in the block.
     pub free: &'a FreeRegisters,
-    /// How often each SGPR is free.
+    /// Number of instructions across which each SGPR is free.
     pub counts: &'a FreeCounts,
     /// Registers of the words at the end of the block; `None` if the program ends there.
     pub end: Option<&'a [Sgpr]>,

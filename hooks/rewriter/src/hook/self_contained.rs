@@ -1,22 +1,21 @@
-//! Sources that are what their text says.
+//! Sources without dependencies on other files or on the time.
 
-/// Parts of all directives, operators and macros by which a source depends on more than its text,
-/// its options and its compiler: on other files, or on the time.
-const OUTWARD: [&str; 5] = ["include", "import", "embed", "__DATE__", "__TIME"];
+/// Substrings of all directives, operators and macros through which a source depends on other files or on
+/// the time.
+const DEPENDENCIES: [&str; 5] = ["include", "import", "embed", "__DATE__", "__TIME"];
 
-/// Whether the text of a source in C or a relative of it, with options that name no files, decides
-/// what a compiler makes of it. Where in doubt, it does not.
+/// Returns `true` if the output of a compiler for a source in C or a related language, with options that name
+/// no files, depends only on the text. Returns `false` in case of doubt.
 pub fn stands_alone(text: &str) -> bool {
-    // A word may go on in the next line, after a backslash or, where the language still has
-    // trigraphs, after `??/`.
+    // A backslash or the trigraph `??/` continues a word in the next line.
     !text.contains("??/")
-        && !continues_in_a_word(text)
-        && !OUTWARD.iter().any(|word| text.contains(word))
+        && !has_continued_word(text)
+        && !DEPENDENCIES.iter().any(|word| text.contains(word))
 }
 
-/// Whether a line ends with a backslash that a letter or an underscore precedes. Blanks may follow
-/// the backslash (GCC manual, "Initial processing").
-fn continues_in_a_word(text: &str) -> bool {
+/// Returns `true` if a line ends with a backslash after a letter or an underscore. Spaces may follow the
+/// backslash (GCC manual, "Initial processing").
+fn has_continued_word(text: &str) -> bool {
     text.lines().any(|line| {
         line.trim_end()
             .strip_suffix('\\')
@@ -29,13 +28,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_names_nothing_else_stands_alone() {
+    fn source_without_dependencies_is_self_contained() {
         assert!(stands_alone(""));
         assert!(stands_alone("#define A \\\n 1\nkernel void f(global int *a) { *a = A; }\n"));
     }
 
     #[test]
-    fn what_may_depend_on_other_files_or_on_the_time_does_not_stand_alone() {
+    fn source_with_includes_or_time_macros_is_not_self_contained() {
         for text in [
             "#include \"a.h\"",
             "#  include_next <a.h>",
