@@ -2,7 +2,7 @@
 
 use super::dialect::{self, Dialect};
 use super::indexed;
-use super::plan::{RegisterPlan, SpillSlot};
+use super::plan::{RegisterPlan, SpillSlot, SpilledSgpr};
 use super::point::{CallRefusal, SiteCall};
 use super::reserved::ReservedWord;
 use super::value::InputSource;
@@ -45,14 +45,21 @@ struct Hole {
     /// Byte range of the field in the piece.
     field: Range<usize>,
     /// The input of the body and the word of its value that the field holds.
-    word: (usize, u8),
+    word: InputWord,
+}
+
+/// A word of an input of the body.
+#[derive(Clone, Copy, Debug)]
+struct InputWord {
+    input: usize,
+    word: u8,
 }
 
 impl Template {
     /// The code with the constants of `values`, whose pattern must be that of the template.
     pub fn fill(&self, values: &[InputSource]) -> InsertedCode {
         let mut code = self.code.clone();
-        for Hole { piece, field, word: (input, word) } in &self.holes {
+        for Hole { piece, field, word: InputWord { input, word } } in &self.holes {
             let Piece::Bytes(bytes) = &mut code.pieces[*piece] else {
                 unreachable!("a constant is in an instruction");
             };
@@ -122,7 +129,7 @@ impl Emission<'_> {
     /// Emits saves, the hook's EXEC mask, and arguments.
     fn before(&self, out: &mut CallEmitter<'_>) -> Result<(), CallRefusal> {
         let (plan, dialect) = (&self.pattern.plan, self.dialect);
-        for (sgpr, vgpr, lane) in &plan.sgprs {
+        for SpilledSgpr { sgpr, vgpr, lane } in &plan.sgprs {
             out.text(&format!(
                 "v_writelane_b32 {}, {}, {lane}",
                 Register::Vgpr(*vgpr),
@@ -210,7 +217,7 @@ impl Emission<'_> {
             InputSource::Constant(_) => {
                 for (to, word) in words() {
                     let number = value.number(word);
-                    out.number(&dialect::constant(to, number), number, (input, word))?;
+                    out.number(&dialect::constant(to, number), number, InputWord { input, word })?;
                 }
             }
             InputSource::Reserved(value) => {
@@ -228,7 +235,7 @@ impl Emission<'_> {
                 let (low, high) = pair(to)?;
                 let (base_low, base_high) = pair(base)?;
                 let text = format!("s_add_u32 {low}, {base_low}, {}", dialect::number(distance));
-                out.number(&text, distance, (input, 0))?;
+                out.number(&text, distance, InputWord { input, word: 0 })?;
                 out.text(&format!("s_addc_u32 {high}, {base_high}, 0"))?;
             }
             InputSource::Address(address) => match to.first {
@@ -294,7 +301,7 @@ impl Emission<'_> {
         if let Some(place) = plan.scc {
             out.text(&dialect::restore_scc(place))?;
         }
-        for (sgpr, vgpr, lane) in &plan.sgprs {
+        for SpilledSgpr { sgpr, vgpr, lane } in &plan.sgprs {
             out.text(&format!(
                 "v_readlane_b32 {}, {}, {lane}",
                 Register::Sgpr(*sgpr),
@@ -327,7 +334,7 @@ impl CallEmitter<'_> {
     }
 
     /// Appends an instruction with a constant given by a word of an input.
-    fn number(&mut self, text: &str, number: u32, word: (usize, u8)) -> Result<(), CallRefusal> {
+    fn number(&mut self, text: &str, number: u32, word: InputWord) -> Result<(), CallRefusal> {
         self.text(text)?;
         let piece = self.template.code.pieces.len() - 1;
         if dialect::is_inline(number) {

@@ -45,6 +45,17 @@ pub enum SpillSlot {
     Scratch(ScratchSlot),
 }
 
+/// An SGPR that is saved in a lane of a VGPR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SpilledSgpr {
+    /// The SGPR.
+    pub sgpr: Sgpr,
+    /// The VGPR that holds its value.
+    pub vgpr: Vgpr,
+    /// The lane of the VGPR.
+    pub lane: u8,
+}
+
 /// Registers of a call and their use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RegisterPlan {
@@ -64,8 +75,8 @@ pub struct RegisterPlan {
     pub address: Option<Register>,
     /// End of the scratch memory that is used.
     pub scratch: Option<u32>,
-    /// Spilled SGPRs, each with the VGPR and the lane in which it is saved.
-    pub sgprs: Vec<(Sgpr, Vgpr, u8)>,
+    /// Spilled SGPRs.
+    pub sgprs: Vec<SpilledSgpr>,
 }
 
 impl RegisterPlan {
@@ -148,21 +159,21 @@ impl RegisterPlan {
 fn spill_sgprs(
     dialect: Dialect,
     pool: &mut RegisterPool<'_>,
-) -> Result<Vec<(Sgpr, Vgpr, u8)>, CallRefusal> {
-    let mut places = Vec::new();
+) -> Result<Vec<SpilledSgpr>, CallRefusal> {
+    let mut spilled = Vec::new();
     let mut carrier = None;
     let displaced = pool.displaced();
     for register in displaced.iter() {
         let Register::Sgpr(sgpr) = register else { continue };
-        let lane = places.len() as u8 % dialect.wave_size;
+        let lane = spilled.len() as u8 % dialect.wave_size;
         if lane == 0 {
             carrier = Some(pool.dead_vgpr().ok_or(CallRefusal::Registers("VGPR"))?);
         }
         if let Some(vgpr) = carrier {
-            places.push((sgpr, vgpr, lane));
+            spilled.push(SpilledSgpr { sgpr, vgpr, lane });
         }
     }
-    Ok(places)
+    Ok(spilled)
 }
 
 /// Allocates registers for each group of the body: the registers that already hold an input if the body

@@ -120,7 +120,7 @@ impl<'a> LayoutEmitter<'a> {
     ) -> Result<Location, LayoutError> {
         let entry = self.entry(index, function)?;
         self.far = None;
-        self.units(function.instructions, false)?;
+        self.units(function.instructions, Placement::Inline)?;
         self.stubs()?;
         Ok(Location::Position(entry))
     }

@@ -3,7 +3,7 @@
 use super::{EmitSource, LayoutEmitter};
 use crate::flow::{Function, FunctionIndex, IndexRange, InstIndex};
 use crate::layout::stream::{Address, Label, Location};
-use crate::layout::{InsertPurpose, LayoutError, far, hints, preload};
+use crate::layout::{InsertPurpose, LayoutError, Placement, far, hints, preload};
 use flipwave_isa::{Inst, Pc};
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ impl<'a> LayoutEmitter<'a> {
             Location::Address(preload::entry(object, program, function).0)
         };
         for run in runs(displaced) {
-            self.units(run, true)?;
+            self.units(run, Placement::Trampoline)?;
             if let Some(last) = run.last().filter(|_| self.falls_through) {
                 let inst = &program.instructions[last];
                 let next = Pc(inst.pc.0.saturating_add(inst.size.into()));

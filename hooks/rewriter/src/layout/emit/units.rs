@@ -4,17 +4,18 @@ use super::{LayoutEmitter, Stub};
 use crate::flow::{IndexRange, InstIndex};
 use crate::layout::encoding::{first_word, with_literal_source};
 use crate::layout::stream::{InstUnit, Label};
-use crate::layout::{InsertPurpose, LayoutError, hints};
+use crate::layout::{InsertPurpose, LayoutError, Placement, hints};
 use crate::point::ProgramPoint;
 use flipwave_isa::{Inst, Opcode, Pc};
 
 impl<'a> LayoutEmitter<'a> {
-    /// Emits consecutive instructions. `stays` is `true` if the rest of their function stays.
+    /// Emits consecutive instructions of a function with a placement.
     pub(super) fn units(
         &mut self,
         range: IndexRange<InstIndex>,
-        stays: bool,
+        placement: Placement,
     ) -> Result<(), LayoutError> {
+        let stays = placement == Placement::Trampoline;
         let mut after = None;
         for (index, inst) in self.source.program.insts_of(range) {
             if self.falls_through && after.is_some_and(|after| after != inst.pc) {

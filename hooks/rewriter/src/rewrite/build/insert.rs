@@ -5,7 +5,7 @@ use super::{BoundCall, Build};
 use crate::dataflow::{IndexMode, Live, Liveness, Outstanding, OutstandingLoads, index_mode};
 use crate::flow::{FunctionIndex, IndexVec, InstIndex};
 use crate::hook::{Assembler, Body, EntryValue, HookData, HookError};
-use crate::layout::Edits;
+use crate::layout::{Edits, Placement};
 use crate::point::{ProgramPoint, When};
 use crate::registers::{Allocation, Component};
 use crate::rewrite::reserve::{Keeping, ReservationNeeds, ReservationSearch, Reservations};
@@ -99,6 +99,20 @@ fn changes_exec(call: &HookCall) -> bool {
     call.results.iter().any(|range| range.iter().any(is_exec))
 }
 
+/// Data of the program and the hooks that all components share.
+struct InsertContext<'c> {
+    /// Data of each hook source with its address.
+    data: &'c [(Pc, HookData)],
+    analyses: Analyses<'c>,
+    /// Placement of each function.
+    placements: IndexVec<FunctionIndex, Placement>,
+    /// Functions whose trampolines are out of branch range.
+    far: Vec<FunctionIndex>,
+}
+
+/// The calls at each point of a component.
+type Sites<'b, 'a> = BTreeMap<ProgramPoint, Vec<&'b BoundCall<'a>>>;
+
 /// Resources that the hooks of a component use.
 #[derive(Clone, Copy, Default)]
 struct UsedRegisters {
@@ -121,12 +135,13 @@ impl<'a> Build<'a> {
         let loads = OutstandingLoads::new(program, counters);
         let changes_exec = self.bound.iter().any(|bound| changes_exec(bound.call));
         let analyses = Analyses { liveness, loads, index_mode: index_mode(program), changes_exec };
+        let placements = placements::choose(program, &instrumentation.placements);
+        let far = jumps::far(instrumentation.object, program, &placements, address);
         let mut assembler = Assembler::new(program.isa()?);
         let mut insertions = Insertions::default();
-        let placements = placements::choose(program, &instrumentation.placements);
         insertions.edits.placements =
             placements.enumerated().map(|(index, placement)| (index, *placement)).collect();
-        let far = jumps::far(instrumentation.object, program, &placements, address);
+        let context = InsertContext { data, analyses, placements, far };
         let replaced = instrumentation.requests.iter();
         for (point, requests) in replaced.filter(|(point, _)| point.when == When::Instead) {
             if let Some(text) = &requests.text {
@@ -139,63 +154,9 @@ impl<'a> Build<'a> {
             by_function.entry(program.function_of(call.point.at)).or_default().push(call);
         }
         for component in &instrumentation.components {
-            let mut sites: BTreeMap<ProgramPoint, Vec<&BoundCall<'a>>> = BTreeMap::new();
-            let mut needs = ReservationNeeds::default();
             let functions = component.functions.iter();
-            for bound in functions.filter_map(|index| by_function.get(index)).flatten() {
-                sites.entry(bound.point).or_default().push(bound);
-                needs.add(&bound.inputs, self.body(bound));
-            }
-            let has_text = self.has_text(component);
-            if sites.is_empty() && !has_text {
-                continue;
-            }
-            let first = data.iter().find(|(_, data)| !data.is_empty()).map(|(address, _)| *address);
-            let search = ReservationSearch {
-                object: instrumentation.object,
-                program,
-                component,
-                liveness,
-                loads: &analyses.loads,
-                placements: &placements,
-                accessed_dead: &|| {
-                    self.accessed_dead(component, &sites, &analyses, data, assembler.isa())
-                },
-                order: &instrumentation.storage,
-                data: first.unwrap_or(Pc(0)),
-            };
-            let reservations = search.reserve(&needs);
-            if has_text {
-                let code = &mut insertions.edits.code;
-                self.add_text(component, When::After, &analyses, &mut assembler, code)?;
-            }
-            let mut generator = CallGenerator::new(component, &mut assembler, program, counters);
-            let mut used = self.component(
-                &sites,
-                &analyses,
-                &reservations,
-                &mut generator,
-                data,
-                &mut insertions,
-            );
-            if has_text {
-                let code = &mut insertions.edits.code;
-                self.add_text(component, When::Before, &analyses, &mut assembler, code)?;
-            }
-            insert_moves(&reservations, counters, &mut assembler, &mut insertions)?;
-            let far = far.iter().copied().filter(|index| component.functions.contains(index));
-            let search = jumps::PairSearch::new(
-                program,
-                liveness,
-                &analyses.loads,
-                component,
-                reservations.registers(),
-            );
-            for (at, pair) in far.flat_map(|index| search.pairs(index)) {
-                used.registers.insert_range(RegisterRange::new(Register::Sgpr(pair), 2));
-                insertions.edits.free_pairs.insert(at, pair);
-            }
-            self.prologues(component, &reservations, used, &mut assembler, &mut insertions)?;
+            let calls = functions.filter_map(|index| by_function.get(index)).flatten().copied();
+            self.insert_component(component, calls, &context, &mut assembler, &mut insertions)?;
         }
         for at in std::mem::take(&mut insertions.broken) {
             let point = ProgramPoint::instead(at);
@@ -208,17 +169,79 @@ impl<'a> Build<'a> {
         Ok(insertions)
     }
 
-    /// Generates the calls of the generator's component. Returns the registers that they use.
-    fn component(
+    /// Generates the code of a component with these calls.
+    fn insert_component<'b>(
         &mut self,
-        sites: &BTreeMap<ProgramPoint, Vec<&BoundCall<'a>>>,
-        analyses: &Analyses<'_>,
+        component: &Component,
+        calls: impl Iterator<Item = &'b BoundCall<'a>>,
+        context: &InsertContext<'_>,
+        assembler: &mut Assembler,
+        insertions: &mut Insertions<'a>,
+    ) -> Result<(), RewriteError>
+    where
+        'a: 'b,
+    {
+        let instrumentation = self.instrumentation;
+        let program = &instrumentation.program;
+        let counters = instrumentation.rules.counters;
+        let analyses = &context.analyses;
+        let mut sites = Sites::new();
+        let mut needs = ReservationNeeds::default();
+        for bound in calls {
+            sites.entry(bound.point).or_default().push(bound);
+            needs.add(&bound.inputs, self.body(bound));
+        }
+        let has_text = self.has_text(component);
+        if sites.is_empty() && !has_text {
+            return Ok(());
+        }
+        let data = context.data.iter().find(|(_, data)| !data.is_empty());
+        let search = ReservationSearch {
+            object: instrumentation.object,
+            program,
+            component,
+            liveness: analyses.liveness,
+            loads: &analyses.loads,
+            placements: &context.placements,
+            accessed_dead: &|| self.accessed_dead(component, &sites, context, assembler.isa()),
+            order: &instrumentation.storage,
+            data: data.map_or(Pc(0), |(address, _)| *address),
+        };
+        let reservations = search.reserve(&needs);
+        if has_text {
+            let code = &mut insertions.edits.code;
+            self.add_text(component, When::After, analyses, assembler, code)?;
+        }
+        let mut generator = CallGenerator::new(component, assembler, program, counters);
+        let mut used =
+            self.insert_calls(&sites, context, &reservations, &mut generator, insertions);
+        if has_text {
+            let code = &mut insertions.edits.code;
+            self.add_text(component, When::Before, analyses, assembler, code)?;
+        }
+        insert_moves(&reservations, counters, assembler, insertions)?;
+        let far = context.far.iter().filter(|index| component.functions.contains(index));
+        let (liveness, loads) = (analyses.liveness, &analyses.loads);
+        let search =
+            jumps::PairSearch::new(program, liveness, loads, component, reservations.registers());
+        for (at, pair) in far.flat_map(|index| search.pairs(*index)) {
+            used.registers.insert_range(RegisterRange::new(Register::Sgpr(pair), 2));
+            insertions.edits.free_pairs.insert(at, pair);
+        }
+        self.prologues(component, &reservations, used, assembler, insertions)
+    }
+
+    /// Generates the calls of the generator's component. Returns the registers that they use.
+    fn insert_calls(
+        &mut self,
+        sites: &Sites<'_, 'a>,
+        context: &InsertContext<'_>,
         reservations: &Reservations,
         generator: &mut CallGenerator<'_>,
-        data: &[(Pc, HookData)],
         insertions: &mut Insertions<'a>,
     ) -> UsedRegisters {
         let program = &self.instrumentation.program;
+        let analyses = &context.analyses;
         let mut used = UsedRegisters { registers: reservations.registers(), scratch: None };
         let functions = generator.component().functions.iter();
         let functions = functions.map(|index| &program.functions[*index]);
@@ -236,7 +259,7 @@ impl<'a> Build<'a> {
                     accessed_dead: reservations.accessed_dead,
                 };
                 for bound in calls {
-                    let call = self.call(bound, data);
+                    let call = self.call(bound, context.data);
                     match generator.call(&site, &call) {
                         Ok(call) => {
                             used.registers = used.registers.union(call.used);
@@ -288,13 +311,12 @@ impl<'a> Build<'a> {
     fn accessed_dead(
         &self,
         component: &Component,
-        sites: &BTreeMap<ProgramPoint, Vec<&BoundCall<'_>>>,
-        analyses: &Analyses<'_>,
-        data: &[(Pc, HookData)],
+        sites: &Sites<'_, '_>,
+        context: &InsertContext<'_>,
         isa: &Isa,
     ) -> RegisterSet {
         let by_calls = sites.iter().flat_map(|(point, calls)| {
-            let calls = calls.iter().map(|bound| self.call(bound, data));
+            let calls = calls.iter().map(|bound| self.call(bound, context.data));
             calls.map(|call| (*point, site::accessed_registers(&call, component)))
         });
         let by_text =
@@ -303,7 +325,7 @@ impl<'a> Build<'a> {
             });
         let dead = by_calls
             .chain(by_text)
-            .map(|(point, named)| named.difference(analyses.live(point).active));
+            .map(|(point, named)| named.difference(context.analyses.live(point).active));
         dead.fold(RegisterSet::EMPTY, RegisterSet::union)
     }
 

@@ -7,7 +7,7 @@
 use super::PaddingError;
 use super::decoder::Decoder;
 use super::slot::Slot;
-use super::stream::{Item, StreamIndex, Streams};
+use super::stream::{Item, Jump, Stream, StreamIndex, Streams};
 use crate::flow::{Disassembly, IndexVec};
 use flipwave_isa::hazard::{InstrumentedSgprState, Origin, SgprHazardState, SgprWait};
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ impl Streams<'_> {
             let Some(entry) = entry else { continue };
             for (at, wait) in self.follow(&origins, stream, *entry).1 {
                 let (code, insts) = decoder.assemble(&begin.mitigation(wait).text())?;
-                let item = &mut self.streams[stream][at];
+                let item = &mut self.streams[stream].items[at];
                 item.padding.extend(insts.iter().cloned());
                 padding.entry(item.slot).or_default().push(code);
             }
@@ -117,7 +117,7 @@ impl Streams<'_> {
         stream: StreamIndex,
         entry: InstrumentedSgprState,
     ) -> (InstrumentedSgprState, Vec<(usize, SgprWait)>) {
-        let (items, jumps) = (&self.streams[stream], &self.jumps[stream]);
+        let Stream { items, jumps, removed } = &self.streams[stream];
         let is_entered = origins.is_entered(items);
         // States on branches of inserted code; loops are repeated until nothing changes.
         let mut arriving: BTreeMap<usize, InstrumentedSgprState> = BTreeMap::new();
@@ -129,7 +129,7 @@ impl Streams<'_> {
                 if let Some(branch_state) = arriving.get(&at) {
                     state.join(branch_state);
                 }
-                let removed = self.removed[stream].iter().filter(|(before, _)| *before == at);
+                let removed = removed.iter().filter(|(before, _)| *before == at);
                 removed.for_each(|(_, inst)| state.skip_removed(inst));
                 let Some(item) = items.get(at) else { break };
                 if is_entered {
@@ -143,7 +143,7 @@ impl Streams<'_> {
                 }
                 state = state.after_wait(wait);
                 state.execute(inst, author);
-                for (_, to) in jumps.iter().filter(|(from, _)| *from == at) {
+                for Jump { to, .. } in jumps.iter().filter(|jump| jump.from == at) {
                     let has_changed = match arriving.get_mut(to) {
                         Some(branch_state) => branch_state.join(&state),
                         None => arriving.insert(*to, state).is_none(),

@@ -25,11 +25,11 @@ impl Streams<'_> {
     ) -> Result<BTreeMap<Slot, Vec<Vec<u8>>>, PaddingError> {
         let mut padding: BTreeMap<Slot, Vec<Vec<u8>>> = BTreeMap::new();
         for stream in self.streams.indices().iter() {
-            for at in 0..self.streams[stream].len() {
+            for at in 0..self.streams[stream].items.len() {
                 if !self.may_have_hazard(&decoder.rows, stream, at) {
                     continue;
                 }
-                let victim = Victim::of(&self.streams[stream][at]);
+                let victim = Victim::of(&self.streams[stream].items[at]);
                 let mut texts = Vec::new();
                 for text in self.needed(&decoder.rows, stream, at, &victim) {
                     // The padding itself may be the victim of a hazard.
@@ -46,7 +46,7 @@ impl Streams<'_> {
                         continue;
                     }
                     let (code, insts) = decoder.assemble(text)?;
-                    let item = &mut self.streams[stream][at];
+                    let item = &mut self.streams[stream].items[at];
                     item.padding.extend(insts.iter().cloned());
                     padding.entry(item.slot).or_default().push(code);
                 }
@@ -73,7 +73,7 @@ impl Streams<'_> {
 
     /// Returns `true` if any instruction in range may trigger a hazard for an instruction.
     fn may_have_hazard(&self, rows: &HazardIndex, stream: StreamIndex, at: usize) -> bool {
-        let items = &self.streams[stream];
+        let items = &self.streams[stream].items;
         let victim = Victim::of(&items[at]);
         let roles = victim.roles;
         if !roles.is_victim() {
@@ -219,12 +219,12 @@ impl<'s, 'a> PathSearch<'s, 'a> {
 
     /// Follows a path to the start of its stream, or until it is long enough.
     fn follow(&mut self, mut lead: Lead<'s>) {
-        let items = &self.streams.streams[lead.stream];
+        let stream = &self.streams.streams[lead.stream];
+        let items = &stream.items;
         loop {
-            let jumps = self.streams.jumps[lead.stream].iter();
-            for (from, _) in jumps.filter(|(_, to)| *to == lead.at) {
-                let mut lead = Lead { at: *from, turns: lead.turns + 1, ..lead.clone() };
-                lead.step(self.rows, &items[*from]);
+            for jump in stream.jumps.iter().filter(|jump| jump.to == lead.at) {
+                let mut lead = Lead { at: jump.from, turns: lead.turns + 1, ..lead.clone() };
+                lead.step(self.rows, &items[jump.from]);
                 self.continue_later(lead);
             }
             let Some(previous) = lead.at.checked_sub(1) else { break };
@@ -242,7 +242,7 @@ impl<'s, 'a> PathSearch<'s, 'a> {
             return self.end(Lead { open: OpenHazards::default(), ..lead });
         }
         for before in before {
-            let at = self.streams.streams[*before].len();
+            let at = self.streams.streams[*before].items.len();
             self.continue_later(Lead {
                 stream: *before,
                 at,
