@@ -1,5 +1,6 @@
 //! Builds the new code object from requests.
 
+mod analyses;
 mod bind;
 mod insert;
 mod place;
@@ -9,7 +10,7 @@ use super::report::{KernelReport, Refused, Report};
 use super::{HookCall, Instrumentation, RewriteError, Rewritten, growth};
 use crate::checker::{self, Claims, Inserted};
 use crate::dataflow::Liveness;
-use crate::hook::{self, CompiledHooks, HookData, InputValue};
+use crate::hook::{self, CompiledHooks, HookCompiler, HookData, InputValue};
 use crate::layout::{CodeLayout, InsertPurpose, Placement};
 use crate::point::{ProgramPoint, When};
 use flipwave_codeobj::{DataSymbol, Editor};
@@ -24,6 +25,16 @@ struct BoundCall<'a> {
     /// Index of the body among those of its source.
     body: usize,
     inputs: Vec<InputValue>,
+}
+
+impl Instrumentation<'_> {
+    /// Compiles the hooks and writes the new code object.
+    ///
+    /// # Errors
+    /// [`RewriteError`]. Refused requests are listed in the report and are not errors.
+    pub fn rewrite(&self, compiler: &HookCompiler) -> Result<Rewritten, RewriteError> {
+        Build::new(self, compiler)?.finish()
+    }
 }
 
 /// State of a rewrite.

@@ -1,7 +1,7 @@
 //! Instructions requested as text.
 
 use super::Build;
-use super::insert::Analyses;
+use super::analyses::Analyses;
 use crate::dataflow::{IndexMode, Outstanding};
 use crate::flow::InstIndex;
 use crate::hook::{Assembler, HookError};

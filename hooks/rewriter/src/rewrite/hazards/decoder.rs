@@ -1,6 +1,6 @@
 //! Decoding of inserted code, with the hazard roles of each instruction.
 
-use super::PaddingError;
+use super::error::PaddingError;
 use crate::layout::address_chain;
 use flipwave_isa::hazard::{HazardIndex, HazardRoles};
 use flipwave_isa::{Inst, Isa, Pc, Rules, Sgpr, Value};

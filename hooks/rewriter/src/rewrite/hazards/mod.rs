@@ -5,10 +5,13 @@
 //! instructions are skipped, because insertions only increase their distance.
 
 mod decoder;
+mod error;
 mod scalar_reads;
 mod search;
 mod slot;
 mod stream;
+
+pub use error::PaddingError;
 
 use crate::flow::Disassembly;
 use crate::layout::Edits;
@@ -40,15 +43,4 @@ pub fn pad(
         slot.insert(edits, bytes);
     }
     Ok(count)
-}
-
-/// Errors returned when padding code.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PaddingError {
-    /// Inserted code does not decode.
-    #[error("cannot decode inserted code: {0}")]
-    Decode(#[from] flipwave_isa::DecodeError),
-    /// Padding does not assemble.
-    #[error("cannot assemble padding: {0}")]
-    Assemble(#[from] flipwave_isa::AssembleError),
 }

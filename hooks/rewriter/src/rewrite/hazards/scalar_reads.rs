@@ -4,8 +4,8 @@
 //! Compilers insert these waits in the program. No wait is inserted for late reads in which inserted code
 //! takes no part.
 
-use super::PaddingError;
 use super::decoder::Decoder;
+use super::error::PaddingError;
 use super::slot::Slot;
 use super::stream::{Item, Jump, Stream, StreamIndex, Streams};
 use crate::flow::{Disassembly, IndexVec};

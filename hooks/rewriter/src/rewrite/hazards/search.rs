@@ -1,7 +1,7 @@
 //! Backward search for hazards, on all paths to an instruction.
 
-use super::PaddingError;
 use super::decoder::{Decoder, Inserted};
+use super::error::PaddingError;
 use super::slot::Slot;
 use super::stream::{Item, StreamIndex, Streams};
 use flipwave_isa::hazard::{

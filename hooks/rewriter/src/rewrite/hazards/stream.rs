@@ -1,7 +1,7 @@
 //! Instruction streams of the new code in execution order.
 
-use super::PaddingError;
 use super::decoder::{Decoder, Inserted};
+use super::error::PaddingError;
 use super::slot::{CodeOffset, Slot};
 use crate::flow::{BlockEnd, BlockIndex, Disassembly, EdgeKind, IndexVec, Key, keys};
 use crate::layout::{Edits, InsertedCode, Piece};

@@ -1,7 +1,7 @@
 //! Registers of a split live range within a block.
 
-use super::MoveGroup;
 use super::free::FreeRegisters;
+use super::scope::MoveGroup;
 use crate::registers::{Move, set, sgprs};
 use flipwave_isa::{Register, RegisterSet, Sgpr};
 

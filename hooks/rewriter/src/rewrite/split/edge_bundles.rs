@@ -1,7 +1,7 @@
 //! Edge bundles: equivalence classes of block starts and ends connected by control flow. A word must be in
 //! the same register at all starts and ends of a bundle (see LLVM's `EdgeBundles`).
 
-use super::SplitScope;
+use super::scope::SplitScope;
 use crate::flow::{BlockEnd, BlockIndex, Disassembly, EdgeKind, FunctionIndex, Key};
 use petgraph::unionfind::UnionFind;
 

@@ -1,6 +1,6 @@
 //! Free registers around each instruction of a block.
 
-use super::SplitScope;
+use super::scope::SplitScope;
 use crate::flow::BlockIndex;
 use flipwave_isa::RegisterSet;
 use flipwave_isa::counter::Counter;

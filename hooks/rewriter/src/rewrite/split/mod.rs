@@ -14,50 +14,19 @@
 mod block_moves;
 mod edge_bundles;
 mod free;
+mod scope;
 #[cfg(test)]
 mod tests;
 
-use crate::dataflow::{Liveness, OutstandingLoads};
-use crate::flow::{BlockEnd, BlockIndex, Disassembly, FunctionIndex, InstIndex};
+use crate::flow::{BlockEnd, BlockIndex, Disassembly, InstIndex};
 use crate::point::{ProgramPoint, When};
-use crate::registers::{Move, set, sgprs};
+use crate::registers::{set, sgprs};
 use block_moves::{BlockMoves, FreeCounts, most_often_free};
 use edge_bundles::EdgeBundles;
-use flipwave_isa::counter::Counter;
 use flipwave_isa::{RegisterSet, Sgpr};
 use free::FreeRegisters;
+pub use scope::{MoveGroup, SplitScope};
 use std::collections::BTreeMap;
-
-/// The code and the registers of a split live range.
-#[derive(Clone, Copy)]
-pub struct SplitScope<'a> {
-    /// The code.
-    pub program: &'a Disassembly,
-    /// The functions in which the range is live, including their callees.
-    pub functions: &'a [FunctionIndex],
-    /// Liveness of the code.
-    pub liveness: &'a Liveness<'a>,
-    /// Outstanding loads of the code.
-    pub loads: &'a OutstandingLoads,
-    /// The SGPRs that may be used where they are dead.
-    pub registers: RegisterSet,
-}
-
-impl SplitScope<'_> {
-    fn blocks(&self) -> impl Iterator<Item = BlockIndex> {
-        let functions = self.functions.iter().map(|index| &self.program.functions[*index]);
-        functions.flat_map(|function| function.blocks.iter())
-    }
-}
-
-/// Moves before an instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MoveGroup {
-    /// Required waits: counters with their maximum values.
-    pub waits: Vec<(Counter, u8)>,
-    /// The moves in order.
-    pub moves: Vec<Move>,
-}
 
 /// A split live range of one or several words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

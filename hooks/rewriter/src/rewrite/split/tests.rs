@@ -1,12 +1,13 @@
 //! Simulates split live ranges on random paths through random code: words are in the computed registers,
 //! and the program reads the same values as without them.
 
-use super::{Move, SplitRange, SplitScope};
+use super::{SplitRange, SplitScope};
 use crate::dataflow::liveness::tests::search::{Random, random_function};
 use crate::dataflow::{Liveness, OutstandingLoads};
 use crate::flow::tests::assembled::{assemble, descriptor, text};
 use crate::flow::{BlockEnd, Disassembly, FunctionIndex, InstIndex};
 use crate::point::{ProgramPoint, When};
+use crate::registers::Move;
 use flipwave_isa::{Register, RegisterSet, Sgpr};
 use std::collections::HashMap;
 
