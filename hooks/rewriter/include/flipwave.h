@@ -1,31 +1,30 @@
-/* What hooks are written with, and in kernels (OpenCL C, HIP) what proxies are.
+/* Functions for hooks, and proxy instructions for kernels (OpenCL C, HIP).
  *
- * A hook is a C function. It runs before or after an instruction of a kernel, on the lanes that
- * the instruction runs on, with arguments that the request for it names. What it returns goes to
- * registers for good. Hooks have no stack, no LDS of their own, no calls that are not inlined, no
- * barriers and no traps; variables outside of functions lie in device memory, and start as zero
- * unless the source says otherwise.
+ * A hook is a C function that runs before, after or instead of an instruction of a kernel, by
+ * default in the active lanes of the instruction. The request specifies its arguments. Its
+ * result permanently changes registers. Hooks have no stack, no LDS of their own, no barriers
+ * and no traps, and all calls must be inlined. Global variables are in device memory and are
+ * initialized with zero by default.
  *
- * This file is included before every source of hooks. A kernel includes it for FLIPWAVE_PROXY. */
+ * This file is included before every hook source. Kernels include it for FLIPWAVE_PROXY. */
 
 #pragma once
 
 #if defined(__OPENCL_C_VERSION__) || defined(__HIP__)
 
-/* A proxy: an instruction of the target in the place of one that no chip has. `text` is in the
- * assembler's words, `%0` in place of the destination and `%1`, `%2` and so on in place of the
- * sources, which are given as for inline assembly: "v"(x) in VGPRs, "s"(x) in SGPRs (without
- * optimisation, of what __builtin_amdgcn_readfirstlane gives), "n"(3) for a number. The value is the
- * destination's, of type `type`, in VGPRs. The instruction may write VCC, too, where it has a carry.
+/* A proxy instruction: an instruction of the target that represents an instruction that no chip
+ * has. `text` is assembler text with `%0` for the destination and `%1`, `%2` and so on for the
+ * sources, which are specified as in inline assembly: "v"(x) for VGPRs, "s"(x) for SGPRs (without
+ * optimization, x must be a result of __builtin_amdgcn_readfirstlane), "n"(3) for a number. The
+ * result has the type `type` and is in VGPRs. The instruction may also write VCC as a carry.
  *
  *     #define saturating_add(a, b) \
  *         FLIPWAVE_PROXY(v_pk_add_sat_i4, uint, "v_and_or_b32 %0, %1, %2, 57", "v"(a), "v"(b))
  *
- * Each proxy leaves a mark, so that the same instruction where no proxy was meant is not taken for
- * one. */
+ * Each proxy is marked, so that other occurrences of the same instruction are not replaced. */
 #define FLIPWAVE_PROXY(name, type, text, ...) FLIPWAVE_PROXY_TO("=v", name, type, text, __VA_ARGS__)
 
-/* The same with the destination in SGPRs. */
+/* A proxy instruction with the destination in SGPRs. */
 #define FLIPWAVE_SCALAR_PROXY(name, type, text, ...) \
     FLIPWAVE_PROXY_TO("=s", name, type, text, __VA_ARGS__)
 
@@ -37,11 +36,11 @@
         flipwave_result; \
     })
 
-/* A proxy whose destination, `%0`, is read, too: the variable `variable`, in VGPRs. */
+/* A proxy instruction that also reads its destination `%0`, the variable `variable` in VGPRs. */
 #define FLIPWAVE_UPDATING_PROXY(name, variable, text, ...) \
     __asm__ volatile(FLIPWAVE_MARK(name) text : "+v"(variable) : __VA_ARGS__ : "scc", "vcc")
 
-/* Puts the address of the instruction after it into a section that is not loaded. */
+/* Records the address of the next instruction in a section that is not loaded. */
 #define FLIPWAVE_MARK(name) \
     "1:\n\t.pushsection .flipwave.proxy." #name ",\"\",@progbits\n\t.quad 1b\n\t" \
     ".popsection\n\t"
@@ -52,12 +51,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* FLIPWAVE_LANES is what the command line says: lanes of a wave, 32 or 64. */
+/* FLIPWAVE_LANES is the wave size, 32 or 64, defined on the command line. */
 #ifndef FLIPWAVE_LANES
-#error "say how many lanes a wave has: -DFLIPWAVE_LANES=64"
+#error "FLIPWAVE_LANES is not defined; define the wave size, for example -DFLIPWAVE_LANES=64"
 #endif
 
-/* The lane's number, 0 to FLIPWAVE_LANES - 1. */
+/* Returns the lane's number, 0 to FLIPWAVE_LANES - 1. */
 static inline uint32_t flipwave_lane(void)
 {
 #if FLIPWAVE_LANES == 64
@@ -67,7 +66,8 @@ static inline uint32_t flipwave_lane(void)
 #endif
 }
 
-/* The lanes that run, bit i for lane i. Inside of a condition: those that it holds for. */
+/* Returns the active lanes, bit i for lane i. Inside a condition, these are the lanes for which it
+ * holds. */
 static inline uint64_t flipwave_exec(void)
 {
 #if FLIPWAVE_LANES == 64
@@ -77,7 +77,7 @@ static inline uint64_t flipwave_exec(void)
 #endif
 }
 
-/* How many running lanes have a lower number than this one. */
+/* Returns the number of active lanes with a lower number than this one. */
 static inline uint32_t flipwave_rank(void)
 {
     uint64_t exec = flipwave_exec();
@@ -89,26 +89,26 @@ static inline uint32_t flipwave_rank(void)
 #endif
 }
 
-/* Whether this is the running lane with the lowest number. */
+/* Returns true in the first active lane. */
 static inline bool flipwave_first_lane(void)
 {
     return flipwave_rank() == 0;
 }
 
-/* The value of the running lane with the lowest number, in all lanes. */
+/* Returns the value of the first active lane in all lanes. */
 static inline uint32_t flipwave_uniform(uint32_t value)
 {
     return __builtin_amdgcn_readfirstlane(value);
 }
 
-/* The same of 64 bits. */
+/* Returns the 64-bit value of the first active lane in all lanes. */
 static inline uint64_t flipwave_uniform_64(uint64_t value)
 {
     return flipwave_uniform((uint32_t)value)
         | (uint64_t)flipwave_uniform((uint32_t)(value >> 32)) << 32;
 }
 
-/* The running lanes whose value is true. */
+/* Returns the active lanes whose value is true. */
 static inline uint64_t flipwave_ballot(bool value)
 {
 #if FLIPWAVE_LANES == 64
@@ -118,28 +118,28 @@ static inline uint64_t flipwave_ballot(bool value)
 #endif
 }
 
-/* The value of a lane, in all lanes. All lanes that run must give the same number. */
+/* Returns the value of a lane in all lanes. All active lanes must pass the same lane number. */
 static inline uint32_t flipwave_read_lane(uint32_t value, uint32_t lane)
 {
     return __builtin_amdgcn_readlane(value, flipwave_uniform(lane));
 }
 
-/* The same of 64 bits. */
+/* Returns the 64-bit value of a lane in all lanes. */
 static inline uint64_t flipwave_read_lane_64(uint64_t value, uint32_t lane)
 {
     return flipwave_read_lane((uint32_t)value, lane)
         | (uint64_t)flipwave_read_lane((uint32_t)(value >> 32), lane) << 32;
 }
 
-/* Adds to a counter that all waves share. The old value is not known. */
+/* Adds to a counter that all waves share. */
 static inline void flipwave_count(uint64_t *counter, uint64_t number)
 {
     (void)__scoped_atomic_fetch_add(counter, number, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
 }
 
-/* The word at a byte offset in the LDS that the kernel's workgroup has; offsets are multiples of
- * four. Beyond its end reads give zero and writes do nothing. Both are atomic operations,
- * which do not affect the order of waves; plain accesses would. */
+/* Reads the word at a byte offset in the LDS of the kernel's workgroup; the offset must be a
+ * multiple of four. Reads beyond the end return zero, and writes beyond the end are ignored.
+ * Both are atomic operations, which do not affect the order of waves, unlike plain accesses. */
 static inline uint32_t flipwave_read_lds(uint32_t offset)
 {
     volatile __attribute__((address_space(3))) uint32_t *word =
@@ -150,6 +150,7 @@ static inline uint32_t flipwave_read_lds(uint32_t offset)
     return __scoped_atomic_fetch_or(word, nothing, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
 }
 
+/* Writes the word at a byte offset in the LDS of the kernel's workgroup. */
 static inline void flipwave_write_lds(uint32_t offset, uint32_t value)
 {
     volatile __attribute__((address_space(3))) uint32_t *word =
@@ -157,24 +158,23 @@ static inline void flipwave_write_lds(uint32_t offset, uint32_t value)
     (void)__scoped_atomic_exchange_n(word, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);
 }
 
-/* The head of a channel. */
+/* The header of a channel. */
 struct flipwave_channel {
-    /* Records appended, those that found no place included. */
+    /* Number of appended records, including lost ones. */
     uint64_t appended;
     uint64_t reserved;
 };
 
-/* Defines a channel: room for `count` records of type `record`, to which hooks append and which
- * the host reads after the dispatch. */
+/* Defines a channel for `count` records of type `record`, to which hooks append records and from
+ * which the host reads them after the dispatch. */
 #define FLIPWAVE_CHANNEL(name, record, count) \
     struct { \
         struct flipwave_channel head; \
         record records[count]; \
     } name
 
-/* Appends to the channel at `channel` the record `record` of each running lane, in the order of
- * the lanes. What finds no place is counted as appended all the same, so that the host knows how
- * many are lost. */
+/* Appends the record `record` of each active lane to the channel at `channel`, in the order of
+ * lanes. Records that do not fit are lost, but counted as appended. */
 #define flipwave_append(channel, record) \
     do { \
         uint64_t flipwave_slot = flipwave_slots(&(channel)->head); \
@@ -182,7 +182,7 @@ struct flipwave_channel {
             (channel)->records[flipwave_slot] = (record); \
     } while (0)
 
-/* The number of a new record of each running lane. */
+/* Reserves a record for each active lane and returns its index. */
 static inline uint64_t flipwave_slots(struct flipwave_channel *channel)
 {
     uint32_t rank = flipwave_rank();
@@ -194,9 +194,9 @@ static inline uint64_t flipwave_slots(struct flipwave_channel *channel)
     return flipwave_uniform_64(first) + rank;
 }
 
-/* Registers of the kernel by number. All lanes that run must give the same number; one that the
- * kernel does not have reads as zero, and a write to it does nothing. What is written stays. The
- * engine puts its own code in place of these instructions, which no compiler writes. */
+/* Access to registers of the kernel by number. All active lanes must pass the same number.
+ * Registers that the kernel does not have read as zero, and writes to them are ignored. Writes
+ * change registers permanently. The engine replaces these instructions, which no compiler emits. */
 #define FLIPWAVE_READ(name, mark, move, constraint) \
     static inline uint32_t name(uint32_t index) \
     { \
@@ -221,7 +221,7 @@ FLIPWAVE_WRITE(flipwave_write_vgpr, "0xf120", "v_mov_b32", "v")
 FLIPWAVE_WRITE(flipwave_write_agpr, "0xf121", "v_mov_b32", "v")
 FLIPWAVE_WRITE(flipwave_write_sgpr_, "0xf122", "s_mov_b32", "s")
 
-/* The value is the wave's: that of the running lane with the lowest number. */
+/* Writes an SGPR with the value of the first active lane. */
 static inline void flipwave_write_sgpr(uint32_t index, uint32_t value)
 {
     flipwave_write_sgpr_(index, flipwave_uniform(value));
@@ -230,8 +230,8 @@ static inline void flipwave_write_sgpr(uint32_t index, uint32_t value)
 #undef FLIPWAVE_READ
 #undef FLIPWAVE_WRITE
 
-/* These are not known inside of a kernel: its compiler may have thrown them away. The request
- * passes what a hook needs as an argument. */
+/* These values are not available in the middle of a kernel, because its compiler may have
+ * discarded them. Requests pass them to hooks as arguments. */
 #pragma GCC poison __builtin_amdgcn_workgroup_id_x __builtin_amdgcn_workgroup_id_y
 #pragma GCC poison __builtin_amdgcn_workgroup_id_z __builtin_amdgcn_workitem_id_x
 #pragma GCC poison __builtin_amdgcn_workitem_id_y __builtin_amdgcn_workitem_id_z

@@ -1,16 +1,16 @@
-/* How many cache lines the lanes of a wave access at once.
+/* Counts the cache lines that the lanes of a wave access with one instruction.
  *
- * Macros: COUNTERS, how many instructions are counted; LINE, bytes of a cache line. */
+ * Macros: COUNTERS, number of counted instructions; LINE, size of a cache line in bytes. */
 
 struct divergence {
-    /* How often waves came by with a lane on. */
+    /* Number of executions with at least one active lane. */
     uint64_t accesses;
-    /* Different cache lines, summed over these. */
+    /* Sum of distinct cache lines. */
     uint64_t lines;
 } counters[COUNTERS];
 
-/* Counts an access of `bytes` bytes at each lane's `address`; it may reach over the end of a line
- * into the next. Meant to run on the instruction's lanes. */
+/* Counts an access of `bytes` bytes at each lane's `address`, which may cross the end of a line.
+ * Runs in the active lanes of the instruction. */
 void access(uint64_t address, uint32_t bytes, struct divergence *counter)
 {
     uint64_t first = address / LINE, last = (address + bytes - 1) / LINE;

@@ -1,23 +1,23 @@
-/* Conditions that hold for some lanes of a wave and not for others.
+/* Counts divergent branches: conditions that hold for only some of the active lanes of a wave.
  *
- * Macros: COUNTERS, how many instructions are counted. */
+ * Macros: COUNTERS, number of counted instructions. */
 
 struct branch {
-    /* How often waves came by. */
+    /* Number of executions. */
     uint64_t executed;
-    /* How often some lanes went one way and some the other. */
+    /* Number of executions with lanes on both paths. */
     uint64_t divergent;
 } counters[COUNTERS];
 
-/* What a scalar instruction takes for a mask of lanes. */
+/* A lane mask of a scalar instruction. */
 #if FLIPWAVE_LANES == 64
 typedef uint64_t lanes;
 #else
 typedef uint32_t lanes;
 #endif
 
-/* Counts a condition that leaves `after` of the lanes in `before`. Meant to run on a single lane,
- * after an instruction that narrows EXEC. */
+/* Counts a condition that holds for the lanes `after` of the lanes `before`. Runs in a single
+ * lane, after an instruction that narrows EXEC. */
 void branch(uint64_t before, uint64_t after, struct branch *counter)
 {
     flipwave_count(&counter->executed, 1);
@@ -25,16 +25,16 @@ void branch(uint64_t before, uint64_t after, struct branch *counter)
         flipwave_count(&counter->divergent, 1);
 }
 
-/* Counts an instruction that makes `one & other` of EXEC, `before` it. It divides no lanes where
- * that brings some back. Meant to run on a single lane. */
-void branch_and(uint64_t before, lanes one, lanes other, struct branch *counter)
+/* Counts an instruction that changes EXEC from `before` to `first & second`. If this enables
+ * lanes, it is not divergent. Runs in a single lane. */
+void branch_and(uint64_t before, lanes first, lanes second, struct branch *counter)
 {
-    uint64_t after = one & other;
+    uint64_t after = first & second;
     branch(before, after & ~before ? before : after, counter);
 }
 
-/* The same of `one & ~other`. */
-void branch_and_not(uint64_t before, lanes one, lanes other, struct branch *counter)
+/* Counts an instruction that changes EXEC from `before` to `first & ~second`. */
+void branch_and_not(uint64_t before, lanes first, lanes second, struct branch *counter)
 {
-    branch_and(before, one, ~other, counter);
+    branch_and(before, first, ~second, counter);
 }

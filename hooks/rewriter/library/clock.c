@@ -1,20 +1,20 @@
-/* How long waves run, in cycles of the clock that `__builtin_readcyclecounter` reads. */
+/* Measures the run time of waves, in cycles of `__builtin_readcyclecounter`. */
 
 struct times {
-    /* Waves that have begun. */
+    /* Number of started waves. */
     uint64_t waves;
-    /* Cycles between their beginnings and their ends, summed once all have ended. */
+    /* Sum of the cycles between start and end, valid when all waves have ended. */
     uint64_t cycles;
 } times;
 
-/* Meant to run on a single lane, where a kernel begins. */
+/* Runs in a single lane at the start of a kernel. */
 void begin(void)
 {
     flipwave_count(&times.waves, 1);
     flipwave_count(&times.cycles, -__builtin_readcyclecounter());
 }
 
-/* Meant to run on a single lane, where a kernel ends. */
+/* Runs in a single lane at the end of a kernel. */
 void end(void)
 {
     flipwave_count(&times.cycles, __builtin_readcyclecounter());

@@ -1,14 +1,14 @@
-/* How often waves come by, once per wave.
+/* Counts executions, once per wave.
  *
- * Macros: COUNTERS, how many counters there are. */
+ * Macros: COUNTERS, number of counters. */
 
 uint64_t counters[COUNTERS];
 
-/* Adds one to the counter at `offset` bytes of `base`, the beginning of the counters. Meant to run
- * on a single lane.
+/* Increments the counter at a byte offset from `base`, the start of the counters. Runs in a
+ * single lane.
  *
- * An atomic increment adds one as long as the memory is below a limit; with a limit that counters
- * never reach, its low half may be the offset, which saves registers and instructions. */
+ * An atomic increment adds one if the value is below a limit. Because counters never reach the
+ * limit, its low half may be the offset, which saves registers and instructions. */
 void count(uint64_t *base, uint32_t offset)
 {
     uint64_t limit = 0xffffffff00000000ul | offset;

@@ -1,6 +1,6 @@
-/* The clocks of each wave, in a channel.
+/* Records the clocks of each wave in a channel.
  *
- * Macros: RECORDS, how many readings there is room for; a wave has two. */
+ * Macros: RECORDS, maximum number of readings; each wave has two. */
 
 struct reading {
     uint64_t cycles;
@@ -13,7 +13,7 @@ struct reading {
 
 FLIPWAVE_CHANNEL(readings, struct reading, RECORDS);
 
-/* Meant to run on a single lane, where a kernel begins and where it ends. */
+/* Runs in a single lane at the start and at the end of a kernel. */
 void read_clocks(uint32_t is_end, uint32_t x, uint32_t y, uint32_t z, uint32_t wave)
 {
     struct reading reading = {

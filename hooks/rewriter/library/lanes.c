@@ -1,10 +1,10 @@
-/* How many lanes come by.
+/* Counts the active lanes of executions.
  *
- * Macros: COUNTERS, how many counters there are. */
+ * Macros: COUNTERS, number of counters. */
 
 uint64_t counters[COUNTERS];
 
-/* Adds the number of lanes in `exec` to a counter. Meant to run on a single lane. */
+/* Adds the number of lanes in `exec` to a counter. Runs in a single lane. */
 void count_lanes(uint64_t *counter, uint64_t exec)
 {
     flipwave_count(counter, __builtin_popcountll(exec));

@@ -168,7 +168,10 @@ impl Emission<'_> {
             out.text(&dialect.move_mask(dialect.exec(), &mask))?;
         }
         // Reads SCC before other arguments clobber it.
-        let is_scc = |value: &InputSource| matches!(value, InputSource::Registers(range) if range.first == Register::Scc);
+        let is_scc = |value: &InputSource| match value {
+            InputSource::Registers(range) => range.first == Register::Scc,
+            _ => false,
+        };
         let mut inputs: Vec<usize> = (0..plan.values.len()).collect();
         inputs.sort_by_key(|input| !is_scc(&plan.values[*input]));
         for input in inputs {
