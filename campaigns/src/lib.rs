@@ -71,6 +71,7 @@ pub use results::about::{AboutError, about};
 pub use results::folder::FolderError;
 pub use results::lock::LockError;
 pub use results::record::{Record, Status, Timings, Versions};
+pub use run::due_cause::DueCause;
 pub use run::injection_path::InjectionPath;
 pub use run::outcome::{Classifier, CompletedRun, MaskedCause, Verdict};
 pub use run::process_site::{OtherProcessError, ProcessSite};

@@ -3,8 +3,8 @@
 
 use flipwave_analysis::Outcome;
 use flipwave_campaigns::{
-    Classifier, CompletedRun, Difference, ElementType, MaskedCause, OutputFormat, OutputRole,
-    Tolerance, Verdict,
+    Classifier, CompletedRun, Difference, DueCause, ElementType, MaskedCause, OutputFormat,
+    OutputRole, Tolerance, Verdict,
 };
 use flipwave_device::{AccessKind, Address, ArgumentValue, DeviceFault, FaultCause};
 use flipwave_injector::{Ending, Injection, Site, analyze_site, inject};
@@ -74,7 +74,7 @@ impl<T> Struck<T> {
         let Ending::Faulted { fault, .. } = &self.injection.ending else {
             panic!("the run completed");
         };
-        assert_eq!(self.verdict, Verdict::Due { cause: fault.cause.name() });
+        assert_eq!(self.verdict, Verdict::Due { cause: DueCause::Device(fault.cause.kind()) });
         fault
     }
 }

@@ -7,6 +7,7 @@ use super::process::Ended;
 use super::run::Ran;
 use super::{Application, runtime_errors, verify};
 use crate::outputs::compare::Difference;
+use crate::run::due_cause::DueCause;
 use std::sync::atomic::AtomicBool;
 
 /// What a run came to.
@@ -33,16 +34,16 @@ pub enum Judged {
 }
 
 impl Judged {
-    /// Of a run that ended as it must: whether it is right, and how it differs.
+    /// Returns whether the outputs of a completed run are correct, and how they differ.
     ///
     /// # Errors
-    /// Why any other counts as stopped, as results name it.
-    pub fn completed(&self) -> Result<(bool, Difference), &'static str> {
+    /// The cause of DUE of a run that did not complete.
+    pub fn completed(&self) -> Result<(bool, Difference), DueCause> {
         match self {
             Judged::Matches { difference, .. } => Ok((true, *difference)),
             Judged::Differs { difference, .. } => Ok((false, *difference)),
-            Judged::Ended(ended) => Err(ended.cause()),
-            Judged::RuntimeError(_) => Err("runtime_error"),
+            Judged::Ended(ended) => Err(ended.due_cause()),
+            Judged::RuntimeError(_) => Err(DueCause::RuntimeError),
         }
     }
 }

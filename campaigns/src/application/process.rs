@@ -5,6 +5,7 @@ use super::command::CommandLine;
 use super::error::ApplicationError;
 use super::memory;
 use super::scratch::Scratch;
+use crate::run::due_cause::DueCause;
 use flipwave_agent::ProcessTree;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -66,14 +67,14 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Why a run that ended so, and should not, counts as stopped, as results name it.
-    pub(crate) fn cause(self) -> &'static str {
+    /// The cause of DUE of a faulty run that ended like this, if the golden run ended otherwise.
+    pub(crate) fn due_cause(self) -> DueCause {
         match self {
-            Ended::Exited(_) => "exit_code",
-            Ended::Signalled(_) => "signal",
-            Ended::TimedOut => "timeout",
-            Ended::OutOfMemory => "out_of_memory",
-            Ended::OutputTooLarge => "output_too_large",
+            Ended::Exited(_) => DueCause::ExitCode,
+            Ended::Signalled(_) => DueCause::Signal,
+            Ended::TimedOut => DueCause::Timeout,
+            Ended::OutOfMemory => DueCause::OutOfMemory,
+            Ended::OutputTooLarge => DueCause::OutputTooLarge,
         }
     }
 }

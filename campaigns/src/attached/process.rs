@@ -6,10 +6,10 @@ use crate::application::{ApplicationError, ApplicationGolden, Limits, Ran};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::outputs::compare::Difference;
-use crate::run::outcome::{Injected, RunEnd};
+use crate::run::outcome::ComparedEnding;
 use flipwave_agent::{Event, ProcessEvent, TargetProcess, Task};
-use flipwave_device::FaultCause;
-use flipwave_injector::{Accelerations, Golden, HookedCode, Planned, Site, Struck};
+use flipwave_device::FaultKind;
+use flipwave_injector::{Accelerations, Golden, HookedCode, Injection, Planned, Site, Struck};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -45,7 +45,7 @@ pub(crate) struct StruckRun {
     pub struck: Struck,
     /// Why the device has stopped a dispatch, if it has. That stands above all else: what the
     /// program made of it follows from that.
-    pub fault: Option<&'static str>,
+    pub fault: Option<FaultKind>,
     /// What the program left.
     pub ran: Ran,
 }
@@ -123,35 +123,33 @@ impl<'a> ProcessRuns<'a> {
 
 impl StruckRun {
     fn new(site: Site, ran: Ran, events: &[ProcessEvent]) -> Result<StruckRun, CampaignError> {
-        Ok(StruckRun { struck: struck(events, site)?, fault: fault(events)?, ran })
+        Ok(StruckRun { struck: struck(events, site)?, fault: fault(events), ran })
     }
 }
 
 /// The end of a run that need not be run, because nothing reads what was struck; nothing where that
 /// is not so, and where such faults are injected all the same.
-pub(crate) fn foreseen(planned: &Planned, accelerations: Accelerations) -> Option<Injected> {
+pub(crate) fn foreseen(
+    planned: &Planned,
+    accelerations: Accelerations,
+) -> Option<Injection<ComparedEnding>> {
     let struck = planned.masked_strike().filter(|_| accelerations.dead_values)?;
-    let end = RunEnd::Completed {
-        is_right: true,
+    let ending = ComparedEnding::Completed {
+        is_correct: true,
         difference: Difference::default(),
         detector: None,
         wave_instructions: None,
         outputs: None,
     };
-    Some(Injected { struck, end })
+    Some(Injection { struck, ending })
 }
 
-/// Why the device has stopped a dispatch, if it has.
-fn fault(events: &[ProcessEvent]) -> Result<Option<&'static str>, AttachError> {
-    let name = events.iter().find_map(|reported| match &reported.event {
-        Event::Fault { cause, .. } => Some(cause.as_str()),
+/// The first fault with which the device stopped a dispatch.
+fn fault(events: &[ProcessEvent]) -> Option<FaultKind> {
+    events.iter().find_map(|reported| match &reported.event {
+        Event::Fault { cause, .. } => Some(*cause),
         _ => None,
-    });
-    let known = |name: &str| {
-        let cause = FaultCause::NAMES.into_iter().find(|own| *own == name);
-        cause.ok_or_else(|| AttachError::Failed(format!("a fault `{name}` is not known")))
-    };
-    name.map(known).transpose()
+    })
 }
 
 /// What was struck.

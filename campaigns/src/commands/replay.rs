@@ -6,7 +6,7 @@ use crate::golden::golden;
 use crate::program::prepare::Prepared;
 use crate::program::site_in;
 use crate::run::injection_path::InjectionPath;
-use crate::run::outcome::{Classifier, RunEnd, Verdict};
+use crate::run::outcome::{Classifier, ComparedEnding, Verdict};
 use crate::run::process_site::ProcessSite;
 use crate::run::runners::in_this_process;
 use crate::severity::Judge;
@@ -45,10 +45,10 @@ pub fn replay(
     let analysis = analyze_site(workload, site)?;
     let verdict = classifier.verdict(&injected, analysis.and_then(|analysis| analysis.next_use));
     let judge = Judge::for_campaign(campaign, runner.shown_outputs(&golden)?);
-    let verdict = verdict.judged(judge.as_ref(), 0, &injected)?;
-    let fault = match injected.end {
-        RunEnd::Completed { .. } => None,
-        RunEnd::Stopped { fault, .. } => fault,
+    let verdict = verdict.judged(judge.as_ref(), 0, &injected.ending)?;
+    let fault = match injected.ending {
+        ComparedEnding::Faulted { dispatch, fault } => Some((dispatch, fault)),
+        ComparedEnding::Completed { .. } | ComparedEnding::Stopped(_) => None,
     };
     Ok(Replay { struck: injected.struck, verdict, fault })
 }

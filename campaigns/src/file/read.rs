@@ -432,7 +432,12 @@ compare: {sum: {relative: 1.0e-5}}
         let all = "count: 100";
         assert_error(all, "until: {margin: 7}", "7}}", &["faults.until.margin", "0.05"]);
         assert_error(all, "until: {margin: 0.1, confidence: 1}", "1}}", &["until.confidence"]);
-        assert_error(all, "until: {margin: 0.1, outcomes: [sdx]}", "sdx", &["until.outcomes[0]", "masked"]);
+        assert_error(
+            all,
+            "until: {margin: 0.1, outcomes: [sdx]}",
+            "sdx",
+            &["until.outcomes[0]", "masked"],
+        );
         assert_error(all, "until: {margin: 0.1, outcomes: []}", "[]", &["until.outcomes", "empty"]);
         assert_error(all, "until: {margin: 0.1, per: [lane]}", "lane", &["`lane`", "opcode"]);
         assert_error(all, "until: {margin: 0.1}, confidence: 0.9", "0.9}", &["its own"]);

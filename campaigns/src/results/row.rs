@@ -63,9 +63,11 @@ pub(crate) fn row(
 mod tests {
     use super::*;
     use crate::outputs::compare::Difference;
+    use crate::run::due_cause::DueCause;
     use crate::run::outcome::{CompletedRun, MaskedCause};
     use crate::severity::Judgement;
     use flipwave_analysis::{ErrorShape, Severity};
+    use flipwave_device::FaultKind;
     use flipwave_injector::Group;
 
     fn planned() -> Planned {
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_stopped_run_has_a_cause_and_no_errors() {
-        let row = row_of(&Verdict::Due { cause: "watchdog" });
+        let row = row_of(&Verdict::Due { cause: DueCause::Device(FaultKind::Watchdog) });
         assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Due, Some("watchdog")));
         assert_eq!((row.elements_wrong, row.max_abs_error, row.max_rel_error), (None, None, None));
         assert_eq!((row.shape, row.nan, row.inf), (None, None, None));

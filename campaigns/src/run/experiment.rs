@@ -280,7 +280,7 @@ impl Injections<'_> {
             }
         };
         let verdict = classifier.verdict(&injected, planned.next_use());
-        let verdict = verdict.judged(*judge, index, &injected)?;
+        let verdict = verdict.judged(*judge, index, &injected.ending)?;
         let row = row(index, planned, stratum, &injected.struck, &verdict);
         let Prepared { labels, process, .. } = experiment.runner.prepared();
         let label = row.dispatch.and_then(|dispatch| labels.get(dispatch as usize)?.clone());

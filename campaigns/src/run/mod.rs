@@ -1,6 +1,7 @@
 //! A campaign from its file to its results.
 
 pub mod batches;
+pub mod due_cause;
 pub mod experiment;
 pub mod injection_path;
 pub mod outcome;

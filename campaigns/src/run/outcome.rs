@@ -1,72 +1,72 @@
-//! What a fault did to the program: the outcome of an injection.
+//! Classification of faulty runs.
 
 use crate::error::CampaignError;
 use crate::outputs::compare::{Difference, OutputFormat, OutputRole, compare_outputs};
+use crate::run::due_cause::DueCause;
 use crate::severity::{Judge, Judgement};
 use flipwave_analysis::Outcome;
 use flipwave_device::{DeviceFault, Statistics};
 use flipwave_injector::{Ending, Golden, Injection, NextUse, Output, Struck};
 
-/// The outcome of an injection, and what it rests on.
+/// The outcome of an injection, with its details.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// The program ended, and its outputs are right within the tolerances.
+    /// The program completed with correct outputs, within the tolerances.
     Masked {
-        /// What became of the fault.
+        /// Why the fault had no effect.
         cause: MaskedCause,
-        /// How the run differs.
+        /// Differences from the golden run.
         run: CompletedRun,
     },
-    /// The program ended, and its outputs are wrong: silent data corruption.
+    /// Silent data corruption: the program completed with wrong outputs.
     Sdc {
-        /// How the run differs.
+        /// Differences from the golden run.
         run: CompletedRun,
-        /// How bad it is, where somebody judges.
+        /// The severity, if the campaign has a judge.
         judgement: Option<Judgement>,
     },
-    /// The program ended, and its own check noticed the fault.
+    /// The program completed, and one of its detectors noticed the fault.
     Detected {
-        /// The buffer that shows it.
+        /// Buffer of the detector.
         detector: String,
-        /// How the run differs.
+        /// Differences from the golden run.
         run: CompletedRun,
     },
-    /// The device stopped the program: a detected, unrecoverable error.
+    /// Detected unrecoverable error: the program was stopped.
     Due {
-        /// Why, as results name it.
-        cause: &'static str,
+        /// What stopped the program.
+        cause: DueCause,
     },
 }
 
-/// What became of a fault that did no harm.
+/// Why a fault was masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaskedCause {
-    /// It left the value as it was.
+    /// The fault did not change the value.
     Unchanged,
     /// The wave ended before anything read the value.
     Dead,
     /// The value was overwritten before anything read it.
     Overwritten,
-    /// The value may have been read, and the outputs are right all the same.
+    /// The value may have been read, but the outputs are correct.
     Logical,
 }
 
-/// How a run that completed differs from the fault-free one.
+/// Differences of a completed run from the golden run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CompletedRun {
-    /// Its outputs.
+    /// Differences of the outputs.
     pub difference: Difference,
-    /// Wave instructions executed more, negative for less; nothing where the program's own cannot be
-    /// distinguished from others.
+    /// Additional wave instructions, negative for fewer; `None` if the program's instructions cannot
+    /// be distinguished from those of hooks.
     pub instructions: Option<i64>,
-    /// Whether they are more, or less, by more than the threshold.
+    /// `true` if the number of instructions changed by more than the threshold.
     pub timing_changed: Option<bool>,
 }
 
 impl MaskedCause {
-    /// What became of a fault that did no harm; `next_use` is what becomes of the value in the
-    /// fault-free run, where that is known.
-    pub(crate) fn of(struck: &Struck, next_use: Option<NextUse>) -> MaskedCause {
+    /// Derives the cause from the struck value and, if known, its next use in the golden run.
+    pub(crate) fn new(struck: &Struck, next_use: Option<NextUse>) -> MaskedCause {
         match next_use {
             _ if struck.is_unchanged() => MaskedCause::Unchanged,
             Some(NextUse::Dead) => MaskedCause::Dead,
@@ -75,7 +75,7 @@ impl MaskedCause {
         }
     }
 
-    /// The cause's name in results.
+    /// Name in result tables.
     pub fn name(self) -> &'static str {
         match self {
             MaskedCause::Unchanged => "unchanged",
@@ -87,7 +87,7 @@ impl MaskedCause {
 }
 
 impl Verdict {
-    /// The outcome alone.
+    /// The outcome without details.
     pub fn outcome(&self) -> Outcome {
         match self {
             Verdict::Masked { .. } => Outcome::Masked,
@@ -97,17 +97,17 @@ impl Verdict {
         }
     }
 
-    /// Why, as results name it; SDC has no cause.
+    /// Name of the cause in result tables; `None` for SDC.
     pub fn cause(&self) -> Option<&str> {
         match self {
             Verdict::Masked { cause, .. } => Some(cause.name()),
             Verdict::Sdc { .. } => None,
             Verdict::Detected { detector, .. } => Some(detector),
-            Verdict::Due { cause } => Some(cause),
+            Verdict::Due { cause } => Some(cause.name()),
         }
     }
 
-    /// How the run differs; one that was stopped is not compared.
+    /// Differences from the golden run; `None` if the run was stopped.
     pub fn run(&self) -> Option<&CompletedRun> {
         match self {
             Verdict::Masked { run, .. }
@@ -117,7 +117,7 @@ impl Verdict {
         }
     }
 
-    /// What was said of SDC.
+    /// The judgement of SDC.
     pub fn judgement(&self) -> Option<&Judgement> {
         match self {
             Verdict::Sdc { judgement, .. } => judgement.as_ref(),
@@ -125,7 +125,7 @@ impl Verdict {
         }
     }
 
-    /// The same, judged: injection `index` came to it, which ended as `injected`.
+    /// Asks `judge` for the severity of SDC. `ending` is the end of injection `index`.
     ///
     /// # Errors
     /// [`CampaignError::Severity`].
@@ -133,13 +133,13 @@ impl Verdict {
         self,
         judge: Option<&Judge<'_>>,
         index: u64,
-        injected: &Injected,
+        ending: &ComparedEnding,
     ) -> Result<Verdict, CampaignError> {
-        match (self, judge, &injected.end) {
+        match (self, judge, ending) {
             (
                 Verdict::Sdc { run, .. },
                 Some(judge),
-                RunEnd::Completed { outputs: Some(outputs), .. },
+                ComparedEnding::Completed { outputs: Some(outputs), .. },
             ) => {
                 let judgement = Some(judge.judge(index, outputs)?);
                 Ok(Verdict::Sdc { run, judgement })
@@ -148,138 +148,138 @@ impl Verdict {
         }
     }
 
-    /// How the outputs differ from the fault-free ones; a stopped program has none.
+    /// Differences of the outputs; `None` if the run was stopped.
     pub fn difference(&self) -> Option<Difference> {
         self.run().map(|run| run.difference)
     }
 }
 
-/// What a fault did to a run.
+/// End of a faulty run on any device, compared with the golden run.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Injected {
-    /// What was struck.
-    pub struck: Struck,
-    /// How the run ended.
-    pub end: RunEnd,
-}
-
-/// How a run with a fault ended, beside the one without.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum RunEnd {
-    /// It came to its end.
+pub(crate) enum ComparedEnding {
+    /// The run completed.
     Completed {
-        /// Whether its outputs are right.
-        is_right: bool,
-        /// How they differ.
+        /// `true` if all outputs are correct.
+        is_correct: bool,
+        /// Differences of the outputs.
         difference: Difference,
-        /// The detector that found the fault, if one did.
+        /// The detector that noticed the fault.
         detector: Option<String>,
-        /// The wave instructions that it executed; nothing where the program's own cannot be
-        /// counted apart from others.
+        /// Executed wave instructions; `None` if the program's instructions cannot be distinguished
+        /// from those of hooks.
         wave_instructions: Option<u64>,
-        /// The content of the workload's outputs, of those who have it.
+        /// Contents of the outputs, if available.
         outputs: Option<Vec<Output>>,
     },
-    /// It was stopped, or failed.
-    Stopped {
-        /// Why, as results name it.
-        cause: &'static str,
-        /// The dispatch that the device stopped, and why and where, where that is known.
-        fault: Option<(u32, DeviceFault)>,
+    /// The embedded GPU of this process stopped a dispatch.
+    Faulted {
+        /// Index of the dispatch.
+        dispatch: u32,
+        /// Cause and location.
+        fault: DeviceFault,
     },
+    /// The run took place in another process, and was stopped or failed.
+    Stopped(DueCause),
 }
 
-impl Injected {
-    /// The same where what hooks executed counts, too.
-    pub fn without_instructions(mut self) -> Injected {
-        if let RunEnd::Completed { wave_instructions, .. } = &mut self.end {
+impl ComparedEnding {
+    /// Compares the end of a run with the golden run. `formats` are the formats of the outputs.
+    pub fn new(golden: &Golden, formats: &[OutputFormat], ending: Ending) -> ComparedEnding {
+        let (outputs, statistics) = match ending {
+            Ending::Completed { outputs, statistics } => (outputs, statistics),
+            Ending::Faulted { dispatch, fault } => {
+                return ComparedEnding::Faulted { dispatch, fault };
+            }
+        };
+        let mut difference = Difference::default();
+        let mut detector = None;
+        for ((golden, faulty), format) in golden.outputs.iter().zip(&outputs).zip(formats) {
+            match &format.role {
+                OutputRole::Result(tolerance) => {
+                    let element = (format.element, tolerance);
+                    let output = compare_outputs(format.extents, element, golden, faulty);
+                    difference = difference.and(output);
+                }
+                OutputRole::Detector(name) if golden != faulty => {
+                    detector = detector.or(Some(name.clone()));
+                }
+                OutputRole::Detector(_) => {}
+            }
+        }
+        ComparedEnding::Completed {
+            is_correct: difference.elements_wrong == 0,
+            difference,
+            detector,
+            wave_instructions: Some(wave_instructions(&statistics)),
+            outputs: Some(outputs),
+        }
+    }
+
+    /// Removes the instruction count, which includes instructions of hooks.
+    pub fn without_instructions(mut self) -> ComparedEnding {
+        if let ComparedEnding::Completed { wave_instructions, .. } = &mut self {
             *wave_instructions = None;
         }
         self
     }
 }
 
-/// An injection beside the fault-free run: its outputs compared as their formats say.
-pub(crate) fn beside(golden: &Golden, formats: &[OutputFormat], injection: Injection) -> Injected {
-    let Injection { struck, ending } = injection;
-    let (outputs, statistics) = match ending {
-        Ending::Completed { outputs, statistics } => (outputs, statistics),
-        Ending::Faulted { dispatch, fault } => {
-            let cause = fault.cause.name();
-            let end = RunEnd::Stopped { cause, fault: Some((dispatch, fault)) };
-            return Injected { struck, end };
-        }
-    };
-    let mut difference = Difference::default();
-    let mut detector = None;
-    for ((golden, faulty), format) in golden.outputs.iter().zip(&outputs).zip(formats) {
-        match &format.role {
-            OutputRole::Result(tolerance) => {
-                let own = (format.element, tolerance);
-                difference = difference.and(compare_outputs(format.extents, own, golden, faulty));
-            }
-            OutputRole::Detector(name) if golden != faulty => {
-                detector = detector.or(Some(name.clone()));
-            }
-            OutputRole::Detector(_) => {}
-        }
-    }
-    let end = RunEnd::Completed {
-        is_right: difference.elements_wrong == 0,
-        difference,
-        detector,
-        wave_instructions: Some(wave_instructions(&statistics)),
-        outputs: Some(outputs),
-    };
-    Injected { struck, end }
-}
-
 fn wave_instructions(statistics: &[Statistics]) -> u64 {
-    statistics.iter().map(|own| own.wave_instructions).sum()
+    statistics.iter().map(|dispatch| dispatch.wave_instructions).sum()
 }
 
-/// Forms the verdicts on runs with faults, all beside the same fault-free run.
+/// Classifies faulty runs by comparison with the golden run.
 #[derive(Clone, Copy, Debug)]
 pub struct Classifier<'a> {
-    /// The fault-free run.
+    /// The golden run.
     pub golden: &'a Golden,
-    /// By which part of the fault-free run's wave instructions those of a run may differ before
-    /// its timing counts as changed.
+    /// Relative change of the number of wave instructions above which the timing counts as changed.
     pub timing_threshold: f64,
 }
 
 impl Classifier<'_> {
-    /// The verdict on an injection into a workload whose outputs have these `formats`. `next_use` is
-    /// what becomes of the value in the fault-free run, where that is known.
+    /// Classifies an injection into a workload whose outputs have these `formats`. `next_use` is the
+    /// next use of the struck value in the golden run, if known.
     pub fn classify(
         &self,
         injection: Injection,
         formats: &[OutputFormat],
         next_use: Option<NextUse>,
     ) -> Verdict {
-        self.verdict(&beside(self.golden, formats, injection), next_use)
+        let compare = |ending| ComparedEnding::new(self.golden, formats, ending);
+        self.verdict(&injection.map_ending(compare), next_use)
     }
 
-    /// The verdict on a run. Outputs count only where it completed: one that was stopped is `due`
-    /// whatever it left in memory, and cannot become masked or SDC.
-    pub(crate) fn verdict(&self, injected: &Injected, next_use: Option<NextUse>) -> Verdict {
-        let (is_right, difference, detector, own) = match &injected.end {
-            RunEnd::Stopped { cause, .. } => return Verdict::Due { cause },
-            RunEnd::Completed { is_right, difference, detector, wave_instructions, .. } => {
-                (is_right, difference, detector, wave_instructions)
+    /// Classifies a compared injection. A stopped run is DUE regardless of its outputs.
+    pub(crate) fn verdict(
+        &self,
+        injection: &Injection<ComparedEnding>,
+        next_use: Option<NextUse>,
+    ) -> Verdict {
+        let (is_correct, difference, detector, executed) = match &injection.ending {
+            ComparedEnding::Completed {
+                is_correct,
+                difference,
+                detector,
+                wave_instructions,
+                ..
+            } => (is_correct, difference, detector, wave_instructions),
+            ComparedEnding::Faulted { fault, .. } => {
+                return Verdict::Due { cause: fault.cause.kind().into() };
             }
+            ComparedEnding::Stopped(cause) => return Verdict::Due { cause: *cause },
         };
         let golden = wave_instructions(&self.golden.statistics);
-        let instructions = own.map(|own| own as i64 - golden as i64);
-        let share = |more: i64| more.unsigned_abs() as f64 / golden.max(1) as f64;
-        let timing_changed = instructions.map(|more| share(more) > self.timing_threshold);
+        let instructions = executed.map(|executed| executed as i64 - golden as i64);
+        let relative = |more: i64| more.unsigned_abs() as f64 / golden.max(1) as f64;
+        let timing_changed = instructions.map(|more| relative(more) > self.timing_threshold);
         let run = CompletedRun { difference: *difference, instructions, timing_changed };
-        match (detector, is_right) {
-            (Some(detector), _) => Verdict::Detected { detector: detector.clone(), run },
-            (None, false) => Verdict::Sdc { run, judgement: None },
-            (None, true) => {
-                Verdict::Masked { cause: MaskedCause::of(&injected.struck, next_use), run }
-            }
+        if let Some(detector) = detector {
+            Verdict::Detected { detector: detector.clone(), run }
+        } else if *is_correct {
+            Verdict::Masked { cause: MaskedCause::new(&injection.struck, next_use), run }
+        } else {
+            Verdict::Sdc { run, judgement: None }
         }
     }
 }
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completed_run_is_classified_by_its_outputs() {
+    fn completed_runs_are_classified_by_their_outputs() {
         let cause = MaskedCause::Logical;
         let same = completed([vec![1, 2], vec![3], vec![0]], 1000);
         let run = CompletedRun {
@@ -341,9 +341,9 @@ mod tests {
         assert_eq!(wrong.difference().map(|difference| difference.elements_wrong), Some(2));
     }
 
-    /// The detector stands above the outputs: what the program noticed is not silent.
+    /// A detector takes precedence over the outputs: what the program noticed is not silent.
     #[test]
-    fn a_fault_that_the_program_noticed_is_detected_whatever_its_outputs() {
+    fn faults_noticed_by_a_detector_are_detected_regardless_of_the_outputs() {
         for outputs in [[vec![1, 2], vec![3], vec![1]], [vec![9, 9], vec![9], vec![1]]] {
             let found = completed(outputs, 1000);
             assert_eq!((found.outcome(), found.cause()), (Outcome::Detected, Some("errors")));
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn timing_has_changed_where_more_instructions_than_the_threshold_differ() {
+    fn timing_is_changed_if_the_instruction_count_differs_by_more_than_the_threshold() {
         let outputs = || [vec![1, 2], vec![3], vec![0]];
         for (instructions, changed) in [(1000, false), (1010, false), (1011, true), (989, true)] {
             let found = completed(outputs(), instructions);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn masked_faults_say_what_became_of_the_value() {
+    fn masked_cause_follows_from_the_next_use() {
         let unchanged = Struck { after: 0, ..STRUCK };
         for (struck, next_use, cause) in [
             (STRUCK, None, "logical"),
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn every_device_fault_is_due() {
+    fn device_faults_are_due() {
         let address = Address(0);
         let causes = [
             FaultCause::MemoryViolation { address, access: AccessKind::Read, lane: None },
@@ -389,11 +389,11 @@ mod tests {
             FaultCause::Watchdog { executed: 1 },
         ];
         for cause in causes {
-            let name = cause.name();
+            let kind = cause.kind();
             let place = WaveLocation { pc: Pc(0), wave: WaveId { workgroup: [0; 3], wave: 0 } };
             let ending = Ending::Faulted { dispatch: 0, fault: DeviceFault { cause, place } };
             let verdict = verdict(ending, STRUCK, Some(NextUse::Dead));
-            assert_eq!(verdict, Verdict::Due { cause: name });
+            assert_eq!(verdict, Verdict::Due { cause: DueCause::Device(kind) });
             assert_eq!((verdict.outcome(), verdict.difference()), (Outcome::Due, None));
         }
     }

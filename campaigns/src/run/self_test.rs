@@ -1,33 +1,36 @@
-//! Faults whose outcomes are known, injected before a campaign: faults that change nothing, and
-//! planted ones that end in every way.
+//! Self-test before a campaign: injects faults with known outcomes, both null faults that change
+//! nothing and planted faults that end in every way.
 
 use crate::error::CampaignError;
 use crate::outputs::compare::OutputRole;
 use crate::program::prepare::Prepared;
-use crate::run::outcome::{Classifier, RunEnd};
+use crate::run::due_cause::DueCause;
+use crate::run::outcome::{Classifier, ComparedEnding, MaskedCause, Verdict};
 use crate::run::runners::Inject;
+use flipwave_device::FaultKind;
 use flipwave_injector::{
     Action, Event, Golden, Landmarks, Lanes, Output, Place, Plan, Site, When, Workload,
     analyze_site, landmarks,
 };
 use flipwave_isa::{Isa, Lane, Register, Vgpr};
+use std::fmt;
 
-/// Faults of the plan that are injected again with nothing to change.
+/// Number of null faults: faults of the plan injected with an action that changes nothing.
 const NULL_FAULTS: u64 = 16;
 
-/// What a self-test did.
+/// Numbers of faults injected by a self-test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SelfTest {
-    /// Faults that change nothing: all masked, outputs and instructions as without a fault.
+    /// Null faults: all masked, with the outputs and instruction counts of the golden run.
     pub null: usize,
-    /// Planted faults: each with the outcome that it must have.
+    /// Planted faults: each with the expected outcome.
     pub planted: usize,
 }
 
-/// Injects faults into a program of which the outcome is known: all that `injector` supports.
+/// Injects the faults with known outcomes that `injector` supports.
 ///
 /// # Errors
-/// [`CampaignError::SelfTest`] if one of them has another outcome or none.
+/// [`CampaignError::SelfTest`] if a fault has another outcome or none.
 pub(crate) fn self_test(
     prepared: &Prepared,
     plan: &Plan<'_>,
@@ -38,12 +41,13 @@ pub(crate) fn self_test(
     let test = Test { workload: &prepared.workload, classifier, injector };
     let mut done = SelfTest::default();
     let step = plan.count().div_ceil(NULL_FAULTS).max(1);
-    let spread = (0..NULL_FAULTS).filter_map(|number| number.checked_mul(step));
-    for planned in plan.faults(spread.take_while(|index| *index < plan.count()))? {
+    let indices = (0..NULL_FAULTS).filter_map(|number| number.checked_mul(step));
+    for planned in plan.faults(indices.take_while(|index| *index < plan.count()))? {
         test.expect(&Planted::null(planned.site, golden))?;
         done.null += 1;
     }
-    for planted in planted(prepared, golden)?.iter().filter(|own| injector.supports(&own.site)) {
+    let planted = planted(prepared, golden)?;
+    for planted in planted.iter().filter(|planted| injector.supports(&planted.site)) {
         test.expect(planted)?;
         done.planted += 1;
     }
@@ -56,21 +60,57 @@ struct Test<'a> {
     injector: &'a dyn Inject,
 }
 
-/// A fault with what must come of it.
+/// A fault with its expected outcome.
 struct Planted {
     site: Site,
-    /// Outcome and cause.
-    outcome: String,
-    /// What the outputs must be, bit for bit, of a run that completes.
+    outcome: ExpectedOutcome,
+    /// Expected outputs, bit for bit, of a completed run.
     outputs: Option<Vec<Output>>,
 }
 
+/// The expected outcome of a planted fault.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ExpectedOutcome {
+    /// Masked with this cause, or any if `None`.
+    Masked(Option<MaskedCause>),
+    Sdc,
+    Due(FaultKind),
+}
+
+impl ExpectedOutcome {
+    fn accepts(self, verdict: &Verdict) -> bool {
+        match (self, verdict) {
+            (ExpectedOutcome::Masked(expected), Verdict::Masked { cause, .. }) => {
+                expected.is_none_or(|expected| expected == *cause)
+            }
+            (ExpectedOutcome::Sdc, Verdict::Sdc { .. }) => true,
+            (ExpectedOutcome::Due(kind), Verdict::Due { cause }) => {
+                *cause == DueCause::Device(kind)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for ExpectedOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExpectedOutcome::Masked(None) => f.write_str("masked"),
+            ExpectedOutcome::Masked(Some(cause)) => write!(f, "masked ({})", cause.name()),
+            ExpectedOutcome::Sdc => f.write_str("sdc"),
+            ExpectedOutcome::Due(kind) => write!(f, "due ({kind})"),
+        }
+    }
+}
+
 impl Planted {
-    /// A fault that changes nothing, in the place of another.
+    /// A null fault at `site`.
     fn null(site: Site, golden: &Golden) -> Planted {
-        let site = Site { action: Action::StuckAtOne(0), ..site };
-        let outcome = "masked".to_owned();
-        Planted { site, outcome, outputs: Some(golden.outputs.clone()) }
+        Planted {
+            site: Site { action: Action::StuckAtOne(0), ..site },
+            outcome: ExpectedOutcome::Masked(None),
+            outputs: Some(golden.outputs.clone()),
+        }
     }
 }
 
@@ -79,61 +119,64 @@ impl Test<'_> {
         let site = planted.site;
         let failed = |found: String| CampaignError::SelfTest {
             site: site.to_string(),
-            expected: planted.outcome.clone(),
+            expected: planted.outcome.to_string(),
             found,
         };
         let injected = self.injector.inject(&site).map_err(|error| failed(error.to_string()))?;
         let analysis = analyze_site(self.workload, &site)?;
         let verdict =
             self.classifier.verdict(&injected, analysis.and_then(|analysis| analysis.next_use));
-        let outcome = verdict.outcome().to_string();
-        let with_cause = verdict.cause().map(|cause| format!("{outcome} ({cause})"));
-        let is_right = planted.outcome == outcome || with_cause.as_ref() == Some(&planted.outcome);
-        if !is_right {
-            return Err(failed(with_cause.unwrap_or(outcome)));
+        let outcome = verdict.outcome();
+        if !planted.outcome.accepts(&verdict) {
+            return Err(failed(match verdict.cause() {
+                Some(cause) => format!("{outcome} ({cause})"),
+                None => outcome.to_string(),
+            }));
         }
-        match injected.end {
-            RunEnd::Completed { outputs: Some(outputs), .. }
+        match injected.ending {
+            ComparedEnding::Completed { outputs: Some(outputs), .. }
                 if planted.outputs.as_ref().is_some_and(|expected| *expected != outputs) =>
             {
-                Err(failed(format!("{outcome}, with other outputs than those planted")))
+                Err(failed(format!("{outcome}, but with other outputs than expected")))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Faults with outcomes that are known for every program.
+/// Faults whose outcomes are known for every program.
 fn planted(prepared: &Prepared, golden: &Golden) -> Result<Vec<Planted>, CampaignError> {
     let workload = &prepared.workload;
     let Some(Landmarks { first, last }) = landmarks(workload)? else { return Ok(Vec::new()) };
     let site =
         |event: Event, place, action| Site { when: When::At(event), place, lanes: None, action };
-    let due =
-        |site, cause: &str| Planted { site, outcome: format!("due ({cause})"), outputs: None };
+    let due = |site, kind| Planted { site, outcome: ExpectedOutcome::Due(kind), outputs: None };
     let mut planted = Vec::new();
     if workload.guests.is_empty() {
         let place = Place::ProgramCounter(1);
-        planted.push(due(site(first, place, Action::Set(u32::MAX)), "memory_violation"));
+        planted.push(due(site(first, place, Action::Set(u32::MAX)), FaultKind::MemoryViolation));
         let place = Place::Encoding(0);
-        planted.push(due(site(first, place, Action::Set(u32::MAX)), "illegal_instruction"));
-        for (text, cause) in [("s_trap 2", "trap"), ("s_sethalt 1", "watchdog")] {
+        let kind = FaultKind::IllegalInstruction;
+        planted.push(due(site(first, place, Action::Set(u32::MAX)), kind));
+        for (text, kind) in [("s_trap 2", FaultKind::Trap), ("s_sethalt 1", FaultKind::Watchdog)] {
             if let Some(word) = encoding(workload, text) {
-                planted.push(due(site(first, place, Action::Set(word)), cause));
+                planted.push(due(site(first, place, Action::Set(word)), kind));
             }
         }
     }
-    // A VGPR is there in every wave, and nobody reads it after the last instruction.
+    // Every wave has v0, and nothing reads it after the last instruction.
     let register = Place::Register(Register::Vgpr(Vgpr(0)));
     let flip = Action::Flip(u32::MAX);
-    let dead = Site { lanes: Some(Lanes::One(Lane(0))), ..site(last, register, flip) };
-    let outputs = Some(golden.outputs.clone());
-    planted.push(Planted { site: dead, outcome: "masked (dead)".to_owned(), outputs });
+    planted.push(Planted {
+        site: Site { lanes: Some(Lanes::One(Lane(0))), ..site(last, register, flip) },
+        outcome: ExpectedOutcome::Masked(Some(MaskedCause::Dead)),
+        outputs: Some(golden.outputs.clone()),
+    });
     planted.extend(wrong_output(prepared, golden, |place, action| site(last, place, action)));
     Ok(planted)
 }
 
-/// A word of a result, wrong after the last instruction: one that the comparison must not accept.
+/// Flips a word of an output after the last instruction.
 fn wrong_output(
     prepared: &Prepared,
     golden: &Golden,
@@ -153,19 +196,19 @@ fn wrong_output(
         *word = (u32::from_le_bytes(*word) ^ flip).to_le_bytes();
         outputs[index] = Output::from(bytes);
         let place = Place::Memory { buffer: buffer as u32, offset: 0 };
-        let outcome =
-            if crate::outputs::compare::is_right(format, &golden.outputs[index], &outputs[index]) {
-                "masked"
-            } else {
-                "sdc"
-            };
-        let site = site(place, Action::Flip(flip));
-        return Some(Planted { site, outcome: outcome.to_owned(), outputs: Some(outputs) });
+        let is_correct =
+            crate::outputs::compare::is_right(format, &golden.outputs[index], &outputs[index]);
+        let outcome = if is_correct { ExpectedOutcome::Masked(None) } else { ExpectedOutcome::Sdc };
+        return Some(Planted {
+            site: site(place, Action::Flip(flip)),
+            outcome,
+            outputs: Some(outputs),
+        });
     }
     None
 }
 
-/// The dword of an instruction, if the target has it.
+/// The first dword of an instruction, if the target has the instruction.
 fn encoding(workload: &Workload, text: &str) -> Option<u32> {
     let isa = Isa::new(flipwave_device::Device::target(&workload.device)).ok()?;
     let bytes = isa.assemble(text).ok()?;
@@ -181,9 +224,8 @@ mod tests {
     use flipwave_injector::Accelerations;
     use std::path::Path;
 
-    /// A test that accepts everything would be none.
     #[test]
-    fn an_outcome_that_is_not_the_planted_one_fails_the_self_test() {
+    fn self_test_rejects_unexpected_outcomes_and_outputs() {
         let file =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
@@ -199,15 +241,19 @@ mod tests {
         let test = Test { workload, classifier, injector: &*injector };
         let all = planted(prepared, &golden).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(all.len(), 6);
-        for own in all {
-            assert!(test.expect(&own).is_ok(), "{}", own.site);
-            let outcome = if own.outcome.starts_with("sdc") { "masked" } else { "sdc" };
-            let wrong = Planted { outcome: outcome.to_owned(), ..own };
+        for planted in all {
+            assert!(test.expect(&planted).is_ok(), "{}", planted.site);
+            let outcome = if planted.outcome == ExpectedOutcome::Sdc {
+                ExpectedOutcome::Masked(None)
+            } else {
+                ExpectedOutcome::Sdc
+            };
+            let wrong = Planted { outcome, ..planted };
             let error = test.expect(&wrong).expect_err("another outcome").to_string();
             assert!(error.contains(&format!("must be {outcome}")), "{error}");
-            // The right outcome with other outputs is not enough.
+            // The expected outcome with other outputs.
             let wrong = Planted {
-                outcome: "masked (dead)".to_owned(),
+                outcome: ExpectedOutcome::Masked(Some(MaskedCause::Dead)),
                 outputs: Some(vec![vec![1].into()]),
                 ..wrong
             };

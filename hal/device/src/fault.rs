@@ -4,6 +4,7 @@ use crate::kernarg::host_service_at;
 use crate::{Address, Stall, WaveId};
 use flipwave_isa::{Lane, Pc};
 use std::fmt;
+use std::str::FromStr;
 
 /// A fault that ended a dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +120,84 @@ impl fmt::Display for Absence {
     }
 }
 
+/// Kind of a [`FaultCause`], without its details: the part that results and processes exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// [`FaultCause::MemoryViolation`].
+    MemoryViolation,
+    /// [`FaultCause::Misaligned`].
+    Misaligned,
+    /// [`FaultCause::IllegalInstruction`].
+    IllegalInstruction,
+    /// [`FaultCause::Trap`].
+    Trap,
+    /// [`FaultCause::Watchdog`] and [`FaultCause::Stalled`].
+    Watchdog,
+    /// [`FaultCause::NotCompute`].
+    NotCompute,
+    /// [`FaultCause::Unimplemented`].
+    Unimplemented,
+    /// [`FaultCause::NotDecoded`].
+    NotDecoded,
+}
+
+impl FaultKind {
+    /// All kinds.
+    pub const ALL: [FaultKind; 8] = [
+        FaultKind::MemoryViolation,
+        FaultKind::Misaligned,
+        FaultKind::IllegalInstruction,
+        FaultKind::Trap,
+        FaultKind::Watchdog,
+        FaultKind::NotCompute,
+        FaultKind::Unimplemented,
+        FaultKind::NotDecoded,
+    ];
+
+    /// Name in results.
+    pub fn name(self) -> &'static str {
+        self.name_and_class().0
+    }
+
+    /// The class of the fault as seen by a driver.
+    pub fn class(self) -> FaultClass {
+        self.name_and_class().1
+    }
+
+    fn name_and_class(self) -> (&'static str, FaultClass) {
+        match self {
+            FaultKind::MemoryViolation => ("memory_violation", FaultClass::Access),
+            FaultKind::Misaligned => ("misaligned", FaultClass::Alignment),
+            FaultKind::IllegalInstruction => ("illegal_instruction", FaultClass::Instruction),
+            FaultKind::Trap => ("trap", FaultClass::Exception),
+            FaultKind::Watchdog => ("watchdog", FaultClass::Exception),
+            FaultKind::NotCompute => ("not_compute", FaultClass::Instruction),
+            FaultKind::Unimplemented => ("unimplemented", FaultClass::Gap),
+            FaultKind::NotDecoded => ("not_decoded", FaultClass::Gap),
+        }
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Error returned for an unknown name of a fault kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown kind of device fault `{0}`")]
+pub struct UnknownFaultKind(pub String);
+
+impl FromStr for FaultKind {
+    type Err = UnknownFaultKind;
+
+    fn from_str(name: &str) -> Result<FaultKind, UnknownFaultKind> {
+        let kind = FaultKind::ALL.into_iter().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| UnknownFaultKind(name.to_owned()))
+    }
+}
+
 /// Classes of faults that a driver distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultClass {
@@ -159,40 +238,28 @@ impl FaultCause {
         }
     }
 
-    /// All names of causes in results.
-    pub const NAMES: [&'static str; 8] = [
-        "memory_violation",
-        "misaligned",
-        "illegal_instruction",
-        "trap",
-        "watchdog",
-        "not_compute",
-        "unimplemented",
-        "not_decoded",
-    ];
+    /// The kind of the cause.
+    pub fn kind(&self) -> FaultKind {
+        match self {
+            FaultCause::MemoryViolation { .. } => FaultKind::MemoryViolation,
+            FaultCause::Misaligned { .. } => FaultKind::Misaligned,
+            FaultCause::IllegalInstruction { .. } => FaultKind::IllegalInstruction,
+            FaultCause::Trap { .. } => FaultKind::Trap,
+            FaultCause::Watchdog { .. } | FaultCause::Stalled(_) => FaultKind::Watchdog,
+            FaultCause::NotCompute { .. } => FaultKind::NotCompute,
+            FaultCause::Unimplemented { .. } => FaultKind::Unimplemented,
+            FaultCause::NotDecoded { .. } => FaultKind::NotDecoded,
+        }
+    }
 
     /// The cause's name in results.
     pub fn name(&self) -> &'static str {
-        FaultCause::NAMES[self.name_index_and_class().0]
+        self.kind().name()
     }
 
     /// The class of the fault as seen by a driver.
     pub fn class(&self) -> FaultClass {
-        self.name_index_and_class().1
-    }
-
-    /// The index of the cause's name, and its class.
-    fn name_index_and_class(&self) -> (usize, FaultClass) {
-        match self {
-            FaultCause::MemoryViolation { .. } => (0, FaultClass::Access),
-            FaultCause::Misaligned { .. } => (1, FaultClass::Alignment),
-            FaultCause::IllegalInstruction { .. } => (2, FaultClass::Instruction),
-            FaultCause::Trap { .. } => (3, FaultClass::Exception),
-            FaultCause::Watchdog { .. } | FaultCause::Stalled(_) => (4, FaultClass::Exception),
-            FaultCause::NotCompute { .. } => (5, FaultClass::Instruction),
-            FaultCause::Unimplemented { .. } => (6, FaultClass::Gap),
-            FaultCause::NotDecoded { .. } => (7, FaultClass::Gap),
-        }
+        self.kind().class()
     }
 
     /// Converts the cause for a run with an injected fault: [`FaultCause::NotDecoded`] becomes
@@ -259,5 +326,18 @@ impl fmt::Display for FaultCause {
 impl fmt::Display for DeviceFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, at pc {}, {}", self.cause, self.place.pc, self.place.wave)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fault_kind_names_round_trip() {
+        for kind in FaultKind::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        assert!("Trap".parse::<FaultKind>().is_err());
     }
 }

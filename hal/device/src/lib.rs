@@ -12,7 +12,10 @@ mod packet;
 mod stall;
 
 pub use change::{Change, Patch};
-pub use fault::{Absence, AccessKind, DeviceFault, FaultCause, FaultClass, WaveLocation};
+pub use fault::{
+    Absence, AccessKind, DeviceFault, FaultCause, FaultClass, FaultKind, UnknownFaultKind,
+    WaveLocation,
+};
 pub use identity::{Address, Dim3, ModuleId, WaveId};
 pub use kernarg::{ArgumentValue, KernargError, Layout, layout, layout_with_dynamic_lds};
 pub use packet::{KernelPacket, QueuedPacket};

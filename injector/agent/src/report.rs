@@ -2,6 +2,7 @@
 //! JSON, written immediately, so that no event is lost when the application ends abnormally. All processes
 //! of an application write to one report.
 
+use flipwave_device::FaultKind;
 use flipwave_injector::{FidelityRecord, Struck};
 use flipwave_process_tree::ProcessPath;
 use serde::{Deserialize, Serialize};
@@ -13,24 +14,28 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessEvent {
     /// The path of the process in the application's process tree.
-    #[serde(with = "path_text")]
+    #[serde(with = "text")]
     pub process: ProcessPath,
     /// The event.
     pub event: Event,
 }
 
-/// Serializes process paths as text.
-mod path_text {
-    use flipwave_process_tree::ProcessPath;
+/// Serializes a value as its text form.
+mod text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::fmt::Display;
+    use std::str::FromStr;
 
-    pub fn serialize<S: Serializer>(path: &ProcessPath, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(path)
+    pub fn serialize<T: Display, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(
+    pub fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<ProcessPath, D::Error> {
+    ) -> Result<T, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
@@ -85,8 +90,9 @@ pub enum Event {
         dispatch: Option<u32>,
         /// The kernel; empty for runtime kernels.
         kernel: String,
-        /// The name of the cause in result tables, such as `memory_violation`.
-        cause: String,
+        /// The cause, under its name in result tables, such as `memory_violation`.
+        #[serde(with = "text")]
+        cause: FaultKind,
         /// The complete description.
         text: String,
     },
@@ -235,8 +241,15 @@ mod tests {
             ),
             (Event::NotStruck { reason: text() }, json!({"not_struck": {"reason": "t"}})),
             (
-                Event::Fault { dispatch: Some(1), kernel: text(), cause: text(), text: text() },
-                json!({"fault": {"dispatch": 1, "kernel": "t", "cause": "t", "text": "t"}}),
+                Event::Fault {
+                    dispatch: Some(1),
+                    kernel: text(),
+                    cause: FaultKind::MemoryViolation,
+                    text: text(),
+                },
+                json!({"fault": {
+                    "dispatch": 1, "kernel": "t", "cause": "memory_violation", "text": "t",
+                }}),
             ),
             (Event::Refused { text: text() }, json!({"refused": {"text": "t"}})),
             (

@@ -3,6 +3,7 @@
 use super::*;
 use crate::application::{Ended, Judged};
 use crate::outputs::compare::Difference;
+use crate::run::due_cause::DueCause;
 use std::ffi::OsString;
 
 /// Judges a run of `script` with the variable FAULT set to `fault`, beside runs without it.
@@ -51,8 +52,8 @@ fn every_way_to_end_is_distinguished_from_the_others() {
 fn a_run_that_was_stopped_has_a_cause_and_others_have_none() {
     assert_eq!(after_result("true").completed(), Ok((true, Difference::default())));
     assert!(matches!(after_result("echo 2").completed(), Ok((false, _))));
-    assert_eq!(after_result("exit 1").completed(), Err("exit_code"));
-    assert_eq!(after_result("kill -SEGV $$").completed(), Err("signal"));
+    assert_eq!(after_result("exit 1").completed(), Err(DueCause::ExitCode));
+    assert_eq!(after_result("kill -SEGV $$").completed(), Err(DueCause::Signal));
 }
 
 /// With wrong outputs and a check that finds nothing wrong: a crash is a crash.

@@ -11,9 +11,9 @@ use crate::file::campaign::Campaign;
 use crate::file::element::ElementType;
 use crate::program::prepare::Prepared;
 use crate::run::injection_path::InjectionPath;
-use crate::run::outcome::{Injected, RunEnd};
+use crate::run::outcome::ComparedEnding;
 use crate::severity::ShownOutput;
-use flipwave_injector::{Accelerations, Checkpoints, Golden, Planned, Site};
+use flipwave_injector::{Accelerations, Checkpoints, Golden, Injection, Planned, Site};
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
@@ -91,7 +91,7 @@ struct InApplication<'a> {
 }
 
 impl Inject for InApplication<'_> {
-    fn inject(&self, site: &Site) -> Result<Injected, CampaignError> {
+    fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError> {
         let StruckRun { struck, fault, ran } = match &self.hooks {
             None => self.runs.inject(site, self.interrupt)?,
             Some(hooks) => {
@@ -99,20 +99,20 @@ impl Inject for InApplication<'_> {
                 self.runs.inject_by_hooks(site, &codes, None, self.interrupt)?
             }
         };
-        if let Some(cause) = fault {
-            return Ok(Injected { struck, end: RunEnd::Stopped { cause, fault: None } });
+        if let Some(kind) = fault {
+            return Ok(Injection { struck, ending: ComparedEnding::Stopped(kind.into()) });
         }
         let ProcessRuns { attached, golden, .. } = self.runs;
         let judged = attached.application.judge(golden, &ran, self.interrupt)?;
-        let end = match judged.completed() {
-            Err(cause) => RunEnd::Stopped { cause, fault: None },
-            Ok((is_right, difference)) => {
-                let outputs = (self.is_judged && !is_right)
+        let ending = match judged.completed() {
+            Err(cause) => ComparedEnding::Stopped(cause),
+            Ok((is_correct, difference)) => {
+                let outputs = (self.is_judged && !is_correct)
                     .then(|| attached.application.compared_outputs(&ran))
                     .transpose()?
                     .map(|outputs| outputs.into_iter().map(Into::into).collect());
-                RunEnd::Completed {
-                    is_right,
+                ComparedEnding::Completed {
+                    is_correct,
                     difference,
                     detector: None,
                     wave_instructions: None,
@@ -120,10 +120,13 @@ impl Inject for InApplication<'_> {
                 }
             }
         };
-        Ok(Injected { struck, end })
+        Ok(Injection { struck, ending })
     }
 
-    fn inject_planned(&self, planned: &Planned) -> Result<Injected, CampaignError> {
+    fn inject_planned(
+        &self,
+        planned: &Planned,
+    ) -> Result<Injection<ComparedEnding>, CampaignError> {
         foreseen(planned, self.accelerations).map_or_else(|| self.inject(&planned.site), Ok)
     }
 }

@@ -3,8 +3,10 @@
 use super::runner::{Inject, Runner};
 use crate::error::CampaignError;
 use crate::program::prepare::Prepared;
-use crate::run::outcome::{Injected, beside};
-use flipwave_injector::{Accelerations, Checkpoints, Golden, Injector, Planned, Site, inject};
+use crate::run::outcome::ComparedEnding;
+use flipwave_injector::{
+    Accelerations, Checkpoints, Ending, Golden, Injection, Injector, Planned, Site, inject,
+};
 
 /// The embedded GPU.
 pub(super) struct EmbeddedRunner {
@@ -40,14 +42,23 @@ struct Embedded<'a> {
     limits: Vec<u64>,
 }
 
+impl Embedded<'_> {
+    fn compare(&self, ending: Ending) -> ComparedEnding {
+        ComparedEnding::new(self.golden, &self.prepared.formats, ending)
+    }
+}
+
 impl Inject for Embedded<'_> {
-    fn inject(&self, site: &Site) -> Result<Injected, CampaignError> {
+    fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError> {
         let injection = inject(&self.prepared.workload, site, &self.limits).map_err(Box::new)?;
-        Ok(beside(self.golden, &self.prepared.formats, injection))
+        Ok(injection.map_ending(|ending| self.compare(ending)))
     }
 
-    fn inject_planned(&self, planned: &Planned) -> Result<Injected, CampaignError> {
+    fn inject_planned(
+        &self,
+        planned: &Planned,
+    ) -> Result<Injection<ComparedEnding>, CampaignError> {
         let injection = self.injector.inject(planned).map_err(Box::new)?;
-        Ok(beside(self.golden, &self.prepared.formats, injection))
+        Ok(injection.map_ending(|ending| self.compare(ending)))
     }
 }

@@ -3,11 +3,11 @@
 use super::runner::{Inject, Runner};
 use crate::error::CampaignError;
 use crate::program::prepare::Prepared;
-use crate::run::outcome::{Injected, beside};
+use crate::run::outcome::ComparedEnding;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Accelerations, Checkpoints, Golden, HookInjector, HookedCode, InjectionError, Site, Workload,
-    supports,
+    Accelerations, Checkpoints, Golden, HookInjector, HookedCode, Injection, InjectionError, Site,
+    Workload, supports,
 };
 use flipwave_tools::ToolError;
 use std::sync::{Mutex, PoisonError};
@@ -40,10 +40,12 @@ struct Hooked<'a> {
 }
 
 impl Inject for Hooked<'_> {
-    fn inject(&self, site: &Site) -> Result<Injected, CampaignError> {
+    fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError> {
         let HookInjectors { limits, .. } = &self.hooks;
         let injection = self.hooks.with_one(|own| own.inject(site, limits)).map_err(Box::new)?;
-        Ok(beside(self.golden, &self.prepared.formats, injection).without_instructions())
+        Ok(injection.map_ending(|ending| {
+            ComparedEnding::new(self.golden, &self.prepared.formats, ending).without_instructions()
+        }))
     }
 
     fn supports(&self, site: &Site) -> bool {

@@ -9,8 +9,9 @@ use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, Kernels};
 use crate::program::launch;
 use crate::program::prepare::{Prepared, prepare};
+use crate::run::due_cause::DueCause;
 use crate::run::injection_path::InjectionPath;
-use crate::run::outcome::{Injected, RunEnd, beside};
+use crate::run::outcome::ComparedEnding;
 use flipwave_injector::{Accelerations, Checkpoints, Ending, Golden, Injection, Planned, Site};
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
@@ -65,32 +66,33 @@ struct OnHardware<'a> {
 }
 
 impl Inject for OnHardware<'_> {
-    fn inject(&self, site: &Site) -> Result<Injected, CampaignError> {
+    fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError> {
         let RocrRunner { runs, outputs, prepared, .. } = self.runner;
         let codes = self.hooks.code(site).map_err(Box::new)?;
         let addresses = Some(launch::ADDRESSES.into());
         let run = runs.inject_by_hooks(site, &codes, addresses, self.interrupt)?;
         let StruckRun { struck, fault, ran } = run;
-        let stopped = |cause| Injected { struck, end: RunEnd::Stopped { cause, fault: None } };
-        match (fault, ran.ended) {
-            (Some(cause), _) => Ok(stopped(cause)),
+        let ending = match (fault, ran.ended) {
+            (Some(kind), _) => ComparedEnding::Stopped(DueCause::Device(kind)),
             (None, Ended::Exited(0)) => {
                 let (outputs, statistics) = (contents(outputs, &ran)?, Vec::new());
                 let ending = Ending::Completed { outputs, statistics };
-                let injection = Injection { struck, ending };
-                let injected = beside(self.golden, &prepared.formats, injection);
-                Ok(injected.without_instructions())
+                ComparedEnding::new(self.golden, &prepared.formats, ending).without_instructions()
             }
             // The program is Flipwave's own, whose exit code says that it failed itself.
             (None, Ended::Exited(_)) => {
                 let message = String::from_utf8_lossy(&ran.stderr);
-                Err(AttachError::Failed(message.trim().to_owned()).into())
+                return Err(AttachError::Failed(message.trim().to_owned()).into());
             }
-            (None, ended) => Ok(stopped(ended.cause())),
-        }
+            (None, ended) => ComparedEnding::Stopped(ended.due_cause()),
+        };
+        Ok(Injection { struck, ending })
     }
 
-    fn inject_planned(&self, planned: &Planned) -> Result<Injected, CampaignError> {
+    fn inject_planned(
+        &self,
+        planned: &Planned,
+    ) -> Result<Injection<ComparedEnding>, CampaignError> {
         foreseen(planned, self.accelerations).map_or_else(|| self.inject(&planned.site), Ok)
     }
 }

@@ -3,9 +3,9 @@
 use crate::error::CampaignError;
 use crate::outputs::compare::OutputRole;
 use crate::program::prepare::Prepared;
-use crate::run::outcome::Injected;
+use crate::run::outcome::ComparedEnding;
 use crate::severity::ShownOutput;
-use flipwave_injector::{Accelerations, Checkpoints, Golden, Output, Planned, Site};
+use flipwave_injector::{Accelerations, Checkpoints, Golden, Injection, Output, Planned, Site};
 
 /// Runs a campaign's program.
 pub(crate) trait Runner: Sync {
@@ -58,13 +58,16 @@ pub(crate) trait Inject: Sync {
     ///
     /// # Errors
     /// [`CampaignError`] whenever the fault did not take place as the site says.
-    fn inject(&self, site: &Site) -> Result<Injected, CampaignError>;
+    fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError>;
 
     /// Runs it with a fault of the plan, or does without the run where its end is known.
     ///
     /// # Errors
     /// As [`Inject::inject`].
-    fn inject_planned(&self, planned: &Planned) -> Result<Injected, CampaignError> {
+    fn inject_planned(
+        &self,
+        planned: &Planned,
+    ) -> Result<Injection<ComparedEnding>, CampaignError> {
         self.inject(&planned.site)
     }
 

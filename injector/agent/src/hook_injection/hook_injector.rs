@@ -221,7 +221,7 @@ impl Interceptor for HookInjector {
         report_event(&Event::Fault {
             dispatch: dispatch.map(|dispatch| dispatch.number),
             kernel: dispatch.map_or_else(String::new, |dispatch| dispatch.kernel.to_string()),
-            cause: cause.name().to_owned(),
+            cause: cause.kind(),
             text: cause.to_string(),
         });
         if cause.is_hang() {

@@ -159,12 +159,9 @@ impl DispatchDriver for ProgressDriver {
         };
         report_event(&match refusal {
             Refusal::Packet(_) => Event::Refused { text },
-            Refusal::Memory(cause) => Event::Fault {
-                dispatch: None,
-                kernel: String::new(),
-                cause: cause.name().to_owned(),
-                text,
-            },
+            Refusal::Memory(cause) => {
+                Event::Fault { dispatch: None, kernel: String::new(), cause: cause.kind(), text }
+            }
         });
         self.driver.refuse(queue, packet, refusal);
     }

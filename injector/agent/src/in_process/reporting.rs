@@ -93,7 +93,7 @@ pub fn report_fault(gpu: &EmbeddedGpu, dispatch: &KernelDispatch, fault: &Device
     report_event(&Event::Fault {
         dispatch: kernel.map(|kernel| kernel.number),
         kernel: kernel.map_or_else(String::new, |kernel| kernel.name.to_string()),
-        cause: fault.cause.name().to_owned(),
+        cause: fault.cause.kind(),
         text: fault_text(gpu, dispatch, fault),
     });
 }

@@ -10,11 +10,18 @@ use flipwave_sim::ProductShape;
 
 /// Result of an injected fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Injection {
+pub struct Injection<E = Ending> {
     /// The values struck.
     pub struck: Struck,
     /// The end of the run.
-    pub ending: Ending,
+    pub ending: E,
+}
+
+impl<E> Injection<E> {
+    /// Applies `map` to the end of the run.
+    pub fn map_ending<M>(self, map: impl FnOnce(E) -> M) -> Injection<M> {
+        Injection { struck: self.struck, ending: map(self.ending) }
+    }
 }
 
 /// Values struck by a fault.
