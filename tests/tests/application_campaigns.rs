@@ -209,7 +209,7 @@ fn a_campaign_that_was_killed_goes_on_to_the_same_bytes() {
     let text = String::from_utf8(whole).expect("text");
     std::fs::write(&results, text.replacen("lane=", "lane=6", 1)).expect("written");
     let refused = run(folder.path(), &["--resume"]);
-    refused.expect_refused(&["is not the injection that is planned there"]);
+    refused.expect_refused(&["is not the planned injection"]);
 }
 
 /// Runs a shell script in `folder`, in which `$flipwave` is the program; by another program that

@@ -349,7 +349,7 @@ fn a_killed_campaign_goes_on_after_its_last_whole_row() {
     let file = folder.path().join("vector_add.yaml");
     let run = ["run".as_ref(), "--out".as_ref(), "stopped".as_ref(), "--resume".as_ref()];
     let refused = flipwave(folder.path(), &[&run[..], &[file.as_os_str()]].concat(), &[]);
-    refused.expect_refused(&["is not the injection that is planned"]);
+    refused.expect_refused(&["is not the planned injection"]);
 }
 
 /// How long a signal may take to end anything, on a machine that is busy.

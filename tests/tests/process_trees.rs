@@ -252,7 +252,7 @@ fn a_campaign_strikes_the_process_that_its_file_names() {
     assert!(replayed.stdout.starts_with(&format!("site:           {}\n", first.site)));
     let other = first.site.replace("process=1", "process=0");
     replay(&other)
-        .expect_refused(&["process=0", "is in process 0, and the campaign strikes process 1"]);
+        .expect_refused(&["process=0", "is in process 0, but the campaign strikes process 1"]);
     let table = tree.text("results/results.csv");
     let shorter: Vec<&str> = table.lines().take(2).collect();
     std::fs::write(tree.file("results/results.csv"), format!("{}\n", shorter.join("\n")))

@@ -129,7 +129,7 @@ impl StruckRun {
 
 /// The end of a run that need not be run, because nothing reads what was struck; nothing where that
 /// is not so, and where such faults are injected all the same.
-pub(crate) fn foreseen(
+pub(crate) fn known_result(
     planned: &Planned,
     accelerations: Accelerations,
 ) -> Option<Injection<ComparedEnding>> {

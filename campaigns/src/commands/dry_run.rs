@@ -63,11 +63,11 @@ pub fn dry_run(
     progress.phase(Phase::Preparing);
     let runner = runner(campaign, path)?;
     progress.phase(Phase::Golden);
-    let takes_states = options.accelerations.checkpoints && runner.takes_states();
+    let uses_checkpoints = options.accelerations.checkpoints && runner.uses_checkpoints();
     let golden_clock = Instant::now();
-    let survey = surveyed(campaign, runner.prepared(), takes_states, options.workers)?;
+    let survey = surveyed(campaign, runner.prepared(), uses_checkpoints, options.workers)?;
     let golden_time = golden_clock.elapsed();
-    let (experiment, recorded) = Experiment::of_profiled_run(campaign, &*runner, survey)?;
+    let (experiment, recorded) = Experiment::from_profiled_run(campaign, &*runner, survey)?;
     progress.phase(Phase::Planning);
     let plan = experiment.plan(&experiment.scheme.monitor())?;
     let trials = plan.count().min(TRIALS);

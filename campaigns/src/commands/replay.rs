@@ -8,7 +8,7 @@ use crate::program::site_in;
 use crate::run::injection_path::InjectionPath;
 use crate::run::outcome::{Classifier, ComparedEnding, Verdict};
 use crate::run::process_site::ProcessSite;
-use crate::run::runners::in_this_process;
+use crate::run::runners::in_process_runner;
 use crate::severity::Judge;
 use flipwave_device::DeviceFault;
 use flipwave_injector::{Accelerations, Struck, analyze_site};
@@ -34,7 +34,7 @@ pub fn replay(
     site: impl Into<ProcessSite>,
     path: InjectionPath,
 ) -> Result<Replay, CampaignError> {
-    let runner = in_this_process(campaign, path)?;
+    let runner = in_process_runner(campaign, path)?;
     let Prepared { workload, formats, .. } = runner.prepared();
     let site = &site_in(campaign, runner.prepared(), site.into())?;
     let golden = golden(campaign, workload, formats)?;

@@ -21,7 +21,7 @@ use crate::results::folder::{FolderError, RESULTS};
 use crate::results::lock::FolderLock;
 use crate::run::injection_path::InjectionPath;
 use crate::run::progress::Progress;
-use crate::run::runners::of_prepared;
+use crate::run::runners::prepared_runner;
 use crate::run::{RunOptions, run, run_on};
 use crate::sample::{Allocation, SampleSize};
 use code::PlainProgram;
@@ -98,7 +98,7 @@ pub fn harden(
         let version_options = options_of(&name);
         let prepared = version.prepared.clone();
         let report = run_on(campaign, &version_options, progress, || {
-            Ok(of_prepared(prepared, InjectionPath::Embedded))
+            Ok(prepared_runner(prepared, InjectionPath::Embedded))
         })?;
         campaign.unless_stopped(Ok(()))?;
         let reruns = Reruns::read(

@@ -1,5 +1,5 @@
-//! The faults of a part of a plan, found batch by batch as workers come to them: a part of any length
-//! begins as soon as its first batch is found, and has no more than a few in memory.
+//! Resolves the faults of a part of a plan in batches, as workers request them: injection starts as soon as
+//! the first batch is resolved, and few batches are in memory, regardless of the length of the part.
 
 use flipwave_injector::{Plan, PlanError, Planned};
 use std::collections::BTreeMap;
@@ -7,28 +7,28 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Scope};
 
-/// Faults of the first batch: few, so that the first row is there soon.
-const FIRST: u64 = 1 << 12;
+/// Faults of the first batch: few, so that the first rows are available soon.
+const FIRST_BATCH: u64 = 1 << 12;
 
-/// Faults of every further batch. Finding them takes one run of the workload, which this many
-/// injections outweigh, and their memory is some megabytes.
+/// Faults of each further batch. Resolving them takes one run of the workload, which is short compared with
+/// this many injections, and some megabytes of memory.
 pub(crate) const BATCH: u64 = 1 << 16;
 
-/// The batches of a part of a plan that are in use.
+/// The batches in use of a part of a plan.
 pub(crate) struct Batches<'scope, 'plan> {
     plan: &'plan Plan<'plan>,
     /// The indices of the part.
     part: Range<u64>,
-    /// Where batches are found before anybody comes to them.
+    /// Scope of the threads that resolve batches in advance.
     scope: &'scope Scope<'scope, 'plan>,
     open: Mutex<BTreeMap<u64, Batch>>,
 }
 
-/// A batch: its faults, once they are found. Whoever comes first finds them; the others wait.
+/// The resolved faults of a batch. The first thread that needs them resolves them; others wait.
 type Batch = Arc<OnceLock<Result<Box<[Planned]>, Arc<PlanError>>>>;
 
 impl<'scope, 'plan> Batches<'scope, 'plan> {
-    /// Those of the faults with indices in `part`; none in use yet.
+    /// Creates the batches of the faults with indices in `part`, none of them in use.
     pub fn new(
         plan: &'plan Plan<'plan>,
         part: Range<u64>,
@@ -39,80 +39,80 @@ impl<'scope, 'plan> Batches<'scope, 'plan> {
 
     /// The indices of the first batch of a part.
     pub fn first(part: &Range<u64>) -> Range<u64> {
-        batch(part, 0)
+        indices(part, 0)
     }
 
-    /// Has the faults of the first batch, which were found elsewhere.
+    /// Stores the faults of the first batch, which were resolved elsewhere.
     pub fn put_first(&self, faults: Vec<Planned>) {
         let (batch, _) = self.open(0);
-        // Whoever found them before found the same.
+        // If another thread has resolved them, it has found the same faults.
         let _ = batch.set(Ok(faults.into()));
     }
 
-    /// The fault of an index. Indices may be asked for in any order, and are found fast where they
-    /// are asked for as they ascend.
+    /// The fault of an index. Any order of calls is possible; ascending indices are fast.
     ///
     /// # Errors
-    /// [`PlanError`] as of [`Plan::faults`], and of indices outside of the part.
+    /// As [`Plan::faults`], and for indices outside the part.
     pub fn fault(&self, index: u64) -> Result<Planned, Arc<PlanError>> {
         let unresolved = || Arc::new(PlanError::Unresolved { index });
-        let number = number(index.checked_sub(self.part.start).ok_or_else(unresolved)?);
-        let Range { start, end } = batch(&self.part, number);
+        let number = batch_number(index.checked_sub(self.part.start).ok_or_else(unresolved)?);
+        let Range { start, end } = indices(&self.part, number);
         let (batch, _) = self.open(number);
-        let found = batch.get_or_init(|| find(self.plan, start..end));
-        let found = found.as_ref().map_err(Arc::clone)?;
+        let resolved = batch.get_or_init(|| resolve(self.plan, start..end));
+        let resolved = resolved.as_ref().map_err(Arc::clone)?;
         if index >= start + (end - start) / 2 && end < self.part.end {
-            self.look_ahead(number + 1);
+            self.resolve_ahead(number + 1);
         }
-        found.get((index - start) as usize).cloned().ok_or_else(unresolved)
+        resolved.get((index - start) as usize).cloned().ok_or_else(unresolved)
     }
 
-    /// Has a batch found while the workers still have faults of the one before it.
-    fn look_ahead(&self, number: u64) {
-        if let (batch, true) = self.open(number) {
-            let (plan, indices) = (self.plan, self::batch(&self.part, number));
+    /// Resolves a batch in the background, while workers inject the batch before it.
+    fn resolve_ahead(&self, number: u64) {
+        let (batch, is_new) = self.open(number);
+        if is_new {
+            let (plan, indices) = (self.plan, indices(&self.part, number));
             let job = move || {
-                batch.get_or_init(|| find(plan, indices));
+                batch.get_or_init(|| resolve(plan, indices));
             };
-            // Where the system has no more threads for this process, the first worker there finds it.
+            // If the thread cannot be started, the first worker that needs the batch resolves it.
             let _ = thread::Builder::new().spawn_scoped(self.scope, job);
         }
     }
 
-    /// A batch, and whether nobody had it in use.
+    /// Returns a batch, and whether it was not in use before.
     fn open(&self, number: u64) -> (Batch, bool) {
-        // A worker that panicked has left the map whole.
+        // The map is consistent even if a worker panicked.
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        // Workers may still be one behind; who is later than that finds the batch again.
-        open.retain(|other, _| *other + 2 >= number);
+        // Workers may be one batch behind; a batch that is requested later is resolved again.
+        open.retain(|open_number, _| *open_number + 2 >= number);
         let is_new = !open.contains_key(&number);
         (Arc::clone(open.entry(number).or_default()), is_new)
     }
 }
 
-/// Finds the faults of a batch.
-fn find(plan: &Plan<'_>, indices: Range<u64>) -> Result<Box<[Planned]>, Arc<PlanError>> {
+/// Resolves the faults of a batch.
+fn resolve(plan: &Plan<'_>, indices: Range<u64>) -> Result<Box<[Planned]>, Arc<PlanError>> {
     Ok(plan.faults(indices)?.into())
 }
 
 /// The indices of a batch of a part.
-fn batch(part: &Range<u64>, number: u64) -> Range<u64> {
-    let Range { start, end } = range(number);
+fn indices(part: &Range<u64>, number: u64) -> Range<u64> {
+    let Range { start, end } = offsets(number);
     let within = |offset| part.start.saturating_add(offset).min(part.end);
     within(start)..within(end)
 }
 
-/// The batch of the fault that is this many after the first of a part.
-fn number(index: u64) -> u64 {
-    index.checked_sub(FIRST).map_or(0, |rest| 1 + rest / BATCH)
+/// Number of the batch that contains the fault at `offset` in a part.
+fn batch_number(offset: u64) -> u64 {
+    offset.checked_sub(FIRST_BATCH).map_or(0, |rest| 1 + rest / BATCH)
 }
 
-/// The faults of a batch, counted from the first of a part.
-fn range(number: u64) -> Range<u64> {
+/// Offsets in a part of the faults of a batch.
+fn offsets(number: u64) -> Range<u64> {
     match number.checked_sub(1) {
-        None => 0..FIRST,
+        None => 0..FIRST_BATCH,
         Some(before) => {
-            let start = FIRST + before * BATCH;
+            let start = FIRST_BATCH + before * BATCH;
             start..start.saturating_add(BATCH)
         }
     }
@@ -128,18 +128,17 @@ mod tests {
     use std::num::NonZeroUsize;
     use std::path::Path;
 
-    /// A plan that no memory could hold: its faults are found anywhere in it, are those that the plan
-    /// says, and few batches stay.
+    /// Uses a plan that does not fit into memory.
     #[test]
-    fn faults_far_into_a_plan_are_found_without_those_before() {
+    fn faults_at_any_index_are_resolved_with_few_batches_in_memory() {
         let file =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);
         let profile = survey.unwrap_or_else(|error| panic!("{error}")).profile;
-        // Ten in the last batch: the others take their time.
-        let (count, allocation) = (FIRST + (BATCH << 40) + 10, Allocation::Proportional);
+        // Ten faults in the last batch, because full batches take long.
+        let (count, allocation) = (FIRST_BATCH + (BATCH << 40) + 10, Allocation::Proportional);
         let sampling = Sampling::random(count, allocation);
         let plan = Plan::new(&prepared.workload, &profile, 42, &sampling)
             .unwrap_or_else(|error| panic!("{error}"));
@@ -147,12 +146,12 @@ mod tests {
         thread::scope(|scope| {
             let batches = Batches::new(&plan, 0..count, scope);
             let fault = |index| batches.fault(index).unwrap_or_else(|error| panic!("{error}"));
-            for index in [0, count - 10, count - 1, FIRST - 1, 1] {
+            for index in [0, count - 10, count - 1, FIRST_BATCH - 1, 1] {
                 assert_eq!(fault(index), one(index), "{index}");
                 let open = batches.open.lock().unwrap_or_else(PoisonError::into_inner);
                 assert!(open.len() <= 3, "{index}");
             }
-            assert!(batches.fault(count).is_err(), "there is none");
+            assert!(batches.fault(count).is_err(), "index out of range");
             let part = count / 3..count / 3 + 20;
             let batches = Batches::new(&plan, part.clone(), scope);
             for index in [part.end - 1, part.start] {
@@ -165,14 +164,15 @@ mod tests {
     }
 
     #[test]
-    fn every_index_is_in_one_window() {
+    fn every_index_is_in_one_batch() {
         let mut end = 0;
         for batch in 0..5 {
-            let own = range(batch);
-            assert_eq!(own.start, end);
-            end = own.end;
-            assert_eq!((number(own.start), number(own.end - 1)), (batch, batch));
+            let offsets = offsets(batch);
+            assert_eq!(offsets.start, end);
+            end = offsets.end;
+            assert_eq!(batch_number(offsets.start), batch);
+            assert_eq!(batch_number(offsets.end - 1), batch);
         }
-        assert!(range(number(u64::MAX)).contains(&(u64::MAX - 1)));
+        assert!(offsets(batch_number(u64::MAX)).contains(&(u64::MAX - 1)));
     }
 }

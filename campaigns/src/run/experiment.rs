@@ -1,5 +1,4 @@
-//! A campaign ready to inject: what its faults are drawn from, its fault-free run, and its injections,
-//! whichever part of them is made here.
+//! A campaign that is ready to inject all or some of its faults, with its fault space and golden run.
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -13,7 +12,7 @@ use crate::run::batches::{BATCH, Batches};
 use crate::run::outcome::Classifier;
 use crate::run::process_site::ProcessSite;
 use crate::run::runners::{Inject, Runner};
-use crate::run::workers::in_order;
+use crate::run::workers::{Workers, in_order};
 use crate::sample::Scheme;
 use crate::severity::Judge;
 use flipwave_analysis::{CampaignMonitor, Row};
@@ -27,34 +26,34 @@ use std::ops::{ControlFlow, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-/// Everything that injections need, whichever they are.
+/// A campaign that is ready to inject any of its faults.
 pub(crate) struct Experiment<'a> {
     campaign: &'a Campaign,
     pub faults: &'a Faults,
     runner: &'a dyn Runner,
-    /// The first run without a fault.
+    /// Results of the first golden run.
     pub reference: Reference,
-    /// How exact it was; nothing where another device than the embedded GPU makes the runs.
+    /// Fidelity of the first golden run; `None` if the campaign does not run on the embedded GPU.
     pub fidelity: Option<FidelityRecord>,
     pub profile: Profile,
-    /// How the faults are drawn.
+    /// The sampling scheme.
     pub scheme: Scheme,
 }
 
 /// Result of the second golden run, which resolved the first faults.
 struct Resolved {
-    /// The run that faulty runs are compared with.
+    /// The golden run that faulty runs are compared with.
     golden: Golden,
-    states: Option<Checkpoints>,
+    checkpoints: Option<Checkpoints>,
     /// Faults of the first batch.
     faults: Vec<Planned>,
 }
 
-/// Settings of injections. None of them changes rows.
+/// Options of injections. None of them changes rows.
 #[derive(Clone, Copy)]
 pub(crate) struct InjectOptions {
     pub accelerations: Accelerations,
-    /// Threads that resolve faults and inject them.
+    /// Number of threads that resolve and inject faults.
     pub workers: NonZeroUsize,
 }
 
@@ -66,20 +65,27 @@ pub(crate) struct Injections<'a> {
     pub classifier: Classifier<'a>,
     judge: Option<&'a Judge<'a>>,
     workers: NonZeroUsize,
-    /// The faults resolved first and the index of the first of them, until they are injected.
-    first: Option<(u64, Vec<Planned>)>,
+    /// Faults of the first batch, until they are injected.
+    first: Option<FirstBatch>,
+}
+
+/// Resolved faults of the first batch.
+struct FirstBatch {
+    /// Index of the first fault.
+    start: u64,
+    faults: Vec<Planned>,
 }
 
 impl<'a> Experiment<'a> {
-    /// The campaign whose program's fault-free run is `reference`, executed so exactly by the embedded
-    /// GPU, with what was counted in it.
+    /// Creates an experiment from the results, the fidelity and the profile of the first golden run.
     ///
     /// # Errors
-    /// [`CampaignError::NoFaults`], [`CampaignError::Statistics`]; where there are no outputs.
+    /// [`CampaignError::NoFaults`], [`CampaignError::Statistics`], and errors of the runner without outputs.
     pub fn new(
         campaign: &'a Campaign,
         runner: &'a dyn Runner,
-        (reference, fidelity): (Reference, FidelityRecord),
+        reference: Reference,
+        fidelity: FidelityRecord,
         profile: Profile,
     ) -> Result<Experiment<'a>, CampaignError> {
         let faults = campaign.faults()?;
@@ -94,20 +100,21 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    /// The same of a first run that was made here, and what is recorded of it for the second.
+    /// Creates an experiment from a first golden run in this process. Also returns the recording of the run,
+    /// which the second one uses.
     ///
     /// # Errors
     /// As [`Experiment::new`].
-    pub fn of_profiled_run(
+    pub fn from_profiled_run(
         campaign: &'a Campaign,
         runner: &'a dyn Runner,
         ProfiledRun { golden, profile, fidelity, recorded }: ProfiledRun,
     ) -> Result<(Experiment<'a>, Option<RecordedRun>), CampaignError> {
-        let run = (Reference::new(&golden), FidelityRecord::of(&fidelity));
-        Ok((Experiment::new(campaign, runner, run, profile)?, recorded))
+        let (reference, fidelity) = (Reference::new(&golden), FidelityRecord::of(&fidelity));
+        Ok((Experiment::new(campaign, runner, reference, fidelity, profile)?, recorded))
     }
 
-    /// The faults, as far as they are known when the campaign has come this far.
+    /// The plan of the faults that are known after the rows in `monitor`.
     ///
     /// # Errors
     /// [`PlanError::EmptyFaultSpace`].
@@ -116,7 +123,7 @@ impl<'a> Experiment<'a> {
         Plan::new(workload, &self.profile, self.campaign.seed, &self.scheme.sampling(monitor))
     }
 
-    /// Facts about the campaign, whose program `versions` prepared.
+    /// Facts about the campaign for its record.
     pub fn facts(&self, versions: Versions) -> CampaignFacts {
         let Experiment { reference, fidelity, profile, faults, scheme, .. } = self;
         CampaignFacts {
@@ -149,8 +156,9 @@ impl<'a> Experiment<'a> {
     ) -> Result<T, CampaignError> {
         let indices: Vec<u64> = indices.into_iter().collect();
         let start = indices.first().copied();
-        let Resolved { golden, states, faults } = self.resolve(plan, indices, recorded, workers)?;
-        let injector = self.runner.injector(&golden, states, accelerations)?;
+        let Resolved { golden, checkpoints, faults } =
+            self.resolve(plan, indices, recorded, workers)?;
+        let injector = self.runner.injector(&golden, checkpoints, accelerations)?;
         let judge = self.judge(&golden)?;
         act(&mut Injections {
             experiment: self,
@@ -162,7 +170,7 @@ impl<'a> Experiment<'a> {
             },
             judge: judge.as_ref(),
             workers,
-            first: start.map(|start| (start, faults)),
+            first: start.map(|start| FirstBatch { start, faults }),
         })
     }
 
@@ -188,19 +196,19 @@ impl<'a> Experiment<'a> {
     ) -> Result<Resolved, CampaignError> {
         let limits = ResolvingLimits { state_bytes: Checkpoints::MOST_BYTES, threads };
         let resolved = plan.resolve(indices, &self.reference.statistics, recorded, limits)?;
-        let ResolvingRun { golden, faults, checkpoints: states } = resolved;
+        let ResolvingRun { golden, faults, checkpoints } = resolved;
         check_same(&self.runner.prepared().workload, &self.reference, &golden)?;
         let golden = match self.runner.outputs()? {
             Some(outputs) => Golden { outputs, ..golden },
             None => golden,
         };
-        Ok(Resolved { golden, states, faults })
+        Ok(Resolved { golden, checkpoints, faults })
     }
 
-    /// Who judges SDC beside a fault-free run, if somebody does.
+    /// The judge of SDC, if the campaign has one.
     ///
     /// # Errors
-    /// [`CampaignError`] if that run left nothing that can be shown.
+    /// [`CampaignError`] if the golden run left no outputs for the judge.
     fn judge<'g>(&'g self, golden: &'g Golden) -> Result<Option<Judge<'g>>, CampaignError> {
         match self.campaign.severity {
             Some(_) => Ok(Judge::for_campaign(self.campaign, self.runner.shown_outputs(golden)?)),
@@ -208,30 +216,30 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// The index of the process that is struck, where several dispatch kernels.
+    /// Index of the campaign's target process, if several processes dispatch kernels.
     pub fn process(&self) -> Option<u32> {
         self.runner.prepared().process
     }
 }
 
 impl Injections<'_> {
-    /// Injects the faults of a range of indices. `take` gets their rows on this thread, in order, until it
-    /// breaks.
+    /// Injects the faults with these indices. `take` receives their rows on this thread, in order, until it
+    /// returns [`ControlFlow::Break`].
     ///
     /// # Errors
-    /// The error of an injection or of `take`; [`CampaignError::Interrupted`] where runs were
-    /// stopped. All rows before were taken.
+    /// The first error of an injection or of `take`, after `take` has received all earlier rows;
+    /// [`CampaignError::Interrupted`] if the campaign was cancelled.
     pub fn inject(
         &mut self,
         range: Range<u64>,
         mut take: impl FnMut(Row) -> Result<ControlFlow<()>, CampaignError>,
     ) -> Result<(), CampaignError> {
-        let first = self.first.take_if(|(first, _)| *first == range.start);
+        let first = self.first.take_if(|first| first.start == range.start);
         let (this, Range { start, end }) = (&*self, range.clone());
         let campaign = this.experiment.campaign;
         thread::scope(|scope| {
             let batches = Batches::new(this.plan, range, scope);
-            if let Some((_, faults)) = first {
+            if let Some(FirstBatch { faults, .. }) = first {
                 batches.put_first(faults);
             }
             let work = |offset| {
@@ -240,32 +248,32 @@ impl Injections<'_> {
                     .fault(index)
                     .map_err(CampaignError::from)
                     .and_then(|planned| this.inject_one(index, &planned));
-                // Whatever a stopped run looks like, it has no outcome.
+                // A cancelled run has no outcome.
                 campaign.unless_stopped(row)
             };
             let stopped = campaign.cancellation.stopped();
-            let taken =
-                in_order(end - start, (this.workers, BATCH), stopped, work, |row| {
-                    match row.and_then(&mut take) {
-                        Ok(ControlFlow::Continue(())) => Ok(()),
-                        Ok(ControlFlow::Break(())) => Err(None),
-                        Err(error) => Err(Some(error)),
-                    }
-                });
-            taken.or_else(|ended| ended.map_or(Ok(()), Err))
+            let workers = Workers { threads: this.workers, ahead: BATCH };
+            let taken = in_order(end - start, workers, stopped, work, |row| {
+                match row.and_then(&mut take) {
+                    Ok(ControlFlow::Continue(())) => Ok(()),
+                    Ok(ControlFlow::Break(())) => Err(None),
+                    Err(error) => Err(Some(error)),
+                }
+            });
+            taken.or_else(|error| error.map_or(Ok(()), Err))
         })
     }
 
-    /// The faults resolved first, unless they are injected already.
+    /// Faults of the first batch, unless they have been injected.
     pub fn first_faults(&self) -> &[Planned] {
-        self.first.as_ref().map_or(&[], |(_, faults)| faults)
+        self.first.as_ref().map_or(&[], |first| &first.faults)
     }
 
-    /// One injection of the plan. A panic is the tool's failure, not the campaign's loss: it
-    /// becomes an error that names the site.
+    /// Injects one fault of the plan. A panic becomes an error with the site, so that the campaign keeps its
+    /// rows.
     ///
     /// # Errors
-    /// What the injection failed with.
+    /// The error of the injection.
     pub fn inject_one(&self, index: u64, planned: &Planned) -> Result<Row, CampaignError> {
         let Injections { experiment, injector, classifier, judge, .. } = self;
         let stratum = experiment.scheme.strata().get(planned.stratum).map_or("", String::as_str);
@@ -289,7 +297,7 @@ impl Injections<'_> {
     }
 }
 
-/// What a panic said.
+/// Message of a panic.
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
@@ -301,10 +309,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_panic_says_is_kept() {
-        let said = |panic: Box<dyn Any + Send>| panic_message(&*panic);
-        assert_eq!(said(Box::new("literal")), "literal");
-        assert_eq!(said(Box::new("formatted".to_owned())), "formatted");
-        assert!(said(Box::new(7)).contains("panic"));
+    fn panic_messages_are_extracted() {
+        let message = |panic: Box<dyn Any + Send>| panic_message(&*panic);
+        assert_eq!(message(Box::new("literal")), "literal");
+        assert_eq!(message(Box::new("formatted".to_owned())), "formatted");
+        assert!(message(Box::new(7)).contains("panic"));
     }
 }

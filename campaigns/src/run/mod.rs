@@ -1,4 +1,4 @@
-//! A campaign from its file to its results.
+//! Runs a campaign, from its file to its results.
 
 pub mod batches;
 pub mod due_cause;
@@ -27,7 +27,7 @@ use crate::run::batches::Batches;
 use crate::run::experiment::{Experiment, InjectOptions, Injections};
 use crate::run::injection_path::InjectionPath;
 use crate::run::progress::{Phase, Progress};
-use crate::run::resume::rows_left;
+use crate::run::resume::read_existing_rows;
 use crate::run::runners::{Runner, runner};
 use crate::run::self_test::SelfTest;
 use flipwave_analysis::{CampaignMonitor, Outcome, Summary};
@@ -37,29 +37,29 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// How a campaign is run. None of it changes `results.csv`.
+/// Options of a run. None of them changes `results.csv`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Where the results go.
+    /// Results folder.
     pub folder: PathBuf,
     /// Worker threads.
     pub workers: NonZeroUsize,
-    /// Go on with what an earlier run of the same campaign has left in the folder.
+    /// Keep the rows that an earlier run of the same campaign has written to the folder.
     pub resume: bool,
-    /// Replace results in the folder, of whichever campaign.
+    /// Replace results in the folder, even those of another campaign.
     pub force: bool,
-    /// Take the folder from another run that cannot be seen from this machine.
+    /// Take the folder over from a run that is not visible from this machine.
     pub take_over: bool,
-    /// The ways to be faster that are taken.
+    /// Optimizations of injections.
     pub accelerations: Accelerations,
-    /// How faults are injected, if not as the campaign's device does it.
+    /// Injection mechanism; `None` for the default of the campaign's device.
     pub path: Option<InjectionPath>,
-    /// First inject faults whose outcomes are known.
+    /// Inject faults with known outcomes first.
     pub self_test: bool,
 }
 
 impl RunOptions {
-    /// A run into `folder` as the program does it by default.
+    /// The default options of a run into `folder`.
     pub fn new(folder: PathBuf, workers: NonZeroUsize) -> RunOptions {
         RunOptions {
             folder,
@@ -74,28 +74,28 @@ impl RunOptions {
     }
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How it went, as in `run.json`.
+    /// The content of `run.json`.
     pub record: Record,
-    /// Rates, as in `summary.csv`.
+    /// The rates in `summary.csv`.
     pub summary: Summary,
-    /// What the self-test did, if one was asked for.
+    /// Result of the self-test, if enabled.
     pub self_test: Option<SelfTest>,
-    /// The files that it wrote, the table of injections first.
+    /// The files written, the table of injections first.
     pub files: Vec<PathBuf>,
 }
 
-/// Runs a campaign. Each injection is in `results.csv` as soon as all before it are.
+/// Runs a campaign. Each row is written to `results.csv` as soon as all rows before it have been written.
 ///
-/// When the campaign is cancelled, injections under way end without an outcome, and
-/// the report says that the run was interrupted.
+/// If the campaign is cancelled, running injections end without an outcome, and the status of the report is
+/// [`Status::Interrupted`].
 ///
 /// # Errors
-/// [`CampaignError`]. If an injection fails, the rows before it stay on disk, and `run.json`
-/// says what failed. Where runs are to stop before the first injection, the error of the run under
-/// way, which says where it was, or [`CampaignError::Interrupted`].
+/// [`CampaignError`]. If an injection fails, the rows before it stay on disk, and `run.json` contains the
+/// error. If the campaign is cancelled before the first injection, the error of the current run, with its
+/// location, or [`CampaignError::Interrupted`].
 pub fn run(
     campaign: &Campaign,
     options: &RunOptions,
@@ -105,7 +105,7 @@ pub fn run(
     run_on(campaign, options, progress, || runner(campaign, path))
 }
 
-/// The same on the runner that `make` gives.
+/// Runs a campaign on the runner that `make` returns.
 ///
 /// # Errors
 /// As [`run`].
@@ -134,18 +134,18 @@ pub(crate) fn run_on<'r>(
         warnings.iter().for_each(|warning| progress.warn(warning));
     }
     progress.phase(Phase::Golden);
-    let takes_states = options.accelerations.checkpoints && runner.takes_states();
+    let uses_checkpoints = options.accelerations.checkpoints && runner.uses_checkpoints();
     let survey = timed(&mut timings.golden, || {
-        surveyed(campaign, runner.prepared(), takes_states, options.workers)
+        surveyed(campaign, runner.prepared(), uses_checkpoints, options.workers)
     })?;
-    let (experiment, recorded) = Experiment::of_profiled_run(campaign, &*runner, survey)?;
+    let (experiment, recorded) = Experiment::from_profiled_run(campaign, &*runner, survey)?;
     progress.phase(Phase::Planning);
     let run = Run { campaign, faults, options, runner: &*runner, experiment: &experiment };
     let record = Record { timings, ..run.record() };
     run.inject_all(&lock, recorded, record, progress)
 }
 
-/// The way of injecting on a campaign's device, `path` if that is said.
+/// Returns the injection mechanism of a campaign: `path` if given, otherwise the default of its device.
 ///
 /// # Errors
 /// [`CampaignError::OnlyEmbedded`], [`CampaignError::NotByHook`].
@@ -156,7 +156,7 @@ pub(crate) fn injection_path(
     let path = match (campaign.device().is_hardware(), path) {
         (false, path) => path.unwrap_or_default(),
         (true, Some(InjectionPath::Embedded)) => {
-            return Err(CampaignError::OnlyEmbedded("injections inside of the GPU"));
+            return Err(CampaignError::OnlyEmbedded("injection inside the GPU"));
         }
         (true, _) => InjectionPath::Hook,
     };
@@ -177,19 +177,19 @@ struct Run<'a> {
     experiment: &'a Experiment<'a>,
 }
 
-/// How far a run is.
+/// Progress of a run.
 struct State<'a> {
     lock: &'a FolderLock,
     record: Record,
     monitor: CampaignMonitor,
-    /// The rows; nothing before the first injection.
+    /// The file of the rows; `None` before the first injection.
     file: Option<ResultsFile<'a>>,
     recorded: Option<RecordedRun>,
     self_test: Option<SelfTest>,
 }
 
 impl Run<'_> {
-    /// Injects what the folder has no rows of yet.
+    /// Injects the faults that have no rows in the folder.
     fn inject_all(
         &self,
         lock: &FolderLock,
@@ -202,21 +202,24 @@ impl Run<'_> {
         if options.resume {
             let plan = |monitor: &CampaignMonitor| experiment.plan(monitor);
             let process = experiment.process();
-            rows_left(lock, &mut monitor, process, plan, |row| record.done.add(row.outcome))?;
+            read_existing_rows(lock, &mut monitor, process, plan, |row| {
+                record.done.add(row.outcome);
+            })?;
         }
         let done_before = monitor.count();
         let mut state = State { lock, record, monitor, file: None, recorded, self_test: None };
         let injected = loop {
             let plan = experiment.plan(&state.monitor)?;
-            let was_known = state.monitor.standard_deviations().is_some();
-            let injected = match (self.inject_some(&plan, &mut state, progress), &state.file) {
-                // Nothing was written, and nothing need be said of it.
+            let was_allocated = state.monitor.standard_deviations().is_some();
+            let injected = match (self.inject_plan(&plan, &mut state, progress), &state.file) {
+                // Nothing was written, so there is no record to update.
                 (Err(error), None) => return Err(error),
                 (injected, _) => injected,
             };
-            // The pilot shows how the others are drawn.
-            let goes_on = state.monitor.standard_deviations().is_some() && !was_known;
-            if injected.is_err() || !goes_on || state.monitor.is_goal_met() {
+            // After the pilot, the remaining faults are allocated to the strata.
+            let is_allocated = state.monitor.standard_deviations().is_some();
+            let was_pilot = is_allocated && !was_allocated;
+            if injected.is_err() || !was_pilot || state.monitor.is_goal_met() {
                 break injected;
             }
         };
@@ -241,8 +244,7 @@ impl Run<'_> {
             _ => Ok(()),
         };
         let recorded = record.write(lock);
-        // A full disk, or a folder that was taken over, stops all four: the first is what stopped the
-        // campaign.
+        // A full disk, or a folder that was taken over, makes all four fail; the first error is the cause.
         injected?;
         summarised?;
         columns?;
@@ -255,8 +257,8 @@ impl Run<'_> {
         Ok(Report { record, summary, self_test, files })
     }
 
-    /// Injects the faults of a plan that have no rows yet, until enough is known.
-    fn inject_some(
+    /// Injects the faults of a plan that have no rows yet, until the goal is met.
+    fn inject_plan(
         &self,
         plan: &Plan<'_>,
         state: &mut State<'_>,
@@ -280,7 +282,7 @@ impl Run<'_> {
                         let Injections { injector, classifier, .. } = *injections;
                         let prepared = runner.prepared();
                         let tested = self_test::self_test(prepared, plan, injector, classifier);
-                        // A stopped test has no result.
+                        // A cancelled self-test has no result.
                         state.self_test = Some(campaign.unless_stopped(tested)?);
                     }
                     campaign.unless_stopped(Ok(()))?;
@@ -328,7 +330,7 @@ impl Run<'_> {
     }
 }
 
-/// Opens the table: the first row comes next.
+/// Opens the table for the next row.
 fn begin<'a>(
     lock: &'a FolderLock,
     record: &Record,
@@ -347,7 +349,7 @@ fn begin<'a>(
     Ok(file)
 }
 
-/// Does `step` and says in `seconds` how long it took.
+/// Executes `step` and stores its duration in `seconds`.
 fn timed<T>(seconds: &mut f64, step: impl FnOnce() -> T) -> T {
     let clock = Instant::now();
     let result = step();

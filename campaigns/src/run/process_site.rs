@@ -4,17 +4,17 @@ use flipwave_injector::{Site, SiteError};
 use std::fmt;
 use std::str::FromStr;
 
-/// A fault site and the process that has it, as text `process=1 dispatch=0 ...`. In an application in
-/// which one process dispatches kernels, and in programs that are none, no process is named.
+/// A fault site and its process. Its text form is `process=1 dispatch=0 ...`, or that of the site if only
+/// one process dispatches kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProcessSite {
-    /// The index of the process among those that dispatch kernels.
+    /// Index of the process among those that dispatch kernels; `None` if it is the only one.
     pub process: Option<u32>,
-    /// The site in it.
+    /// The site in the process.
     pub site: Site,
 }
 
-/// The key of the process.
+/// Key of the process in the text form.
 const KEY: &str = "process=";
 
 impl fmt::Display for ProcessSite {
@@ -34,7 +34,7 @@ impl FromStr for ProcessSite {
             return Ok(ProcessSite { process: None, site: text.parse()? });
         };
         let (number, site) =
-            rest.split_once(|own: char| own.is_ascii_whitespace()).unwrap_or((rest, ""));
+            rest.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((rest, ""));
         let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
         let process = is_number.then(|| number.parse().ok()).flatten();
         let process = process.ok_or_else(|| SiteError::Value {
@@ -46,19 +46,19 @@ impl FromStr for ProcessSite {
     }
 }
 
-/// A site in another process than the one that a campaign strikes.
+/// Error returned for a site that is not in the campaign's target process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{site} is in process {found}, and the campaign strikes {}; change `process` in the campaign \
-     file, or the site", struck(*own)
+    "{site} is in process {found}, but the campaign strikes {}; change `process` in the campaign \
+     file, or the site", struck(*target)
 )]
 pub struct OtherProcessError {
     /// The site.
     pub site: Box<ProcessSite>,
     /// The process of the site.
     pub found: u32,
-    /// The process that is struck; nothing for the only one that dispatches kernels.
-    pub own: Option<u32>,
+    /// The campaign's target process; `None` if only one process dispatches kernels.
+    pub target: Option<u32>,
 }
 
 fn struck(process: Option<u32>) -> String {
@@ -69,11 +69,11 @@ fn struck(process: Option<u32>) -> String {
 }
 
 impl ProcessSite {
-    /// The site in the process that a campaign strikes, which is also that of a site without one.
-    pub(crate) fn in_process(self, own: Option<u32>) -> Result<Site, OtherProcessError> {
+    /// Returns the site if it is in the campaign's target process. A site without a process is in any.
+    pub(crate) fn in_process(self, target: Option<u32>) -> Result<Site, OtherProcessError> {
         match self.process {
-            Some(found) if own != Some(found) => {
-                Err(OtherProcessError { site: Box::new(self), found, own })
+            Some(found) if target != Some(found) => {
+                Err(OtherProcessError { site: Box::new(self), found, target })
             }
             _ => Ok(self.site),
         }
@@ -91,15 +91,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_stands_before_its_site() {
+    fn text_form_has_the_process_before_the_site() {
         let site = "dispatch=1 workgroup=3,0,0 wave=3 pc=0x17a0 occurrence=0 lane=58 register=v12 \
                     flip=0x00008000";
         let alone: ProcessSite = site.parse().expect("a site");
         assert_eq!((alone.process, alone.to_string().as_str()), (None, site));
         let text = format!("process=12 {site}");
-        let own: ProcessSite = text.parse().expect("a site");
-        assert_eq!((own.process, own.site), (Some(12), alone.site));
-        assert_eq!(own.to_string(), text);
+        let with_process: ProcessSite = text.parse().expect("a site");
+        assert_eq!((with_process.process, with_process.site), (Some(12), alone.site));
+        assert_eq!(with_process.to_string(), text);
         for wrong in
             ["process= ", "process=-1 ", "process=+1 ", "process=4294967296 ", "process=a "]
         {

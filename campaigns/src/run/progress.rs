@@ -1,44 +1,44 @@
-//! Reports of what a campaign is doing.
+//! Progress reports of campaigns.
 
 use flipwave_analysis::{Look, Outcome};
 
 /// A step of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Compiling and loading kernels, filling buffers.
+    /// Compiling and loading kernels, and filling buffers.
     Preparing,
-    /// The fault-free run, and counting what can be hit.
+    /// The golden run with profiling.
     Golden,
-    /// The fault-free run again, and finding in it the sites of the faults drawn.
+    /// The second golden run, which resolves the drawn faults.
     Planning,
-    /// Injecting faults whose outcomes are known.
+    /// Injecting faults with known outcomes.
     SelfTest,
-    /// Injecting this many faults.
+    /// Injecting the faults of the plan.
     Injecting {
-        /// How many.
+        /// Number of faults.
         count: u64,
     },
 }
 
-/// Receives reports of what a campaign is doing. All calls come from one thread.
+/// Receiver of progress reports. All calls come from one thread.
 pub trait Progress {
-    /// The campaign of a variant begins, one of `count`; what follows is of that.
+    /// Called when the campaign of variant `number` of `count` begins. Later reports are about this variant.
     fn variant(&mut self, _name: &str, _number: usize, _count: usize) {}
 
-    /// A step begins.
+    /// Called when a step begins.
     fn phase(&mut self, phase: Phase);
 
-    /// An injection is done and stands in the results.
+    /// Called when the row of an injection has been written.
     fn injected(&mut self, outcome: Outcome);
 
-    /// The campaign has looked at what is known so far.
+    /// Called after an interim analysis.
     fn look(&mut self, look: &Look);
 
-    /// Something that people should be aware of in what results will mean.
+    /// Called with a warning about the validity of the results.
     fn warn(&mut self, text: &str);
 }
 
-/// Reports to nobody.
+/// A receiver that discards all reports.
 pub struct Silent;
 
 impl Progress for Silent {

@@ -1,8 +1,8 @@
-//! Results that come in any order, put in the order of the plan.
+//! Reorder buffer: returns results that arrive in any order by ascending index.
 
 use std::collections::BTreeMap;
 
-/// Holds back what comes too early.
+/// Buffer of results that arrived before an earlier one.
 #[derive(Debug)]
 pub(crate) struct ReorderBuffer<T> {
     next: u64,
@@ -10,17 +10,17 @@ pub(crate) struct ReorderBuffer<T> {
 }
 
 impl<T> ReorderBuffer<T> {
-    /// A buffer that gives out index 0 first.
+    /// Creates a buffer whose first result has index 0.
     pub(crate) fn new() -> ReorderBuffer<T> {
         ReorderBuffer { next: 0, early: BTreeMap::new() }
     }
 
-    /// Takes the result with `index`.
+    /// Adds the result with `index`.
     pub(crate) fn push(&mut self, index: u64, result: T) {
         self.early.insert(index, result);
     }
 
-    /// Gives out the next result in order, if it has come.
+    /// Removes the next result in order, if it has arrived.
     pub(crate) fn pop(&mut self) -> Option<T> {
         let result = self.early.remove(&self.next)?;
         self.next += 1;
@@ -33,21 +33,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_out_in_order_and_at_once() {
+    fn results_are_returned_in_order_as_soon_as_possible() {
         let mut buffer = ReorderBuffer::new();
-        let mut given = Vec::new();
-        let mut seen_after = Vec::new();
+        let mut popped = Vec::new();
+        let mut counts = Vec::new();
         for index in [2, 0, 1, 5, 4, 3] {
             buffer.push(index, index * 10);
-            given.extend(std::iter::from_fn(|| buffer.pop()));
-            seen_after.push(given.len());
+            popped.extend(std::iter::from_fn(|| buffer.pop()));
+            counts.push(popped.len());
         }
-        assert_eq!(given, [0, 10, 20, 30, 40, 50]);
-        assert_eq!(seen_after, [0, 1, 3, 3, 3, 6]);
+        assert_eq!(popped, [0, 10, 20, 30, 40, 50]);
+        assert_eq!(counts, [0, 1, 3, 3, 3, 6]);
     }
 
     #[test]
-    fn a_gap_holds_back_everything_behind_it() {
+    fn results_after_a_gap_are_held_back() {
         let mut buffer = ReorderBuffer::new();
         buffer.push(1, 'b');
         assert_eq!(buffer.pop(), None);

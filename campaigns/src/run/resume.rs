@@ -1,4 +1,4 @@
-//! Going on with a run that was interrupted or killed: the rows that it has left count.
+//! Resuming a run that was interrupted or killed: its rows are kept.
 
 use crate::error::CampaignError;
 use crate::results::folder::{FolderError, RESULTS};
@@ -10,36 +10,33 @@ use flipwave_injector::{Plan, PlanError};
 use std::io::{ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
 
-/// Results that cannot be gone on with.
+/// Errors returned when results cannot be resumed.
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
-    /// They are of something else.
-    #[error(
-        "cannot go on with {}: {what}; run it anew, without --resume", path.display()
-    )]
+    /// The rows do not belong to the campaign.
+    #[error("cannot resume {}: {what}; run the campaign again without --resume", path.display())]
     Other {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The mismatch.
         what: String,
     },
-    /// They cannot be read or written.
+    /// The results cannot be read or written.
     #[error(transparent)]
     Folder(#[from] FolderError),
 }
 
-/// Rows whose sites are compared with the plan, which takes one run of the workload: all of a
-/// campaign that has no more, of others this many, spread over all.
+/// Largest number of rows whose sites are compared with the plan, which takes one run of the workload. In
+/// larger campaigns, the compared rows are spread over all rows.
 const COMPARED: u64 = 1 << 14;
 
-/// Counts the rows that an earlier run has left in `monitor`, and gives them to `take`, one after another.
-/// `plan` gives the plan that they must be of, whose sites are in `process`. A last line that was cut off is
-/// removed from the file, so that others can be
-/// written after them. Without a file there are none.
+/// Adds the rows of an earlier run to `monitor` and passes each to `take`. `plan` returns the plan of the
+/// rows, whose sites are in `process`. Removes an incomplete last line from the file, so that rows can be
+/// appended. A missing file has no rows.
 ///
 /// # Errors
-/// [`ResumeError`], and [`flipwave_injector::PlanError`] if the plan's own sites are not found.
-pub(crate) fn rows_left<'p>(
+/// [`ResumeError`], and [`flipwave_injector::PlanError`] if the sites of the plan cannot be resolved.
+pub(crate) fn read_existing_rows<'p>(
     lock: &FolderLock,
     monitor: &mut CampaignMonitor,
     process: Option<u32>,
@@ -52,35 +49,36 @@ pub(crate) fn rows_left<'p>(
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         file => file.map_err(failed)?,
     };
-    let whole = complete_lines_len(&mut file).map_err(failed)?;
-    let other = |what: String| ResumeError::Other { path: path.clone(), what };
-    if whole == 0 {
+    let length = complete_lines_len(&mut file).map_err(failed)?;
+    let mismatch = |what: String| ResumeError::Other { path: path.clone(), what };
+    if length == 0 {
         return Ok(());
     }
     file.rewind().map_err(failed)?;
     let mut sites = Sites::default();
     let mut count = 0;
-    let rows = flipwave_analysis::rows(BoundedLines::new((&file).take(whole)));
-    for row in rows.map_err(|error| other(error.to_string()))? {
-        let row = row.map_err(|error| other(error.to_string()))?;
+    let rows = flipwave_analysis::rows(BoundedLines::new((&file).take(length)));
+    for row in rows.map_err(|error| mismatch(error.to_string()))? {
+        let row = row.map_err(|error| mismatch(error.to_string()))?;
         if row.index != count {
             return Err(not_planned(&path, count).into());
         }
         if monitor.is_goal_met() {
-            let what = format!("{count} rows are enough for what is wanted, and it has more");
-            return Err(other(what).into());
+            let what = format!("the goal is met after {count} rows, but the file has more");
+            return Err(mismatch(what).into());
         }
         monitor.add(&row);
         take(&row);
-        sites.note(row);
+        sites.add(row);
         count += 1;
     }
     let plan = plan(monitor)?;
     if count > plan.count() {
         let planned = plan.count();
-        return Err(other(format!("it has {count} rows, and {planned} are planned")).into());
+        let what = format!("the file has {count} rows, but only {planned} are planned");
+        return Err(mismatch(what).into());
     }
-    let sites = sites.noted();
+    let sites = sites.selected();
     let planned = plan.faults(sites.iter().map(|(index, _)| *index))?;
     for ((index, site), planned) in sites.into_iter().zip(planned) {
         if site != (ProcessSite { process, site: planned.site }).to_string() {
@@ -88,16 +86,16 @@ pub(crate) fn rows_left<'p>(
         }
     }
     lock.folder().map_err(FolderError::from)?;
-    file.set_len(whole).map_err(failed)?;
+    file.set_len(length).map_err(failed)?;
     Ok(())
 }
 
 fn not_planned(path: &Path, index: u64) -> ResumeError {
-    let what = format!("row {index} is not the injection that is planned there");
+    let what = format!("row {index} is not the planned injection");
     ResumeError::Other { path: path.to_owned(), what }
 }
 
-/// Sites of rows, by index: of many rows every second, fourth and so on, and the last.
+/// A selection of at most [`COMPARED`] rows: every `step`-th row and the last, each with index and site.
 struct Sites {
     step: u64,
     spread: Vec<(u64, String)>,
@@ -111,8 +109,8 @@ impl Default for Sites {
 }
 
 impl Sites {
-    /// The next row.
-    fn note(&mut self, row: Row) {
+    /// Adds the next row.
+    fn add(&mut self, row: Row) {
         let before = self.last.replace((row.index, row.site));
         self.spread.extend(before.filter(|(index, _)| index % self.step == 0));
         if self.spread.len() as u64 >= COMPARED {
@@ -122,7 +120,7 @@ impl Sites {
         }
     }
 
-    fn noted(mut self) -> Vec<(u64, String)> {
+    fn selected(mut self) -> Vec<(u64, String)> {
         self.spread.extend(self.last);
         self.spread
     }
@@ -133,20 +131,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sites_that_are_compared_are_few_and_spread_over_all_rows() {
+    fn compared_sites_are_few_and_spread_over_all_rows() {
         for count in [0, 1, 100, COMPARED, 10 * COMPARED + 7] {
             let (mut sites, row) = (Sites::default(), row());
             for index in 0..count {
                 let site = index.to_string();
-                sites.note(Row { index, site, ..row.clone() });
+                sites.add(Row { index, site, ..row.clone() });
             }
-            let noted = sites.noted();
-            assert!(noted.len() as u64 <= COMPARED, "{count}");
-            assert!(noted.len() as u64 >= count.min(COMPARED / 2), "{count}: {}", noted.len());
-            assert!(noted.iter().all(|(index, site)| index.to_string() == *site));
-            let gap = noted.windows(2).map(|pair| pair[1].0 - pair[0].0).max().unwrap_or(0);
+            let selected = sites.selected();
+            let length = selected.len() as u64;
+            assert!(length <= COMPARED, "{count}");
+            assert!(length >= count.min(COMPARED / 2), "{count}: {length}");
+            assert!(selected.iter().all(|(index, site)| index.to_string() == *site));
+            let gap = selected.windows(2).map(|pair| pair[1].0 - pair[0].0).max().unwrap_or(0);
             assert!(gap <= count.div_ceil(COMPARED / 2), "{count}: {gap}");
-            assert_eq!(noted.last().map(|own| own.0), count.checked_sub(1));
+            assert_eq!(selected.last().map(|(index, _)| *index), count.checked_sub(1));
         }
     }
 

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use crate::file::campaign::Campaign;
     use crate::run::injection_path::InjectionPath;
-    use crate::run::runners::in_this_process;
+    use crate::run::runners::in_process_runner;
     use flipwave_injector::Accelerations;
     use std::path::Path;
 
@@ -229,7 +229,7 @@ mod tests {
         let file =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
-        let runner = in_this_process(&campaign, InjectionPath::Embedded)
+        let runner = in_process_runner(&campaign, InjectionPath::Embedded)
             .unwrap_or_else(|error| panic!("{error}"));
         let prepared = runner.prepared();
         let workload = &prepared.workload;

@@ -1,18 +1,29 @@
-//! Numbered jobs on worker threads, their results in order.
+//! Executes numbered jobs on worker threads and returns their results in order.
 
 use crate::run::reorder::ReorderBuffer;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
-/// Does jobs 0 to `count` - 1 on `workers` threads. `take` gets the results on this thread, in
-/// the jobs' order, as soon as that is possible. Jobs are begun in order, so the results taken
-/// are always those of the first jobs, whatever ends the work early: `stop`, or an error of
-/// `take`, which is given back. Jobs that were begun when `stop` was set are still done. Results wait
-/// for those before them, `ahead` of them at most, which are 1 or more.
+/// Threads of [`in_order`].
+#[derive(Clone, Copy)]
+pub(crate) struct Workers {
+    /// Number of threads.
+    pub threads: NonZeroUsize,
+    /// Largest number of results that wait for an earlier one; at least 1.
+    pub ahead: u64,
+}
+
+/// Executes jobs 0 to `count` - 1 with `work` on several threads. `take` receives the results on this
+/// thread, in order and as soon as possible. Jobs start in order; if `stop` is set or `take` returns an
+/// error, the results taken are therefore those of the first jobs. Jobs that have started when `stop` is
+/// set are completed.
+///
+/// # Errors
+/// The first error of `take`.
 pub(crate) fn in_order<T: Send, E>(
     count: u64,
-    (workers, ahead): (NonZeroUsize, u64),
+    Workers { threads, ahead }: Workers,
     stop: &AtomicBool,
     work: impl Fn(u64) -> T + Sync,
     mut take: impl FnMut(T) -> Result<(), E>,
@@ -21,17 +32,16 @@ pub(crate) fn in_order<T: Send, E>(
     let gate = Gate::default();
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
-        // More threads than jobs would have nothing to do.
-        let mut threads = 0;
-        for _ in 0..(workers.get() as u64).min(count) {
+        let mut started = 0;
+        for _ in 0..(threads.get() as u64).min(count) {
             let sender = sender.clone();
             let job = || {
                 let sender = sender;
-                // Nobody may wait for a job that panicked.
+                // If the job panics, no thread may wait for its result.
                 let closing = Closing(&gate);
                 while !stop.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    // Nobody receives any more after an error.
+                    // After an error, nothing receives results.
                     if index >= count
                         || !gate.wait_for(index, ahead)
                         || sender.send((index, work(index))).is_err()
@@ -41,17 +51,17 @@ pub(crate) fn in_order<T: Send, E>(
                 }
                 std::mem::forget(closing);
             };
-            // Where the system has no more threads for this process, those that it has do the work.
+            // If a thread cannot be started, the ones that run do the work.
             if std::thread::Builder::new().spawn_scoped(scope, job).is_err() {
                 break;
             }
-            threads += 1;
+            started += 1;
         }
         drop(sender);
         let _closing = Closing(&gate);
-        if threads == 0 {
-            let mut left = (0..count).take_while(|_| !stop.load(Ordering::Relaxed));
-            return left.try_for_each(|index| take(work(index)));
+        if started == 0 {
+            let mut jobs = (0..count).take_while(|_| !stop.load(Ordering::Relaxed));
+            return jobs.try_for_each(|index| take(work(index)));
         }
         let mut results = ReorderBuffer::new();
         for (index, result) in receiver {
@@ -65,7 +75,7 @@ pub(crate) fn in_order<T: Send, E>(
     })
 }
 
-/// Keeps workers from running far ahead of the results that are taken.
+/// Prevents workers from running far ahead of the taken results.
 #[derive(Default)]
 struct Gate {
     state: Mutex<GateState>,
@@ -83,8 +93,8 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until job `index` is fewer than `ahead` after the next one to be taken; `false` if nothing
-    /// is taken any more.
+    /// Waits until job `index` is less than `ahead` jobs after the next one to be taken. Returns `false` if
+    /// no more results are taken.
     fn wait_for(&self, index: u64, ahead: u64) -> bool {
         let is_early =
             |state: &mut GateState| !state.is_closed && index - state.taken.min(index) >= ahead;
@@ -115,22 +125,22 @@ mod tests {
 
     static GO_ON: AtomicBool = AtomicBool::new(false);
 
-    fn workers(count: usize) -> NonZeroUsize {
-        NonZeroUsize::new(count).expect("at least one")
+    fn workers(threads: usize, ahead: u64) -> Workers {
+        Workers { threads: NonZeroUsize::new(threads).expect("at least one"), ahead }
     }
 
-    /// A job that takes the longer the lower its number is among four.
+    /// Takes longer for the first jobs of each four.
     fn slow_first(index: u64) -> u64 {
         std::thread::sleep(Duration::from_millis(3 - index % 4));
         index
     }
 
     #[test]
-    fn results_are_taken_in_order_whatever_the_workers() {
+    fn results_are_taken_in_order_with_any_number_of_workers() {
         for count in [1, 2, 7] {
             let mut taken = Vec::new();
             let result: Result<(), ()> =
-                in_order(40, (workers(count), 3), &GO_ON, slow_first, |index| {
+                in_order(40, workers(count, 3), &GO_ON, slow_first, |index| {
                     taken.push(index);
                     Ok(())
                 });
@@ -140,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_workers_are_no_more_than_the_jobs() {
+    fn there_are_no_more_threads_than_jobs() {
         let (now, most) = (AtomicU64::new(0), AtomicU64::new(0));
         let job = |index| {
             most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -149,7 +159,7 @@ mod tests {
             result
         };
         let mut taken = Vec::new();
-        let result: Result<(), ()> = in_order(8, (workers(1_000_000), 100), &GO_ON, job, |index| {
+        let result: Result<(), ()> = in_order(8, workers(1_000_000, 100), &GO_ON, job, |index| {
             taken.push(index);
             Ok(())
         });
@@ -159,9 +169,9 @@ mod tests {
     }
 
     #[test]
-    fn everything_before_the_first_error_is_taken() {
+    fn results_before_the_first_error_are_taken() {
         let mut taken = Vec::new();
-        let result = in_order(40, (workers(4), 40), &GO_ON, slow_first, |index| {
+        let result = in_order(40, workers(4, 40), &GO_ON, slow_first, |index| {
             if index == 10 || index == 12 {
                 return Err(index);
             }
@@ -173,23 +183,22 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_keeps_what_is_done_without_a_gap() {
+    fn results_are_contiguous_after_a_stop() {
         let stop = AtomicBool::new(false);
         let mut taken = Vec::new();
-        let workers = (workers(3), 50);
-        let result: Result<(), ()> = in_order(1_000_000, workers, &stop, slow_first, |index| {
-            taken.push(index);
-            stop.store(index >= 5, Ordering::Relaxed);
-            Ok(())
-        });
+        let result: Result<(), ()> =
+            in_order(1_000_000, workers(3, 50), &stop, slow_first, |index| {
+                taken.push(index);
+                stop.store(index >= 5, Ordering::Relaxed);
+                Ok(())
+            });
         assert_eq!(result, Ok(()));
         assert!((6..100).contains(&taken.len()), "{} taken", taken.len());
         assert_eq!(taken, (0..taken.len() as u64).collect::<Vec<_>>());
     }
 
-    /// One slow job must not let the others fill the memory with their results.
     #[test]
-    fn no_more_results_wait_for_a_slow_job_than_may() {
+    fn waiting_results_are_limited_while_a_job_is_slow() {
         const AHEAD: u64 = 20;
         let begun = AtomicU64::new(0);
         let work = |index| {
@@ -198,14 +207,14 @@ mod tests {
                 while begun.load(Ordering::SeqCst) < AHEAD - 1 {
                     std::thread::yield_now();
                 }
-                // Time for those that may not begin to begin.
+                // Leaves time for jobs to start that must not.
                 std::thread::sleep(Duration::from_millis(50));
                 assert_eq!(begun.load(Ordering::SeqCst), AHEAD - 1);
             }
             index
         };
         let mut taken = 0;
-        let result: Result<(), ()> = in_order(100, (workers(3), AHEAD), &GO_ON, work, |_| {
+        let result: Result<(), ()> = in_order(100, workers(3, AHEAD), &GO_ON, work, |_| {
             taken += 1;
             Ok(())
         });
@@ -213,9 +222,9 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_job_that_panicked() {
+    fn a_panic_of_a_job_is_propagated() {
         let work = |index| assert!(index != 1, "planted");
-        let run = || in_order(100, (workers(3), 2), &GO_ON, work, |()| Ok::<(), ()>(()));
+        let run = || in_order(100, workers(3, 2), &GO_ON, work, |()| Ok::<(), ()>(()));
         assert!(std::panic::catch_unwind(run).is_err());
     }
 }

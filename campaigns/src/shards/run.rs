@@ -160,14 +160,14 @@ impl<'a> Ready<'a> {
     ) -> Result<Ready<'a>, CampaignError> {
         let prepared = runner.prepared();
         progress.phase(Phase::Golden);
-        let touches = accelerations.checkpoints && runner.takes_states();
+        let touches = accelerations.checkpoints && runner.uses_checkpoints();
         let faults = campaign.faults()?;
         let drawn = faults.sample.draws(faults.stratification);
         let space = Space::of(campaign, prepared, path, &drawn)?;
         let key = space.survey(campaign, store::FORMAT, touches);
         let Surveyed { reference, profile, fidelity, recorded, is_new } =
             survey(folder, &key, campaign, prepared, (touches, threads))?;
-        let experiment = Experiment::new(campaign, runner, (reference, fidelity), profile)?;
+        let experiment = Experiment::new(campaign, runner, reference, fidelity, profile)?;
         let versions = Versions { compiler: compiler.clone(), ..Versions::of(prepared) };
         Ok(Ready { campaign, space, versions, experiment, recorded, made_golden: is_new })
     }

@@ -1,10 +1,10 @@
-//! Applications: each run is one of the program under AMD's runtime, on the embedded GPU or on this
-//! machine's own.
+//! Applications. Each run executes the application under AMD's runtime, on the embedded GPU or on this
+//! machine's GPU.
 
 use super::hooked::HookInjectors;
 use super::runner::{Inject, Runner};
 use crate::application::{Application, Comparison, Format};
-use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
+use crate::attached::process::{ProcessRuns, StruckRun, known_result};
 use crate::attached::{Attached, RecordedRun};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -17,7 +17,7 @@ use flipwave_injector::{Accelerations, Checkpoints, Golden, Injection, Planned, 
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
-/// An application. Faults are planned on one recorded run of it.
+/// Runner of an application. Faults are planned on a recorded run.
 pub(super) struct ApplicationRunner<'a> {
     campaign: &'a Campaign,
     runs: ProcessRuns<'a>,
@@ -49,10 +49,11 @@ impl Runner for ApplicationRunner<'_> {
     fn shown_outputs<'a>(&self, _: &'a Golden) -> Result<Vec<ShownOutput<'a>>, CampaignError> {
         let ProcessRuns { attached, golden, .. } = &self.runs;
         let contents = attached.application.compared_outputs(&golden.first)?;
-        let outputs = attached.application.comparisons.iter().filter_map(|own| match own {
-            Comparison::Output { output, format } => Some((output, format)),
-            Comparison::Check(_) => None,
-        });
+        let outputs =
+            attached.application.comparisons.iter().filter_map(|comparison| match comparison {
+                Comparison::Output { output, format } => Some((output, format)),
+                Comparison::Check(_) => None,
+            });
         let shown =
             outputs.zip(contents).enumerate().map(|(place, ((output, format), content))| {
                 let elements = match format {
@@ -67,7 +68,7 @@ impl Runner for ApplicationRunner<'_> {
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        _states: Option<Checkpoints>,
+        _checkpoints: Option<Checkpoints>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let hooks = match self.prepared.path {
@@ -85,7 +86,7 @@ struct InApplication<'a> {
     runs: &'a ProcessRuns<'a>,
     hooks: Option<HookInjectors<'a>>,
     accelerations: Accelerations,
-    /// Whether somebody is shown what wrong runs leave.
+    /// `true` if a judge receives the outputs of wrong runs.
     is_judged: bool,
     interrupt: &'a AtomicBool,
 }
@@ -127,6 +128,6 @@ impl Inject for InApplication<'_> {
         &self,
         planned: &Planned,
     ) -> Result<Injection<ComparedEnding>, CampaignError> {
-        foreseen(planned, self.accelerations).map_or_else(|| self.inject(&planned.site), Ok)
+        known_result(planned, self.accelerations).map_or_else(|| self.inject(&planned.site), Ok)
     }
 }

@@ -1,4 +1,4 @@
-//! The embedded GPU, which strikes inside of itself.
+//! Injection inside the embedded GPU.
 
 use super::runner::{Inject, Runner};
 use crate::error::CampaignError;
@@ -8,7 +8,7 @@ use flipwave_injector::{
     Accelerations, Checkpoints, Ending, Golden, Injection, Injector, Planned, Site, inject,
 };
 
-/// The embedded GPU.
+/// Runner that injects with observers of the embedded GPU.
 pub(super) struct EmbeddedRunner {
     pub prepared: Prepared,
 }
@@ -18,19 +18,19 @@ impl Runner for EmbeddedRunner {
         &self.prepared
     }
 
-    fn takes_states(&self) -> bool {
+    fn uses_checkpoints(&self) -> bool {
         true
     }
 
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        states: Option<Checkpoints>,
+        checkpoints: Option<Checkpoints>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let prepared = &self.prepared;
         let injector =
-            Injector::with_checkpoints(&prepared.workload, golden, states, accelerations);
+            Injector::with_checkpoints(&prepared.workload, golden, checkpoints, accelerations);
         Ok(Box::new(Embedded { prepared, golden, injector, limits: golden.instruction_limits() }))
     }
 }

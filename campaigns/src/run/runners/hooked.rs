@@ -1,4 +1,4 @@
-//! The embedded GPU as hardware would be used: it runs code with hooks in it, which strike.
+//! Injection with hooks on the embedded GPU, as on hardware.
 
 use super::runner::{Inject, Runner};
 use crate::error::CampaignError;
@@ -12,7 +12,7 @@ use flipwave_injector::{
 use flipwave_tools::ToolError;
 use std::sync::{Mutex, PoisonError};
 
-/// The embedded GPU, on which hooks strike.
+/// Runner that injects with hooks on the embedded GPU.
 pub(super) struct HookRunner {
     pub prepared: Prepared,
 }
@@ -25,7 +25,7 @@ impl Runner for HookRunner {
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        _states: Option<Checkpoints>,
+        _checkpoints: Option<Checkpoints>,
         _accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let hooks = HookInjectors::new(&self.prepared.workload, golden)?;
@@ -42,7 +42,8 @@ struct Hooked<'a> {
 impl Inject for Hooked<'_> {
     fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError> {
         let HookInjectors { limits, .. } = &self.hooks;
-        let injection = self.hooks.with_one(|own| own.inject(site, limits)).map_err(Box::new)?;
+        let injection = self.hooks.with_injector(|injector| injector.inject(site, limits));
+        let injection = injection.map_err(Box::new)?;
         Ok(injection.map_ending(|ending| {
             ComparedEnding::new(self.golden, &self.prepared.formats, ending).without_instructions()
         }))
@@ -53,20 +54,20 @@ impl Inject for Hooked<'_> {
     }
 }
 
-/// Injectors by hooks, one for each worker. Each keeps the code that it rewrote.
+/// Hook injectors, one for each worker. Each caches the code that it has rewritten.
 pub(super) struct HookInjectors<'a> {
     workload: &'a Workload,
     limits: Vec<u64>,
     compiler: HookCompiler,
-    /// Those that no worker has at the moment.
+    /// Injectors that no worker is using.
     idle: Mutex<Vec<HookInjector<'a>>>,
 }
 
 impl<'a> HookInjectors<'a> {
-    /// Injectors for a workload whose fault-free run is `golden`.
+    /// Creates injectors for a workload whose golden run is `golden`.
     ///
     /// # Errors
-    /// [`CampaignError::Tool`] without a compiler for hooks.
+    /// [`CampaignError::Tool`] if there is no compiler for hooks.
     pub fn new(workload: &'a Workload, golden: &Golden) -> Result<Self, CampaignError> {
         let compiler = HookCompiler::find();
         let compiler = compiler.map_err(|error| Box::new(ToolError::Hook(error)))?;
@@ -74,17 +75,19 @@ impl<'a> HookInjectors<'a> {
         Ok(HookInjectors { workload, limits, compiler, idle: Mutex::default() })
     }
 
-    /// Code with hooks for a fault, to be run by another process.
+    /// Returns code with hooks that inject a fault at `site`, for another process.
     pub fn code(&self, site: &Site) -> Result<Vec<HookedCode>, InjectionError> {
-        self.with_one(|own| own.hooked_code(site, &self.limits))
+        self.with_injector(|injector| injector.hooked_code(site, &self.limits))
     }
 
-    fn with_one<T>(&self, what: impl FnOnce(&mut HookInjector<'a>) -> T) -> T {
+    /// Calls `act` with an idle injector, or with a new one.
+    fn with_injector<T>(&self, act: impl FnOnce(&mut HookInjector<'a>) -> T) -> T {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = idle().pop();
-        let mut own = own.unwrap_or_else(|| HookInjector::new(self.workload, &self.compiler));
-        let done = what(&mut own);
-        idle().push(own);
-        done
+        let reused = idle().pop();
+        let mut injector =
+            reused.unwrap_or_else(|| HookInjector::new(self.workload, &self.compiler));
+        let result = act(&mut injector);
+        idle().push(injector);
+        result
     }
 }

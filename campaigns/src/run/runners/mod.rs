@@ -1,9 +1,8 @@
-//! What runs a campaign's program: without a fault, and with one.
+//! Runners execute the program of a campaign, with and without a fault.
 //!
-//! A runner gives the program as a workload, on which faults are planned; its fault-free run, with
-//! which the others are compared; and what comes of each fault. Which of them runs a campaign
-//! follows from the workload and the way of injecting, in [`runner`] alone. What a runner reports
-//! of a fault is made an outcome by [`crate::run::outcome`].
+//! A runner provides the program as a workload, on which faults are planned; the golden run, with which
+//! faulty runs are compared; and the result of each fault, which [`crate::run::outcome`] classifies. Only
+//! [`runner`] selects the runner of a campaign, by its workload and the injection mechanism.
 
 mod application;
 mod embedded;
@@ -23,11 +22,10 @@ use embedded::EmbeddedRunner;
 use hooked::HookRunner;
 use rocr::RocrRunner;
 
-/// The runner of a campaign whose faults are injected along `path`.
+/// Creates the runner of a campaign whose faults are injected with `path`.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together, or does not run on the campaign's
-/// device.
+/// [`CampaignError`] if the program cannot be assembled, or does not run on the campaign's device.
 pub(crate) fn runner<'a>(
     campaign: &'a Campaign,
     path: InjectionPath,
@@ -40,25 +38,25 @@ pub(crate) fn runner<'a>(
             Ok(Box::new(RocrRunner::new(campaign, kernels)?))
         }
         CampaignWorkload::Kernels(_) | CampaignWorkload::Capture(_) => {
-            in_this_process(campaign, path)
+            in_process_runner(campaign, path)
         }
     }
 }
 
-/// The runner of a campaign's program in this process, on the embedded GPU: of an application, one
-/// recorded run of it.
+/// Creates a runner that executes a campaign's program in this process, on the embedded GPU; for an
+/// application, a recorded run of it.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together.
-pub(crate) fn in_this_process<'a>(
+/// [`CampaignError`] if the program cannot be assembled.
+pub(crate) fn in_process_runner<'a>(
     campaign: &'a Campaign,
     path: InjectionPath,
 ) -> Result<Box<dyn Runner + 'a>, CampaignError> {
-    Ok(of_prepared(prepare_emulated(campaign)?, path))
+    Ok(prepared_runner(prepare_emulated(campaign)?, path))
 }
 
-/// The runner of a program that is put together, in this process on the embedded GPU.
-pub(crate) fn of_prepared<'a>(prepared: Prepared, path: InjectionPath) -> Box<dyn Runner + 'a> {
+/// Creates a runner that executes an assembled program in this process, on the embedded GPU.
+pub(crate) fn prepared_runner<'a>(prepared: Prepared, path: InjectionPath) -> Box<dyn Runner + 'a> {
     let prepared = Prepared { path, ..prepared };
     match path {
         InjectionPath::Embedded => Box::new(EmbeddedRunner { prepared }),

@@ -1,9 +1,9 @@
-//! Kernels on this machine's own GPU, through AMD's runtime: each run is one of `flipwave launch`.
+//! Kernels on this machine's GPU through AMD's runtime. Each run is a process of `flipwave launch`.
 
 use super::hooked::HookInjectors;
 use super::runner::{Inject, Runner};
 use crate::application::{Ended, Output, Ran};
-use crate::attached::process::{ProcessRuns, StruckRun, foreseen};
+use crate::attached::process::{ProcessRuns, StruckRun, known_result};
 use crate::attached::{AttachError, Attached};
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, Kernels};
@@ -16,11 +16,11 @@ use flipwave_injector::{Accelerations, Checkpoints, Ending, Golden, Injection, P
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
-/// Kernels on this machine's GPU.
+/// Runner of kernels on this machine's GPU.
 pub(super) struct RocrRunner<'a> {
     campaign: &'a Campaign,
     runs: ProcessRuns<'a>,
-    /// Where a run leaves the outputs.
+    /// Files to which a run writes the outputs.
     outputs: Vec<Output>,
     prepared: Prepared,
 }
@@ -30,7 +30,7 @@ impl<'a> RocrRunner<'a> {
         let application = launch::application(campaign, kernels)?;
         let attached = Attached::new(campaign, Cow::Owned(application))?;
         let runs = ProcessRuns::new(campaign, attached, true)?;
-        // Hardware takes no instructions that are to be emulated.
+        // Proxy instructions are not supported on hardware, so they are not replaced.
         let prepared = Prepared { path: InjectionPath::Hook, ..prepare(campaign)? };
         Ok(RocrRunner { campaign, runs, outputs: launch::outputs(kernels), prepared })
     }
@@ -42,13 +42,13 @@ impl Runner for RocrRunner<'_> {
     }
 
     fn outputs(&self) -> Result<Option<Vec<flipwave_injector::Output>>, CampaignError> {
-        contents(&self.outputs, &self.runs.golden.first).map(Some)
+        read_outputs(&self.outputs, &self.runs.golden.first).map(Some)
     }
 
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        _states: Option<Checkpoints>,
+        _checkpoints: Option<Checkpoints>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let hooks = HookInjectors::new(&self.prepared.workload, golden)?;
@@ -75,11 +75,11 @@ impl Inject for OnHardware<'_> {
         let ending = match (fault, ran.ended) {
             (Some(kind), _) => ComparedEnding::Stopped(DueCause::Device(kind)),
             (None, Ended::Exited(0)) => {
-                let (outputs, statistics) = (contents(outputs, &ran)?, Vec::new());
+                let (outputs, statistics) = (read_outputs(outputs, &ran)?, Vec::new());
                 let ending = Ending::Completed { outputs, statistics };
                 ComparedEnding::new(self.golden, &prepared.formats, ending).without_instructions()
             }
-            // The program is Flipwave's own, whose exit code says that it failed itself.
+            // `flipwave launch` itself failed.
             (None, Ended::Exited(_)) => {
                 let message = String::from_utf8_lossy(&ran.stderr);
                 return Err(AttachError::Failed(message.trim().to_owned()).into());
@@ -93,18 +93,18 @@ impl Inject for OnHardware<'_> {
         &self,
         planned: &Planned,
     ) -> Result<Injection<ComparedEnding>, CampaignError> {
-        foreseen(planned, self.accelerations).map_or_else(|| self.inject(&planned.site), Ok)
+        known_result(planned, self.accelerations).map_or_else(|| self.inject(&planned.site), Ok)
     }
 }
 
-/// What a run has left of the outputs.
-fn contents(
+/// Reads the outputs that a run has written.
+fn read_outputs(
     outputs: &[Output],
     ran: &Ran,
 ) -> Result<Vec<flipwave_injector::Output>, CampaignError> {
     let content = |output: &Output| {
         let bytes = ran.output(output)?;
-        // A program that ends well has written all of them.
+        // A successful run has written all outputs.
         let bytes = bytes.ok_or_else(|| AttachError::Failed(format!("{output} is missing")))?;
         Ok(bytes.into_owned().into())
     };

@@ -1,4 +1,4 @@
-//! What every runner does.
+//! Interfaces of all runners.
 
 use crate::error::CampaignError;
 use crate::outputs::compare::OutputRole;
@@ -7,28 +7,28 @@ use crate::run::outcome::ComparedEnding;
 use crate::severity::ShownOutput;
 use flipwave_injector::{Accelerations, Checkpoints, Golden, Injection, Output, Planned, Site};
 
-/// Runs a campaign's program.
+/// Executes a campaign's program.
 pub(crate) trait Runner: Sync {
-    /// The program as a workload of the embedded GPU: faults are planned on that, whatever runs it.
+    /// The program as a workload of the embedded GPU, on which faults are planned for all devices.
     fn prepared(&self) -> &Prepared;
 
-    /// Whether its faulty runs begin at saved states where there are some.
-    fn takes_states(&self) -> bool {
+    /// Returns `true` if faulty runs can start from checkpoints.
+    fn uses_checkpoints(&self) -> bool {
         false
     }
 
-    /// What the program's fault-free run leaves where it was not the embedded GPU that ran it.
+    /// Outputs of the golden run, if it ran on another device than the embedded GPU.
     ///
     /// # Errors
-    /// [`CampaignError`] if it leaves nothing.
+    /// [`CampaignError`] if the run left no outputs.
     fn outputs(&self) -> Result<Option<Vec<Output>>, CampaignError> {
         Ok(None)
     }
 
-    /// What a judge of severity is shown, as the fault-free run `golden` left it.
+    /// Outputs of the golden run that a judge of severity receives.
     ///
     /// # Errors
-    /// [`CampaignError`] if it cannot be read.
+    /// [`CampaignError`] if they cannot be read.
     fn shown_outputs<'a>(&self, golden: &'a Golden) -> Result<Vec<ShownOutput<'a>>, CampaignError> {
         let Prepared { workload, formats, .. } = self.prepared();
         let outputs = workload.program.outputs.iter().zip(formats).zip(&golden.outputs);
@@ -40,27 +40,28 @@ pub(crate) trait Runner: Sync {
         Ok(results.collect())
     }
 
-    /// What injects faults beside the fault-free run `golden`, from saved states if there are some.
+    /// Creates an injector that compares faulty runs with the golden run, and starts them from `checkpoints`
+    /// if given.
     ///
     /// # Errors
-    /// [`CampaignError`] if there is no way to inject them.
+    /// [`CampaignError`] if the runner cannot inject.
     fn injector<'a>(
         &'a self,
         golden: &'a Golden,
-        states: Option<Checkpoints>,
+        checkpoints: Option<Checkpoints>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError>;
 }
 
-/// Runs a program with faults, each beside the same fault-free run.
+/// Executes a program with faults, and compares the runs with one golden run.
 pub(crate) trait Inject: Sync {
-    /// Runs it with a fault at `site`.
+    /// Executes the program with a fault at `site`.
     ///
     /// # Errors
-    /// [`CampaignError`] whenever the fault did not take place as the site says.
+    /// [`CampaignError`] if the fault was not injected as the site describes.
     fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError>;
 
-    /// Runs it with a fault of the plan, or does without the run where its end is known.
+    /// Executes the program with a fault of the plan, unless the result is known.
     ///
     /// # Errors
     /// As [`Inject::inject`].
@@ -71,7 +72,7 @@ pub(crate) trait Inject: Sync {
         self.inject(&planned.site)
     }
 
-    /// Whether it can strike such a site.
+    /// Returns `true` if the mechanism can inject a fault at `site`.
     fn supports(&self, _site: &Site) -> bool {
         true
     }
