@@ -140,7 +140,7 @@ fn shards_of_variants_merge_into_the_tables_of_one_worker() {
     campaign(folder, 50, "vary: {seed: [1, 2]}\n");
     shard("seeds", "1/1");
     run(folder, &["merge", "one", "seeds", "--out", "none"])
-        .expect_refused(&["seeds is the folder of another campaign", "other variants"]);
+        .expect_refused(&["seeds is the folder of another campaign", "its variants differ"]);
     run(folder, &["run", "all.yaml", "--out", "one", "--shard", "1/2"])
         .expect_refused(&["contains the variants of campaign vector_add by faults.model, size"]);
 }

@@ -1,5 +1,5 @@
-//! Who tried to do which part, and what came of it: for people, and for `flipwave status`. What is done
-//! is decided by the rows alone.
+//! Records of attempts to execute a part, for `flipwave status`. Only the rows decide which injections are
+//! done.
 
 use super::layout::SharedFolder;
 use super::part::Part;
@@ -10,57 +10,57 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often an attempt that runs says how far it is.
+/// Interval at which a running attempt updates its record.
 const PERIOD: Duration = Duration::from_secs(20);
 
-/// Periods after which an attempt that says nothing is taken to have ended.
+/// Number of intervals without an update after which an attempt counts as ended.
 const SILENT_PERIODS: u32 = 9;
 
-/// What came of an attempt.
+/// State of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptState {
-    /// It is under way, or was killed.
+    /// Running or killed.
     Running,
-    /// All of the part is there.
+    /// All rows of the part have been published.
     Done,
-    /// It was asked to stop; what it had done is there.
+    /// Cancelled; the completed rows have been published.
     Interrupted,
-    /// It failed.
+    /// Failed.
     Failed,
 }
 
-/// One process that did a part, or tried to.
+/// An attempt of one process to execute a part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attempt {
-    /// The part, as it was asked for.
+    /// The part as given by the user.
     pub part: String,
     pub owner: Owner,
     pub state: AttemptState,
-    /// Rows that it has made.
+    /// Number of completed injections.
     pub done: u64,
     /// Seconds before the first injection.
     pub start_seconds: f64,
-    /// Seconds that injections took so far.
+    /// Seconds of injections so far.
     pub seconds: f64,
-    /// When it began, in seconds since 1970.
+    /// Start of the attempt, in seconds since 1970.
     pub began: u64,
-    /// When it said this, in seconds since 1970.
+    /// Time of the last update, in seconds since 1970.
     pub seen: u64,
-    /// Why it failed.
+    /// Error message of a failed attempt.
     pub error: Option<String>,
 }
 
 /// The attempt of this process.
-pub(super) struct OwnAttempt {
+pub(super) struct CurrentAttempt {
     path: PathBuf,
     pub record: Attempt,
-    next: Instant,
+    next_update: Instant,
 }
 
-impl OwnAttempt {
-    /// Says that this process begins.
-    pub fn begin(folder: &SharedFolder, part: &Part) -> Result<OwnAttempt, FolderError> {
+impl CurrentAttempt {
+    /// Records the start of an attempt.
+    pub fn begin(folder: &SharedFolder, part: &Part) -> Result<CurrentAttempt, FolderError> {
         let failed = |reason| FolderError::Access { path: folder.path().to_owned(), reason };
         let owner = Owner::this().map_err(failed)?;
         let path = folder.attempt(part, &owner.token);
@@ -75,30 +75,32 @@ impl OwnAttempt {
             seen: 0,
             error: None,
         };
-        let mut own = OwnAttempt { path, record, next: Instant::now() };
-        own.write()?;
-        Ok(own)
+        let mut attempt = CurrentAttempt { path, record, next_update: Instant::now() };
+        attempt.write()?;
+        Ok(attempt)
     }
 
-    /// Says how far it is, if it has not said so for some time.
+    /// Updates the progress in the record, if the last update was an interval ago.
     pub fn progress(&mut self, done: u64, seconds: f64) -> Result<(), FolderError> {
-        if Instant::now() < self.next {
+        if Instant::now() < self.next_update {
             return Ok(());
         }
         (self.record.done, self.record.seconds) = (done, seconds);
         self.write()
     }
 
-    /// Whether other attempts are under way.
+    /// Returns `true` if another attempt is running.
     pub fn others_are_running(&self, folder: &SharedFolder) -> Result<bool, FolderError> {
-        let own = &self.record.owner;
-        let others = Attempt::all(folder)?;
-        Ok(others.iter().any(|other| other.owner.token != own.token && other.is_running(own)))
+        let observer = &self.record.owner;
+        let attempts = Attempt::read_all(folder)?;
+        Ok(attempts
+            .iter()
+            .any(|attempt| attempt.owner.token != observer.token && attempt.is_running(observer)))
     }
 
-    /// Writes what it says.
+    /// Writes the record.
     pub fn write(&mut self) -> Result<(), FolderError> {
-        self.next = Instant::now() + PERIOD;
+        self.next_update = Instant::now() + PERIOD;
         self.record.seen = now();
         let write = || -> io::Result<()> {
             let mut text = serde_json::to_vec_pretty(&self.record)?;
@@ -110,8 +112,8 @@ impl OwnAttempt {
 }
 
 impl Attempt {
-    /// The attempts in a folder, those that can be read, by when they began.
-    pub fn all(folder: &SharedFolder) -> Result<Vec<Attempt>, FolderError> {
+    /// Reads the attempts in a folder, ordered by start. Skips unreadable files.
+    pub fn read_all(folder: &SharedFolder) -> Result<Vec<Attempt>, FolderError> {
         let read = |path: PathBuf| {
             serde_json::from_slice(
                 &flipwave_host::input::read(&path, flipwave_host::input::RECORD).ok()?,
@@ -119,18 +121,20 @@ impl Attempt {
             .ok()
         };
         let mut all: Vec<Attempt> = folder.attempts()?.into_iter().filter_map(read).collect();
-        // Of two of the same second, the one that has not ended is the later.
-        let order = |own: &Attempt| (own.owner.since.clone(), own.state == AttemptState::Running);
+        // Of two attempts that began in the same second, the running one is the later.
+        let order = |attempt: &Attempt| {
+            (attempt.owner.since.clone(), attempt.state == AttemptState::Running)
+        };
         all.sort_by_cached_key(order);
         Ok(all)
     }
 
-    /// Whether it runs, as far as can be seen by `own` process: it has not said that it has ended, and
-    /// is there, or on another machine and not silent for long.
-    pub fn is_running(&self, own: &Owner) -> bool {
+    /// Returns `true` if the attempt is running, as far as the process `observer` can see: its state is
+    /// [`AttemptState::Running`], and its process is alive, or invisible with a recent update.
+    pub fn is_running(&self, observer: &Owner) -> bool {
         let silence = Duration::from_secs(now().saturating_sub(self.seen));
         self.state == AttemptState::Running
-            && match self.owner.life(own, FileLock::Unknown) {
+            && match self.owner.life(observer, FileLock::Unknown) {
                 Life::Alive => true,
                 Life::Ended => false,
                 Life::Unseen => silence < PERIOD * SILENT_PERIODS,
@@ -147,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_have_a_fixed_text() {
+    fn serialized_attempts_are_fixed() {
         let attempt = Attempt {
             part: "3/200".to_owned(),
             owner: Owner { host: "node17".to_owned(), token: "t".to_owned(), ..Owner::default() },

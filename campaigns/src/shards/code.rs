@@ -1,4 +1,4 @@
-//! Compiled kernels, kept for all shards: the others need no compiler, and do not start one.
+//! Compiled kernels in the shared folder: only the first shard needs a compiler.
 
 use super::layout::SharedFolder;
 use crate::error::CampaignError;
@@ -10,26 +10,25 @@ use flipwave_isa::Target;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A campaign whose kernels are compiled.
+/// A campaign with compiled kernels.
 pub(super) struct Compiled {
-    /// The campaign, with code objects in the place of sources.
+    /// The campaign, with code objects instead of sources.
     pub campaign: Campaign,
-    /// The compiler's version, if one was needed for any of them, here or by somebody else.
+    /// Version of the compiler, if the campaign has sources.
     pub compiler: Option<String>,
 }
 
-/// A campaign with the code objects that are kept in a folder in the place of its sources, compiled and
-/// put there where they are not. One is kept under what its source and its options are; files that a
-/// source includes are those that the first shard found.
+/// Replaces the sources of a campaign with code objects in the folder. Compiles the ones that are missing. The
+/// source and its options identify a code object; included files are those of the first shard.
 ///
 /// # Errors
 /// [`CampaignError::Prepare`] for sources that cannot be compiled, [`FolderError::Access`].
-pub(super) fn compiled(
+pub(super) fn compile(
     folder: &SharedFolder,
     campaign: &Campaign,
 ) -> Result<Compiled, CampaignError> {
     let mut compiled = Compiled { campaign: campaign.clone(), compiler: None };
-    // A launch on hardware reads the campaign's file.
+    // `flipwave launch` on hardware reads the campaign file and compiles the sources itself.
     if campaign.device().is_hardware() {
         return Ok(compiled);
     }
@@ -38,19 +37,19 @@ pub(super) fn compiled(
     };
     for launch in kernels.launches.iter_mut().chain(&mut kernels.software) {
         if let Code::Source { path, options } = &launch.code {
-            let kept = kept(folder, path, options, &campaign.target)?;
-            let version = kept.with_extension("compiler");
+            let object = code_object(folder, path, options, &campaign.target)?;
+            let version = object.with_extension("compiler");
             let text = flipwave_host::input::read_text(&version, flipwave_host::input::TEXT);
             let text = text.map_err(|reason| FolderError::Unread { path: version, reason })?;
             compiled.compiler = Some(text);
-            launch.code = Code::Object { path: kept };
+            launch.code = Code::Object { path: object };
         }
     }
     Ok(compiled)
 }
 
-/// The file with the code object of a source.
-fn kept(
+/// Returns the file with the code object of a source. Compiles the source if the file is missing.
+fn code_object(
     folder: &SharedFolder,
     source: &Path,
     options: &[String],

@@ -1,30 +1,30 @@
-//! Why parts of a campaign cannot be put together.
+//! Errors of shards.
 
 use super::plan::ShardPlan;
 use crate::results::folder::FolderError;
 use std::path::PathBuf;
 
-/// Parts of a campaign that cannot be put together.
+/// Errors returned when shards cannot be executed or merged.
 #[derive(Debug, thiserror::Error)]
 pub enum ShardError {
-    /// There is no campaign in parts.
+    /// The folder has no plan.
     #[error(
-        "{} has no plan of a campaign in shards; begin one with `flipwave run FILE --shard 1/N` or \
+        "no shard plan in {}; start a sharded campaign with `flipwave run FILE --shard 1/N` or \
          `flipwave submit`", path.display()
     )]
     NoPlan {
         /// The folder.
         path: PathBuf,
     },
-    /// A plan that cannot be read.
+    /// A plan is invalid.
     #[error("{}: invalid shard plan: {what}", path.display())]
     Plan {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
-    /// The plan is of another format.
+    /// A plan has another format.
     #[error(
         "{}: unsupported shard plan format {format}, expected {}; start the campaign again in a new \
          folder with --out, or finish it with the Flipwave version that began it",
@@ -33,10 +33,10 @@ pub enum ShardError {
     PlanFormat {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the plan.
         format: u32,
     },
-    /// The folder is another campaign's.
+    /// The folder belongs to another campaign.
     #[error(
         "{} is the folder of another campaign: {difference}; choose another folder with --out",
         path.display()
@@ -44,10 +44,10 @@ pub enum ShardError {
     Other {
         /// The folder.
         path: PathBuf,
-        /// In what they differ.
+        /// The difference between the campaigns.
         difference: String,
     },
-    /// Rows of another campaign are among those of this one.
+    /// A file has rows of another campaign.
     #[error(
         "{} has rows of another campaign or of another version of this one; remove it",
         path.display()
@@ -56,43 +56,43 @@ pub enum ShardError {
         /// The file.
         path: PathBuf,
     },
-    /// A file of rows is not as it was written.
+    /// A file of rows is damaged.
     #[error(
-        "{} is damaged: {what}; run the part of the campaign again that has these rows, and it is \
-         written anew", path.display()
+        "{} is damaged: {what}; run the part of the campaign with these rows again, which replaces \
+         the file", path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         what: String,
     },
-    /// Rows are not there.
+    /// Rows are missing.
     #[error(
-        "{} lacks the rows of injections {missing}; `flipwave status` shows whose they are, and \
-         `flipwave run FILE --shard FIRST..END` makes them", path.display()
+        "{} lacks the rows of injections {missing}; `flipwave status` shows their parts, and \
+         `flipwave run FILE --shard FIRST..END` creates them", path.display()
     )]
     Missing {
         /// The folder.
         path: PathBuf,
-        /// Which, for people.
+        /// Description of the missing rows.
         missing: String,
     },
-    /// Two files have a row in different ways.
+    /// Two files have different rows with the same index.
     #[error(
-        "row {index} is one in {} and another in {}: the program does not do the same on the \
-         machines that made them; remove the file that is wrong",
-        one.display(), other.display()
+        "row {index} differs between {} and {}: the program is not deterministic across the \
+         machines that created them; remove the wrong file",
+        first.display(), second.display()
     )]
     Contradiction {
-        /// The row.
+        /// Index of the row.
         index: u64,
-        /// A file that has it.
-        one: PathBuf,
-        /// Another one.
-        other: PathBuf,
+        /// A file with the row.
+        first: PathBuf,
+        /// Another file with the row.
+        second: PathBuf,
     },
-    /// The folder cannot be used.
+    /// A file or folder cannot be accessed.
     #[error(transparent)]
     Folder(#[from] FolderError),
 }

@@ -1,5 +1,5 @@
-//! Files of rows. The first line says of what the rows are, the last how many there are and a checksum
-//! of all before: a file that is torn or damaged shows it, and two files of the same rows are the same.
+//! Files of rows. The first line identifies the campaign; the last line contains the number of rows and a
+//! checksum, which reveals incomplete and damaged files. Files with the same rows have the same bytes.
 
 use super::error::ShardError;
 use super::layout::SharedFolder;
@@ -40,20 +40,20 @@ struct Tail {
 /// The version of files of rows, in their first line.
 const FORMAT: u32 = 1;
 
-/// Bytes of a last line at most: 64 digits and two numbers.
-const LONGEST_TAIL: u64 = 256;
+/// Largest length of a last line in bytes: 64 digits and two numbers.
+const MAX_TAIL: u64 = 256;
 
-/// Bytes of a line at most. Sites and measures of a row have hundreds.
-const LONGEST_LINE: u64 = 16 << 20;
+/// Largest length of a line in bytes. Rows have some hundreds.
+const MAX_LINE: u64 = 16 << 20;
 
-/// Of which campaign rows are.
+/// Identity of the campaign that rows belong to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Of<'a> {
+pub(super) struct RowsKey<'a> {
     pub space: &'a str,
     pub seed: u64,
 }
 
-/// Writes rows to a file of this machine, which becomes one of the shared folder when it is finished.
+/// Writes rows to a file on this machine, and publishes it in the shared folder when it is complete.
 pub(super) struct ShardWriter {
     file: BufWriter<NamedTempFile>,
     digest: Sha256,
@@ -62,8 +62,12 @@ pub(super) struct ShardWriter {
 }
 
 impl ShardWriter {
-    /// A file in the folder `scratch`, of rows from index `first` on.
-    pub fn create(scratch: &Path, of: Of<'_>, first: u64) -> Result<ShardWriter, FolderError> {
+    /// Creates a file in the folder `scratch` for rows from index `first` on.
+    pub fn create(
+        scratch: &Path,
+        key: RowsKey<'_>,
+        first: u64,
+    ) -> Result<ShardWriter, FolderError> {
         let failed = |reason| FolderError::Access { path: scratch.to_owned(), reason };
         let file = tempfile::Builder::new().prefix("flipwave-shard-").tempfile_in(scratch);
         let mut writer = ShardWriter {
@@ -72,7 +76,7 @@ impl ShardWriter {
             bytes: 0,
             rows: first..first,
         };
-        let head = Head { format: FORMAT, space: of.space.to_owned(), seed: of.seed, first };
+        let head = Head { format: FORMAT, space: key.space.to_owned(), seed: key.seed, first };
         let mut line = serde_json::to_vec(&head).map_err(|error| failed(error.into()))?;
         line.push(b'\n');
         writer.add(&line).map_err(failed)?;
@@ -93,7 +97,7 @@ impl ShardWriter {
         self.file.write_all(line)
     }
 
-    /// Finishes the file and puts it where the others are, unless it has no row. How many bytes it has.
+    /// Completes the file and publishes it in `folder`, unless it has no rows. Returns its length in bytes.
     pub fn publish(mut self, folder: &SharedFolder) -> Result<u64, FolderError> {
         if self.rows.is_empty() {
             return Ok(0);
@@ -118,27 +122,27 @@ impl ShardWriter {
     }
 }
 
-/// Reads the rows of a file, as they are written.
+/// Reads the rows of a file as bytes.
 pub(super) struct ShardReader {
     path: PathBuf,
     input: BufReader<File>,
     digest: Sha256,
     bytes: u64,
-    /// Index of the next row, and the end.
+    /// Indices of the rows that have not been read.
     left: Range<u64>,
     first: u64,
     line: Vec<u8>,
 }
 
 impl ShardReader {
-    /// Opens the file of these rows.
+    /// Opens the file of the rows in `range`.
     ///
     /// # Errors
-    /// [`ShardError::Damaged`] if it does not begin as it must, [`ShardError::OtherRows`] if its rows
-    /// are of something else.
+    /// [`ShardError::Damaged`] if the first line is invalid, [`ShardError::OtherRows`] if the rows belong to
+    /// another campaign.
     pub fn open(
         folder: &SharedFolder,
-        of: Of<'_>,
+        key: RowsKey<'_>,
         range: &Range<u64>,
     ) -> Result<ShardReader, ShardError> {
         let path = folder.rows(range);
@@ -152,15 +156,15 @@ impl ShardReader {
         let head = serde_json::from_slice::<Head>(&reader.line);
         let head = head.map_err(|error| reader.damaged(error.to_string()))?;
         if head.first != range.start {
-            return Err(reader.damaged(format!("it begins with row {}", head.first)));
+            return Err(reader.damaged(format!("the first row is {}", head.first)));
         }
-        if (head.format, head.space.as_str(), head.seed) != (FORMAT, of.space, of.seed) {
+        if (head.format, head.space.as_str(), head.seed) != (FORMAT, key.space, key.seed) {
             return Err(ShardError::OtherRows { path: reader.path });
         }
         Ok(reader)
     }
 
-    /// The next row; nothing after the last, when the checksum has been found right.
+    /// Reads the next row. Checks the checksum after the last one and returns `None`.
     ///
     /// # Errors
     /// [`ShardError::Damaged`].
@@ -172,13 +176,13 @@ impl ShardReader {
         self.next_line()?;
         let index = self.left.start.to_string();
         if !self.line.starts_with(index.as_bytes()) || self.line.get(index.len()) != Some(&b',') {
-            return Err(self.damaged(format!("row {index} is not where it should be")));
+            return Err(self.damaged(format!("row {index} is not at its position")));
         }
         self.left.start += 1;
         Ok(Some(&self.line))
     }
 
-    /// Reads all that is left, and checks it.
+    /// Reads the remaining rows and checks the checksum.
     ///
     /// # Errors
     /// [`ShardError::Damaged`].
@@ -189,10 +193,10 @@ impl ShardReader {
 
     fn next_line(&mut self) -> Result<(), ShardError> {
         self.line.clear();
-        let read = self.input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line);
+        let read = self.input.by_ref().take(MAX_LINE).read_until(b'\n', &mut self.line);
         read.map_err(|reason| FolderError::Unread { path: self.path.clone(), reason })?;
         if self.line.last() != Some(&b'\n') {
-            return Err(self.damaged("it ends in the middle".to_owned()));
+            return Err(self.damaged("the last line is incomplete".to_owned()));
         }
         self.digest.update(&self.line);
         self.bytes += self.line.len() as u64;
@@ -205,12 +209,13 @@ impl ShardReader {
         let tail = serde_json::from_slice::<Tail>(&self.line);
         let tail = tail.map_err(|error| self.damaged(error.to_string()))?;
         let rows = self.left.end - self.first;
-        let is_right = tail.rows == rows
+        let matches = tail.rows == rows
             && tail.bytes == bytes
             && tail.sha256 == hexadecimal(&digest.finalize());
-        match is_right && self.input.fill_buf().is_ok_and(|rest| rest.is_empty()) {
-            true => Ok(()),
-            false => Err(self.damaged("its checksum is wrong".to_owned())),
+        if matches && self.input.fill_buf().is_ok_and(|rest| rest.is_empty()) {
+            Ok(())
+        } else {
+            Err(self.damaged("wrong checksum".to_owned()))
         }
     }
 
@@ -219,9 +224,8 @@ impl ShardReader {
     }
 }
 
-/// The ranges of files whose last lines are as they must be: what a look at a folder shows that reads
-/// no rows.
-pub(super) fn finished(folder: &SharedFolder) -> Result<Vec<Range<u64>>, FolderError> {
+/// Lists the ranges of files with a valid last line, without reading rows.
+pub(super) fn complete_ranges(folder: &SharedFolder) -> Result<Vec<Range<u64>>, FolderError> {
     let mut ranges = folder.shards()?;
     ranges.retain(|range| has_tail(&folder.rows(range), range.end - range.start));
     Ok(ranges)
@@ -231,9 +235,9 @@ fn has_tail(path: &Path, rows: u64) -> bool {
     let read = || -> io::Result<Option<(u64, Tail)>> {
         let mut file = flipwave_host::input::open(path)?;
         let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LONGEST_TAIL)))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(MAX_TAIL)))?;
         let mut end = Vec::new();
-        file.take(LONGEST_TAIL).read_to_end(&mut end)?;
+        file.take(MAX_TAIL).read_to_end(&mut end)?;
         let Some(text) = end.strip_suffix(b"\n") else { return Ok(None) };
         let start = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let bytes = length - (end.len() - start) as u64;
@@ -243,33 +247,33 @@ fn has_tail(path: &Path, rows: u64) -> bool {
     found.is_some_and(|(bytes, tail)| tail.rows == rows && tail.bytes == bytes)
 }
 
-/// The ranges of files that hold what they should, of those with rows of `part`: all of them are read.
+/// Reads all files with rows of `part` and returns the ranges of the undamaged ones.
 ///
 /// # Errors
-/// [`ShardError::OtherRows`] where rows are of another campaign, [`ShardError::Folder`].
-pub(super) fn checked(
+/// [`ShardError::OtherRows`] for rows of another campaign, [`ShardError::Folder`].
+pub(super) fn undamaged_ranges(
     folder: &SharedFolder,
-    of: Of<'_>,
+    key: RowsKey<'_>,
     part: &Range<u64>,
 ) -> Result<Vec<Range<u64>>, ShardError> {
-    let mut good = Vec::new();
+    let mut undamaged = Vec::new();
     for range in folder.shards()? {
         if range.start >= part.end || range.end <= part.start {
             continue;
         }
-        match ShardReader::open(folder, of, &range).and_then(ShardReader::check) {
-            Ok(()) => good.push(range),
-            // Written anew.
+        match ShardReader::open(folder, key, &range).and_then(ShardReader::check) {
+            Ok(()) => undamaged.push(range),
+            // Damaged files are replaced.
             Err(ShardError::Damaged { .. }) => {}
-            // Listed by a server that has it no more, or not yet.
+            // The file server listed the file, but it has been removed or is not visible yet.
             Err(ShardError::Folder(FolderError::Unread { reason, .. })) if is_absent(&reason) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(good)
+    Ok(undamaged)
 }
 
-/// Whether a file that was listed is not there, as far as its server knows.
+/// Returns `true` if the error means that the file does not exist on its server.
 pub(super) fn is_absent(reason: &io::Error) -> bool {
     matches!(reason.kind(), io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle)
 }
@@ -285,12 +289,12 @@ mod tests {
     const SHA256: &str = "73fe3ce9e041ed031535ca8583142a43f9ac3a007053a05003c8f8de5c37596b";
 
     #[test]
-    fn files_of_rows_have_a_fixed_text() {
-        let own = tempfile::tempdir().expect("a folder");
-        let folder = SharedFolder::new(own.path());
-        folder.make().expect("a folder");
-        let of = Of { space: "space digest", seed: 7 };
-        let mut writer = ShardWriter::create(own.path(), of, 5).expect("a file");
+    fn serialized_rows_are_fixed() {
+        let directory = tempfile::tempdir().expect("a folder");
+        let folder = SharedFolder::new(directory.path());
+        folder.create().expect("a folder");
+        let key = RowsKey { space: "space digest", seed: 7 };
+        let mut writer = ShardWriter::create(directory.path(), key, 5).expect("a file");
         writer.write(&RowParser::new().parse(ROW.as_bytes()).expect("a row")).expect("written");
         writer.publish(&folder).expect("published");
         let range = 5..6;
@@ -302,6 +306,6 @@ mod tests {
                  {{\"rows\":1,\"bytes\":194,\"sha256\":\"{SHA256}\"}}\n"
             )
         );
-        ShardReader::open(&folder, of, &range).and_then(ShardReader::check).expect("right");
+        ShardReader::open(&folder, key, &range).and_then(ShardReader::check).expect("valid");
     }
 }

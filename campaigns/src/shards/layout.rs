@@ -1,4 +1,4 @@
-//! What is where in a results folder that shards write to.
+//! Layout of a results folder that shards share.
 
 use super::part::Part;
 use crate::results::folder::{FolderError, PLANS, is_passing};
@@ -7,26 +7,26 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Digits of indices in names: names are then in the order of indices up to 10^12.
+/// Digits of indices in names, so that names have the order of indices up to 10^12.
 const DIGITS: usize = 12;
 
-/// A results folder that many write to at once. None of them changes what another has written, all
-/// files come whole, and what is in a file says whether it is right.
+/// A results folder to which several shards write concurrently. Files are published as a whole, are never
+/// changed, and detect damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedFolder(PathBuf);
 
-/// What is in the folder, by the name of its own folder.
+/// Kinds of files, each with its subfolder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Plans, one for each number of injections that the campaign had.
+    /// Plans, one for each number of planned injections.
     Plans,
     /// Rows.
     Shards,
-    /// Who tried to do which part.
+    /// Attempts to execute a part.
     Attempts,
-    /// Fault-free runs.
+    /// Golden runs and compiled kernels.
     Golden,
-    /// What was known after some numbers of injections.
+    /// Interim looks.
     Looks,
 }
 
@@ -45,7 +45,7 @@ impl Kind {
 }
 
 impl SharedFolder {
-    /// A folder, be it there or not.
+    /// A folder, which need not exist.
     pub fn new(path: &Path) -> SharedFolder {
         SharedFolder(path.to_owned())
     }
@@ -54,59 +54,60 @@ impl SharedFolder {
         &self.0
     }
 
-    /// Makes the folder, unless something else is there.
+    /// Creates the folder with its subfolders.
     ///
     /// # Errors
-    /// [`FolderError::Occupied`], [`FolderError::Access`].
-    pub fn make(&self) -> Result<(), FolderError> {
+    /// [`FolderError::Occupied`] if the folder has other files, [`FolderError::Access`].
+    pub fn create(&self) -> Result<(), FolderError> {
         let failed = |reason| FolderError::Access { path: self.0.clone(), reason };
-        let is_shared = Kind::ALL.iter().any(|kind| self.of(*kind).is_dir());
+        let is_shared = Kind::ALL.iter().any(|kind| self.subfolder(*kind).is_dir());
         if !is_shared && !is_free(&self.0).map_err(failed)? {
             return Err(FolderError::Occupied {
                 path: self.0.clone(),
-                found: "holds files that are no shards of a campaign".to_owned(),
+                found: "contains files that are not shards of a campaign".to_owned(),
             });
         }
-        Kind::ALL.iter().try_for_each(|kind| fs::create_dir_all(self.of(*kind))).map_err(failed)
+        let create = |kind: &Kind| fs::create_dir_all(self.subfolder(*kind));
+        Kind::ALL.iter().try_for_each(create).map_err(failed)
     }
 
-    pub fn of(&self, kind: Kind) -> PathBuf {
+    pub fn subfolder(&self, kind: Kind) -> PathBuf {
         self.0.join(kind.name())
     }
 
     pub fn plan(&self, count: u64) -> PathBuf {
-        self.of(Kind::Plans).join(format!("{count:0DIGITS$}.json"))
+        self.subfolder(Kind::Plans).join(format!("{count:0DIGITS$}.json"))
     }
 
     pub fn rows(&self, range: &Range<u64>) -> PathBuf {
         let Range { start, end } = range;
-        self.of(Kind::Shards).join(format!("{start:0DIGITS$}-{end:0DIGITS$}.rows"))
+        self.subfolder(Kind::Shards).join(format!("{start:0DIGITS$}-{end:0DIGITS$}.rows"))
     }
 
     pub fn attempt(&self, part: &Part, token: &str) -> PathBuf {
-        self.of(Kind::Attempts).join(format!("{}.{token}.json", part.label()))
+        self.subfolder(Kind::Attempts).join(format!("{}.{token}.json", part.label()))
     }
 
     pub fn golden(&self, key: &str) -> PathBuf {
-        self.of(Kind::Golden).join(key)
+        self.subfolder(Kind::Golden).join(key)
     }
 
-    /// What was known after `size` injections of a plan of `count`.
+    /// The look after `size` injections of a plan of `count`.
     pub fn look(&self, count: u64, size: u64) -> PathBuf {
-        self.of(Kind::Looks).join(format!("{size:0DIGITS$}-of-{count:0DIGITS$}.json"))
+        self.subfolder(Kind::Looks).join(format!("{size:0DIGITS$}-of-{count:0DIGITS$}.json"))
     }
 
-    /// The plans, by the number of their injections.
+    /// Numbers of injections of the plans, ascending.
     pub fn plans(&self) -> Result<Vec<u64>, FolderError> {
         let name = |name: &str| name.strip_suffix(".json")?.parse().ok();
-        let mut counts = self.named(Kind::Plans, name)?;
+        let mut counts = self.list(Kind::Plans, name)?;
         counts.sort_unstable();
         Ok(counts)
     }
 
-    /// The shards, by what their names say that they have.
+    /// Ranges of the shards, from their names, ascending.
     pub fn shards(&self) -> Result<Vec<Range<u64>>, FolderError> {
-        let mut ranges = self.named(Kind::Shards, |name| {
+        let mut ranges = self.list(Kind::Shards, |name| {
             let (start, end) = name.strip_suffix(".rows")?.split_once('-')?;
             Some(start.parse::<u64>().ok()?..end.parse::<u64>().ok()?)
         })?;
@@ -114,19 +115,19 @@ impl SharedFolder {
         Ok(ranges)
     }
 
-    /// The files of attempts.
+    /// Files of attempts.
     pub fn attempts(&self) -> Result<Vec<PathBuf>, FolderError> {
-        let folder = self.of(Kind::Attempts);
-        self.named(Kind::Attempts, |name| name.ends_with(".json").then(|| folder.join(name)))
+        let folder = self.subfolder(Kind::Attempts);
+        self.list(Kind::Attempts, |name| name.ends_with(".json").then(|| folder.join(name)))
     }
 
-    /// What the names of files mean, of those that mean something.
-    fn named<T>(
+    /// Parses the names of the files of a kind. Skips names for which `parse` returns `None`.
+    fn list<T>(
         &self,
         kind: Kind,
-        meaning: impl Fn(&str) -> Option<T>,
+        parse: impl Fn(&str) -> Option<T>,
     ) -> Result<Vec<T>, FolderError> {
-        let folder = self.of(kind);
+        let folder = self.subfolder(kind);
         let failed = |reason| FolderError::Unread { path: folder.clone(), reason };
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -135,13 +136,13 @@ impl SharedFolder {
         let mut found = Vec::new();
         for entry in entries {
             let name = entry.map_err(failed)?.file_name();
-            found.extend(name.to_str().and_then(&meaning));
+            found.extend(name.to_str().and_then(&parse));
         }
         Ok(found)
     }
 }
 
-/// Whether a folder has nothing in it, or is none.
+/// Returns `true` if a folder does not exist or contains only temporary files.
 fn is_free(folder: &Path) -> io::Result<bool> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),

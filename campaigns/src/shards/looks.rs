@@ -1,5 +1,5 @@
-//! Looks at a campaign whose rows many make. What is known after a number of injections is a
-//! function of their rows: whoever sees first that they are there finds it out, and others read it.
+//! Interim looks of a sharded campaign. A look is a function of the rows: the first shard that sees all rows
+//! before a look computes it, and the others read it.
 
 use super::error::ShardError;
 use super::layout::SharedFolder;
@@ -9,12 +9,12 @@ use super::rows::Shards;
 use crate::results::folder::FolderError;
 use flipwave_analysis::Look;
 
-/// The looks that were found out so far, in their order.
-pub(super) fn known(folder: &SharedFolder, plan: &ShardPlan) -> Vec<Look> {
+/// Reads the looks that have been computed, in order.
+pub(super) fn published(folder: &SharedFolder, plan: &ShardPlan) -> Vec<Look> {
     let sizes = plan.until.iter().flat_map(|until| &until.looks);
     let read = |size: &u64| -> Option<Look> {
         let path = folder.look(plan.count, *size);
-        // What is not whole is found out again.
+        // A damaged look is computed again.
         serde_json::from_slice(
             &flipwave_host::input::read(&path, flipwave_host::input::RECORD).ok()?,
         )
@@ -23,28 +23,28 @@ pub(super) fn known(folder: &SharedFolder, plan: &ShardPlan) -> Vec<Look> {
     sizes.map_while(read).collect()
 }
 
-/// Finds out what can be by the rows in the folder. All looks so far.
+/// Computes the looks whose rows are in the folder, and returns all looks so far.
 ///
 /// # Errors
 /// [`ShardError`].
-pub(super) fn look(folder: &SharedFolder, plan: &ShardPlan) -> Result<Vec<Look>, ShardError> {
-    let known = known(folder, plan);
+pub(super) fn update(folder: &SharedFolder, plan: &ShardPlan) -> Result<Vec<Look>, ShardError> {
+    let known = published(folder, plan);
     let sizes = plan.until.iter().flat_map(|until| &until.looks);
     let next = sizes.copied().nth(known.len());
     let Some(next) = next.filter(|_| !known.last().is_some_and(Look::is_goal_met)) else {
         return Ok(known);
     };
-    // Names cost a listing, and whether files are whole a call for each of them.
+    // Listing names is cheaper than checking that each file is complete.
     if !gaps(0..next, folder.shards()?).is_empty() {
         return Ok(known);
     }
-    let shards = Shards::of(folder, plan.clone())?;
-    let prefix = shards.prefix();
-    if prefix < next {
+    let shards = Shards::find(folder, plan.clone())?;
+    let contiguous = shards.contiguous_rows();
+    if contiguous < next {
         return Ok(known);
     }
-    let monitor = match shards.monitor(prefix) {
-        // The shard that has these rows makes them again.
+    let monitor = match shards.monitor(contiguous) {
+        // The shard of these rows creates them again.
         Err(ShardError::Damaged { .. } | ShardError::Missing { .. }) => return Ok(known),
         monitor => monitor?,
     };
@@ -63,7 +63,7 @@ mod tests {
     use flipwave_analysis::Look;
 
     #[test]
-    fn looks_have_a_fixed_text() {
+    fn serialized_looks_are_fixed() {
         let look = format_tests::look();
         let text = serde_json::to_string(&look).expect("JSON");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Shards become the table that one worker would have written.
+//! Merging of shards into the table of an unsharded run.
 
 use super::error::ShardError;
 use super::layout::SharedFolder;
@@ -16,49 +16,48 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How shards are merged.
+/// Options of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeOptions {
-    /// The folders with the shards. Of more than one, rows of the same seed are of one campaign, and
-    /// those of other seeds come after them.
+    /// Folders with shards. Rows with the same seed form one campaign; the campaigns of several seeds follow
+    /// one another.
     pub folders: Vec<PathBuf>,
-    /// Where the table goes.
+    /// Results folder.
     pub out: PathBuf,
-    /// How long is waited for shards that are not there, or not yet seen from here.
+    /// Time to wait for shards that do not exist, or are not yet visible on this machine.
     pub wait: Duration,
 }
 
-/// What a merge came to.
+/// Result of a merge.
 #[derive(Clone, Debug)]
 pub struct Merged {
-    /// How it went, as in `run.json`.
+    /// The content of `run.json`.
     pub record: Record,
-    /// Rates, as in `summary.csv`.
+    /// The rates in `summary.csv`.
     pub summary: Summary,
-    /// Seconds that it took.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-/// How long is waited between two looks.
+/// Interval between two attempts to find all shards.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Merges shards into `results.csv`, with `summary.csv`, `rates.svg` and `run.json`: byte by byte what one
-/// worker writes, but for `run.json`. The table is there whole or not at all.
+/// Merges shards into `results.csv`, `summary.csv`, `rates.svg` and `run.json`. All but `run.json` have the
+/// same bytes as in an unsharded run. The table is written as a whole or not at all.
 ///
 /// # Errors
-/// [`ShardError`], in particular [`ShardError::Missing`] of a campaign that is not done;
-/// [`FolderError`].
+/// [`ShardError`], in particular [`ShardError::Missing`] if the campaign is not complete; [`FolderError`].
 pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
     let clock = Instant::now();
-    let mut looked = BTreeMap::new();
+    let mut failed_looks = BTreeMap::new();
     let campaigns = loop {
-        match campaigns(&options.folders, &mut looked) {
+        match complete_campaigns(&options.folders, &mut failed_looks) {
             Err(ShardError::Missing { .. } | ShardError::NoPlan { .. })
                 if clock.elapsed() < options.wait =>
             {
                 std::thread::sleep(PAUSE);
             }
-            found => break found?,
+            campaigns => break campaigns?,
         }
     };
     let lock = FolderLock::take(&options.out, false).map_err(FolderError::from)?;
@@ -69,7 +68,7 @@ pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
         folder::check_no_results(&options.out)?;
     }
     let mut design = first.facts.design.clone();
-    // Two seeds can have drawn the same place.
+    // Several seeds may draw the same fault site.
     design.is_finite &= campaigns.len() == 1;
     let mut tallies = Tallies::new(design.clone());
     let mut done = Counts::default();
@@ -87,7 +86,7 @@ pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
         facts: CampaignFacts { design, ..first.facts.clone() },
         host: Host::this(),
         workers: 1,
-        planned: campaigns.iter().map(|own| own.plan.count).sum(),
+        planned: campaigns.iter().map(|campaign| campaign.plan.count).sum(),
         confidence: first.facts.design.confidence.probability(),
         looks,
         done,
@@ -98,11 +97,11 @@ pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
     Ok(Merged { record, summary, seconds })
 }
 
-/// The campaigns in some folders, one for each seed, if all of their rows are there that are needed.
-/// `looked` says by seed how many looks were seen not to be enough.
-fn campaigns(
+/// Finds the campaigns in `folders`, one for each seed, and checks that all of them are complete.
+/// `failed_looks` contains the number of looks at which each seed had not met its goal.
+fn complete_campaigns(
     folders: &[PathBuf],
-    looked: &mut BTreeMap<u64, usize>,
+    failed_looks: &mut BTreeMap<u64, usize>,
 ) -> Result<Vec<Shards>, ShardError> {
     let mut campaigns: Vec<Shards> = Vec::new();
     for path in folders {
@@ -114,22 +113,22 @@ fn campaigns(
         {
             return Err(ShardError::Other { path: path.clone(), difference });
         }
-        let other = Shards::of(&folder, plan)?;
-        let seed = other.plan.facts.campaign.seed;
-        match campaigns.iter_mut().find(|own| own.plan.facts.campaign.seed == seed) {
-            Some(own) => {
-                own.files.extend(other.files);
-                own.sort();
-                if own.plan.count < other.plan.count {
-                    own.plan = other.plan;
+        let shards = Shards::find(&folder, plan)?;
+        let seed = shards.plan.facts.campaign.seed;
+        match campaigns.iter_mut().find(|campaign| campaign.plan.facts.campaign.seed == seed) {
+            Some(campaign) => {
+                campaign.files.extend(shards.files);
+                campaign.sort();
+                if campaign.plan.count < shards.plan.count {
+                    campaign.plan = shards.plan;
                 }
             }
-            None => campaigns.push(other),
+            None => campaigns.push(shards),
         }
     }
-    for own in &campaigns {
-        let missing = own.missing(0..own.plan.count);
-        if missing.is_empty() || is_enough(own, looked)? {
+    for campaign in &campaigns {
+        let missing = campaign.missing(0..campaign.plan.count);
+        if missing.is_empty() || is_goal_met(campaign, failed_looks)? {
             continue;
         }
         let (path, missing) = (folders[0].clone(), missing_text(&missing));
@@ -138,22 +137,25 @@ fn campaigns(
     Ok(campaigns)
 }
 
-/// Whether the rows that are there, from the first on, show enough.
-fn is_enough(own: &Shards, looked: &mut BTreeMap<u64, usize>) -> Result<bool, ShardError> {
-    let (plan, prefix) = (&own.plan, own.prefix());
+/// Returns `true` if the contiguous rows from the first one meet the campaign's goal.
+fn is_goal_met(
+    campaign: &Shards,
+    failed_looks: &mut BTreeMap<u64, usize>,
+) -> Result<bool, ShardError> {
+    let (plan, prefix) = (&campaign.plan, campaign.contiguous_rows());
     let Some(until) = &plan.until else { return Ok(false) };
     let looks = until.looks.partition_point(|size| *size <= prefix);
-    if looked.get(&plan.facts.campaign.seed).copied().unwrap_or(0) >= looks {
+    if failed_looks.get(&plan.facts.campaign.seed).copied().unwrap_or(0) >= looks {
         return Ok(false);
     }
-    let is_enough = own.monitor(prefix)?.is_goal_met();
-    if !is_enough {
-        looked.insert(plan.facts.campaign.seed, looks);
+    let is_goal_met = campaign.monitor(prefix)?.is_goal_met();
+    if !is_goal_met {
+        failed_looks.insert(plan.facts.campaign.seed, looks);
     }
-    Ok(is_enough)
+    Ok(is_goal_met)
 }
 
-/// Writes `results.csv`, whole: `count` gets each row. The looks of the first campaign.
+/// Writes `results.csv` as a whole and calls `count` for each row. Returns the looks of the first campaign.
 fn write_table(
     lock: &FolderLock,
     campaigns: &[Shards],
@@ -167,9 +169,9 @@ fn write_table(
     let header = line(|csv| csv.write_record(Row::COLUMNS)).map_err(failed)?;
     table.write_all(&header).map_err(failed)?;
     let (mut offset, mut looks) = (0, None);
-    for own in campaigns {
-        let (mut rows, mut parser) = (Rows::new(own), RowParser::new());
-        let mut monitor = own.plan.until.as_ref().map(|_| own.plan.monitor());
+    for campaign in campaigns {
+        let (mut rows, mut parser) = (Rows::new(campaign), RowParser::new());
+        let mut monitor = campaign.plan.until.as_ref().map(|_| campaign.plan.monitor());
         let mut written = 0;
         while !monitor.as_ref().is_some_and(CampaignMonitor::is_goal_met)
             && let Some((file, bytes)) = rows.next()?
@@ -184,7 +186,7 @@ fn write_table(
                 count(&row);
                 table.write_all(bytes).map_err(failed)?;
             } else {
-                // Rows of another seed come after those before, with numbers of their own.
+                // Indices of further seeds continue those of the previous ones.
                 let row = Row { index: offset + row.index, ..row };
                 count(&row);
                 let bytes = line(|csv| csv.serialize(&row)).map_err(failed)?;
@@ -193,7 +195,7 @@ fn write_table(
         }
         rows.check_rest()?;
         offset += written;
-        looks.get_or_insert_with(|| monitor.map_or(Vec::new(), |own| own.looks().to_vec()));
+        looks.get_or_insert_with(|| monitor.map_or(Vec::new(), |monitor| monitor.looks().to_vec()));
     }
     let unfinished = table.into_inner().map_err(|error| failed(error.into_error()))?;
     lock.folder().map_err(FolderError::from)?;

@@ -1,25 +1,24 @@
-//! Campaigns in parts, on any number of machines that share a folder.
+//! Shards: parts of a campaign, on any number of machines that share a folder.
 //!
-//! Nobody locks anything there, and nobody changes what another has written. What is in a file depends
-//! on its name alone, every file comes whole, and says itself whether it is right:
+//! Shards take no locks, and never change a file of another shard. The content of a file depends only on its
+//! name. Files are published as a whole and detect damage:
 //!
 //! ```text
-//! plans/000000100000.json               what all parts have in common (plan.rs)
-//! golden/SHA-256                        the fault-free run and what was counted in it (store.rs),
-//!                                       and compiled kernels (code.rs)
+//! plans/000000100000.json               what all shards have in common (plan.rs)
+//! golden/SHA-256                        golden run with profile (store.rs), and compiled kernels
+//!                                       (code.rs)
 //! shards/000000001000-000000002000.rows rows, with a checksum (file.rs)
 //! looks/000000000500-of-000000100000.json
-//!                                       what was known then, where a campaign ends when enough is
-//!                                       (looks.rs)
-//! attempts/3-of-200.TOKEN.json          who did what, for people (attempt.rs)
+//!                                       interim look, if the campaign has a stopping rule (looks.rs)
+//! attempts/3-of-200.TOKEN.json          attempts to execute a shard, for `flipwave status` (attempt.rs)
 //! ```
 //!
 //! All of these files outlive the process that wrote them. [`ShardPlan::FORMAT`] is the version of plans,
-//! attempts and looks; files of rows (file.rs) and golden runs (store.rs) have versions of their own.
+//! attempts and looks; files of rows (file.rs) and golden runs (store.rs) have their own versions.
 //!
-//! A part that is done twice has the same bytes twice; what is torn, or not yet seen from another
-//! machine, is done again. A merge is the only thing with a lock: it writes the table that one worker
-//! would have written, into a folder that may be the same.
+//! A part that is executed twice gives the same bytes. Files that are incomplete or not yet visible on
+//! another machine are created again. Only a merge takes a lock: it writes the table of an unsharded run,
+//! possibly into the same folder.
 
 mod attempt;
 mod code;

@@ -1,5 +1,5 @@
-//! The plan of a campaign that shards carry out: what all of them have in common. It is written once
-//! and never changed; a campaign with more injections gets a plan beside it.
+//! Shard plans: the properties that all shards of a campaign share. A plan never changes; a campaign that is
+//! extended to more injections gets an additional plan.
 
 use super::error::ShardError;
 use super::layout::SharedFolder;
@@ -10,50 +10,50 @@ use flipwave_analysis::{CampaignMonitor, Pilot, StoppingRule, stage_ends};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 
-/// Everything that the shards of a campaign have in common.
+/// Properties that all shards of a campaign share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShardPlan {
     /// Version of the folder's format, [`ShardPlan::FORMAT`].
     pub format: u32,
-    /// Facts about the campaign. Its comments and its name may differ between plans of a folder.
+    /// Facts about the campaign. Comments and name may differ between plans of a folder.
     #[serde(flatten)]
     pub facts: CampaignFacts,
-    /// SHA-256 of everything that determines rows except the seed. Campaigns with the same value can be pooled.
+    /// SHA-256 of everything that determines rows except the seed. Campaigns with equal values can be pooled.
     pub space: String,
-    /// Injections planned.
+    /// Number of planned injections.
     pub count: u64,
     /// Format of the merged results.
     pub results: ResultsFormat,
     /// Condition that ends the campaign before all injections are done.
     pub until: Option<StoppingRule>,
-    /// First injections, which determine how the others are drawn.
+    /// First injections, which determine the allocation of the others.
     pub pilot: Option<Pilot>,
 }
 
-/// The field that plans of all formats have.
+/// The field that plans of all formats share.
 #[derive(Deserialize)]
 struct Format {
     format: u32,
 }
 
 impl ShardPlan {
-    /// The format of a folder of shards: its plans, and the files that go with one plan, which are
-    /// attempts, looks and the space in rows. Raised where another version would misread or mix them.
+    /// Format of a folder of shards: its plans, and the attempts, looks and files of rows that belong to a
+    /// plan. Incremented when another version would misread or mix them.
     ///
-    /// Format 3 takes the text of `Sample::draws` into the digest of the space.
+    /// Format 3 includes the text of `Sample::draws` in the digest of the space.
     pub const FORMAT: u32 = 3;
 
-    /// The campaign before its first row.
+    /// Creates the monitor of the campaign before its first row.
     pub(super) fn monitor(&self) -> CampaignMonitor {
         CampaignMonitor::new(self.facts.design.clone(), self.until.clone(), self.pilot.clone())
     }
 
-    /// The numbers of injections at which stages end, in which shards work on it together.
+    /// Injection counts at which the stages of the campaign end. Shards work on one stage at a time.
     pub(super) fn stages(&self) -> Vec<u64> {
         stage_ends(self.until.as_ref(), self.pilot.as_ref(), self.count)
     }
 
-    /// The plan with most injections; nothing where there is none.
+    /// Reads the plan with the most injections; `None` without a plan.
     ///
     /// # Errors
     /// [`ShardError::Plan`] for an invalid file, [`ShardError::PlanFormat`], [`ShardError::Folder`].
@@ -64,30 +64,30 @@ impl ShardPlan {
         }
     }
 
-    /// The plan of this many injections; nothing where there is none.
+    /// Reads the plan of `count` injections; `None` if it does not exist.
     fn read(folder: &SharedFolder, count: u64) -> Result<Option<ShardPlan>, ShardError> {
         let path = folder.plan(count);
         let text = match flipwave_host::input::read(&path, flipwave_host::input::RECORD) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.map_err(|reason| FolderError::Unread { path: path.clone(), reason })?,
         };
-        let wrong = |what: String| ShardError::Plan { path: path.clone(), what };
+        let invalid = |what: String| ShardError::Plan { path: path.clone(), what };
         // Plans of other formats may lack fields of this one.
         let Format { format } =
-            serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+            serde_json::from_slice(&text).map_err(|error| invalid(error.to_string()))?;
         if format != ShardPlan::FORMAT {
             return Err(ShardError::PlanFormat { path, format });
         }
-        serde_json::from_slice(&text).map(Some).map_err(|error| wrong(error.to_string()))
+        serde_json::from_slice(&text).map(Some).map_err(|error| invalid(error.to_string()))
     }
 
-    /// Checks that a folder's other plans are of the same campaign, and puts this one there unless it
-    /// has one of as many injections. Whoever does the same at the same time writes the same.
+    /// Writes the plan unless the folder has one with the same number of injections. Checks that all plans in
+    /// the folder belong to this campaign. Concurrent calls write the same bytes.
     ///
     /// # Errors
     /// [`ShardError::Other`], [`ShardError::Folder`].
     pub(super) fn publish(&self, folder: &SharedFolder) -> Result<(), ShardError> {
-        if self.is_there(folder)? {
+        if self.is_published(folder)? {
             return Ok(());
         }
         let path = folder.plan(self.count);
@@ -95,59 +95,59 @@ impl ShardPlan {
         let mut text = serde_json::to_vec_pretty(self).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
         flipwave_host::output::publish(&path, text.as_slice()).map_err(failed)?;
-        // Another campaign may have come meanwhile.
-        self.is_there(folder).map(|_| ())
+        // Another campaign may have written a plan in the meantime.
+        self.is_published(folder).map(|_| ())
     }
 
-    /// Whether a folder has a plan of as many injections; checks that all of its plans are of this
-    /// campaign.
-    pub(super) fn is_there(&self, folder: &SharedFolder) -> Result<bool, ShardError> {
-        let mut is_there = false;
+    /// Returns `true` if the folder has a plan with the same number of injections. Checks that all of its
+    /// plans belong to this campaign.
+    pub(super) fn is_published(&self, folder: &SharedFolder) -> Result<bool, ShardError> {
+        let mut is_published = false;
         for count in folder.plans()? {
-            let Some(other) = ShardPlan::read(folder, count)? else { continue };
-            if let Some(difference) = self.difference(&other) {
+            let Some(existing) = ShardPlan::read(folder, count)? else { continue };
+            if let Some(difference) = self.difference(&existing) {
                 return Err(ShardError::Other { path: folder.path().to_owned(), difference });
             }
-            if count == self.count && self.until != other.until {
-                let difference =
-                    "it ends when other rates are known; take another `count`".to_owned();
+            if count == self.count && self.until != existing.until {
+                let difference = "other stopping rule; use another `count`".to_owned();
                 return Err(ShardError::Other { path: folder.path().to_owned(), difference });
             }
-            is_there |= count == self.count;
+            is_published |= count == self.count;
         }
-        Ok(is_there)
+        Ok(is_published)
     }
 
-    /// Why rows of the two do not belong into one table, if so.
-    pub(super) fn difference(&self, other: &ShardPlan) -> Option<String> {
-        let (own, theirs) = (&self.facts.campaign, &other.facts.campaign);
-        if own.seed != theirs.seed {
-            return Some(format!("its seed is {}, and here it is {}", theirs.seed, own.seed));
+    /// Describes why rows of this plan and of the `existing` one cannot be in one table.
+    pub(super) fn difference(&self, existing: &ShardPlan) -> Option<String> {
+        let (here, there) = (self.facts.campaign.seed, existing.facts.campaign.seed);
+        if here != there {
+            return Some(format!("its seed is {there}, not {here}"));
         }
-        self.difference_of_space(other)
+        self.difference_of_space(existing)
     }
 
-    /// Why rows of the two are not of the same site space, if so.
-    pub(super) fn difference_of_space(&self, other: &ShardPlan) -> Option<String> {
-        if self.facts.versions.flipwave != other.facts.versions.flipwave {
-            let (own, theirs) = (&self.facts.versions.flipwave, &other.facts.versions.flipwave);
-            return Some(format!("Flipwave {theirs} runs it, and this is {own}"));
+    /// Describes why this plan and the `existing` one have different site spaces.
+    pub(super) fn difference_of_space(&self, existing: &ShardPlan) -> Option<String> {
+        let (here, there) = (&self.facts, &existing.facts);
+        if here.versions.flipwave != there.versions.flipwave {
+            let (here, there) = (&here.versions.flipwave, &there.versions.flipwave);
+            return Some(format!("it is run by Flipwave {there}, and this is version {here}"));
         }
-        if self.space == other.space {
+        if self.space == existing.space {
             return None;
         }
-        if self.facts.campaign.content != other.facts.campaign.content {
-            return Some("the campaign file says something else".to_owned());
+        if here.campaign.content != there.campaign.content {
+            return Some("the campaign file differs".to_owned());
         }
-        let compilers = (&self.facts.versions.compiler, &other.facts.versions.compiler);
-        Some(match compilers {
-            (Some(own), Some(theirs)) if own != theirs => {
-                format!("`{theirs}` compiled its kernels, and here `{own}`")
+        Some(match (&here.versions.compiler, &there.versions.compiler) {
+            (Some(here), Some(there)) if here != there => {
+                format!("its kernels were compiled by `{there}`, not `{here}`")
             }
-            _ if self.facts.population != other.facts.population => {
-                "its program, which executes something else".to_owned()
+            _ if here.population != there.population => {
+                "the program executes other instructions".to_owned()
             }
-            _ => "its program or its inputs, or how faults are drawn or injected".to_owned(),
+            _ => "the program, its inputs, the sampling or the injection mechanism differs"
+                .to_owned(),
         })
     }
 }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn plans_have_a_fixed_text() {
+    fn serialized_plans_are_fixed() {
         check_json("plan.json", &plan());
         let read: ShardPlan =
             serde_json::from_str(include_str!("../format_tests/plan.json")).expect("a plan");
@@ -196,10 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn plans_of_another_format_are_refused_with_what_to_do() {
-        let own = tempfile::tempdir().expect("a folder");
-        let folder = SharedFolder::new(own.path());
-        folder.make().expect("a folder");
+    fn plans_of_another_format_are_rejected_with_advice() {
+        let directory = tempfile::tempdir().expect("a folder");
+        let folder = SharedFolder::new(directory.path());
+        folder.create().expect("a folder");
         for format in [ShardPlan::FORMAT - 1, ShardPlan::FORMAT + 1] {
             let text = format!("{{\"format\": {format}, \"of_another_version\": true}}");
             std::fs::write(folder.plan(5000), text).expect("written");

@@ -1,7 +1,7 @@
-//! The rows of a campaign, out of the files of its shards.
+//! Reads the rows of a campaign from the files of its shards.
 
 use super::error::ShardError;
-use super::file::{Of, ShardReader, finished};
+use super::file::{RowsKey, ShardReader, complete_ranges};
 use super::layout::SharedFolder;
 use super::part::gaps;
 use super::plan::ShardPlan;
@@ -13,44 +13,44 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// The shards of one seed.
+/// The shards of a campaign with one seed.
 pub(super) struct Shards {
     pub plan: ShardPlan,
-    /// Where they are; of several folders the first.
+    /// Folder of the shards; the first of several.
     pub folder: SharedFolder,
-    /// Files of rows, by where they begin.
+    /// Files of rows, ordered by their first row.
     pub files: Vec<(SharedFolder, Range<u64>)>,
 }
 
 impl Shards {
-    /// Those of a folder.
+    /// Finds the shards in a folder.
     ///
     /// # Errors
     /// [`ShardError::Folder`].
-    pub fn of(folder: &SharedFolder, plan: ShardPlan) -> Result<Shards, ShardError> {
-        let files = finished(folder)?.into_iter().map(|range| (folder.clone(), range));
+    pub fn find(folder: &SharedFolder, plan: ShardPlan) -> Result<Shards, ShardError> {
+        let files = complete_ranges(folder)?.into_iter().map(|range| (folder.clone(), range));
         let mut shards = Shards { plan, folder: folder.clone(), files: files.collect() };
         shards.sort();
         Ok(shards)
     }
 
-    /// Puts files in their order.
+    /// Sorts the files by their first row.
     pub fn sort(&mut self) {
         self.files.sort_by_key(|(_, range)| (range.start, range.end));
     }
 
-    /// What of these injections no file has.
+    /// Injections of `part` that no file contains.
     pub fn missing(&self, part: Range<u64>) -> Vec<Range<u64>> {
         gaps(part, self.files.iter().map(|(_, range)| range.clone()))
     }
 
-    /// How many rows there are from the first on, without one that is missing.
-    pub fn prefix(&self) -> u64 {
+    /// Number of rows before the first missing one.
+    pub fn contiguous_rows(&self) -> u64 {
         let count = self.plan.count;
         self.missing(0..count).first().map_or(count, |gap| gap.start)
     }
 
-    /// The monitor of the campaign after its first `end` injections, or up to the look that shows enough.
+    /// The monitor of the campaign after its first `end` injections, or at the look that meets the goal.
     ///
     /// # Errors
     /// [`ShardError`], in particular [`ShardError::Missing`].
@@ -68,19 +68,19 @@ impl Shards {
     }
 }
 
-/// Reads rows from lines; one for all lines, as it takes longer to make than to use.
+/// Parser of rows. Reused for all lines, because creating one is slower than parsing a line.
 pub(super) struct RowParser {
     reader: csv::Reader<Line>,
     record: StringRecord,
 }
 
-/// A line, as far as it has not been read.
+/// The unread part of a line.
 #[derive(Default)]
 struct Line(VecDeque<u8>);
 
 impl Read for Line {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.0.read(into)
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
     }
 }
 
@@ -90,7 +90,7 @@ impl RowParser {
         RowParser { reader, record: StringRecord::new() }
     }
 
-    /// The row of a line, with its end.
+    /// Parses a line, including its newline.
     pub fn parse(&mut self, line: &[u8]) -> Result<Row, String> {
         self.reader.get_mut().0.extend(line);
         let row = match self.reader.read_record(&mut self.record) {
@@ -102,11 +102,10 @@ impl RowParser {
     }
 }
 
-/// The rows of a campaign, one after another. Where several files have a row, it must be the same in
-/// all of them.
+/// Iterates over the rows of a campaign. A row that is in several files must be the same in all of them.
 pub(super) struct Rows<'a> {
     shards: &'a Shards,
-    /// Files that have not been come to.
+    /// Files that have not been opened.
     waiting: std::slice::Iter<'a, (SharedFolder, Range<u64>)>,
     open: Vec<(PathBuf, ShardReader)>,
     next: u64,
@@ -119,25 +118,24 @@ impl<'a> Rows<'a> {
         Rows { shards, waiting, open: Vec::new(), next: 0, row: Vec::new() }
     }
 
-    /// Checks the files that were begun: what is beyond the last row that is wanted counts in their
-    /// checksums, too.
+    /// Reads the rest of the open files and checks their checksums.
     pub fn check_rest(&mut self) -> Result<(), ShardError> {
         self.open.drain(..).try_for_each(|(_, reader)| reader.check())
     }
 
-    /// The next row, and a file that has it.
+    /// Returns the next row and a file that contains it.
     pub fn next(&mut self) -> Result<Option<(PathBuf, &[u8])>, ShardError> {
         let plan = &self.shards.plan;
         if self.next >= plan.count {
             self.check_rest()?;
             return Ok(None);
         }
-        let of = Of { space: &plan.space, seed: plan.facts.campaign.seed };
+        let key = RowsKey { space: &plan.space, seed: plan.facts.campaign.seed };
         while let Some((folder, range)) = self.waiting.as_slice().first()
             && range.start <= self.next
         {
             self.waiting.next();
-            self.open.push((folder.rows(range), ShardReader::open(folder, of, range)?));
+            self.open.push((folder.rows(range), ShardReader::open(folder, key, range)?));
         }
         self.row.clear();
         let mut found: Option<PathBuf> = None;
@@ -151,8 +149,8 @@ impl<'a> Rows<'a> {
                 }
                 (Some(row), Some(_)) if row == self.row => {}
                 (Some(_), Some(first)) => {
-                    let (one, other) = (first.clone(), path.clone());
-                    return Err(ShardError::Contradiction { index: self.next, one, other });
+                    let (first, second) = (first.clone(), path.clone());
+                    return Err(ShardError::Contradiction { index: self.next, first, second });
                 }
             }
         }
@@ -176,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_parser_reads_row_after_row() {
+    fn parser_is_reusable() {
         let text = |index: u64| {
             format!(
                 "{index},\"dispatch=0 lane=1\",,,,\"3,1,0\",,,,v_add_f32,valu,,,v0,0x00000001,0x00000000,\

@@ -1,16 +1,16 @@
-//! One shard, from the campaign's file to its rows in the shared folder.
+//! Execution of one shard, from the campaign file to the rows in the shared folder.
 
-use super::attempt::{AttemptState, OwnAttempt};
-use super::code::{Compiled, compiled};
+use super::attempt::{AttemptState, CurrentAttempt};
+use super::code::{Compiled, compile};
 use super::error::ShardError;
-use super::file::{Of, ShardWriter, checked};
+use super::file::{RowsKey, ShardWriter, undamaged_ranges};
 use super::layout::SharedFolder;
 use super::looks;
 use super::part::{Part, gaps};
 use super::plan::ShardPlan;
 use super::rows::Shards;
 use super::space::Space;
-use super::store::{self, Surveyed, survey};
+use super::store::{self, ProfiledGolden, load_or_profile};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::results::record::Versions;
@@ -28,56 +28,56 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How a shard is run. None of it changes its rows.
+/// Options of a shard. None of them changes its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShardOptions {
-    /// Where the results of all shards go.
+    /// Shared results folder.
     pub folder: PathBuf,
-    /// What of the campaign is done.
+    /// Part of the campaign to execute.
     pub part: Part,
     /// Worker threads.
     pub workers: NonZeroUsize,
-    /// A folder of this machine, where rows are until the shard is done.
+    /// Folder on this machine for rows of the running shard.
     pub scratch: PathBuf,
-    /// The ways to be faster that are taken.
+    /// Optimizations of injections.
     pub accelerations: Accelerations,
-    /// How faults are injected, if not as the campaign's device does it.
+    /// Injection mechanism; `None` for the default of the campaign's device.
     pub path: Option<InjectionPath>,
 }
 
-/// What a shard came to.
+/// Result of a shard.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShardReport {
-    /// Injections of the part that are wanted.
+    /// Number of required injections in the part.
     pub wanted: u64,
-    /// Rows of them that were there before.
+    /// Number of rows of them that existed before.
     pub done_before: u64,
-    /// Rows that were made.
+    /// Number of new rows.
     pub done: u64,
-    /// Bytes that were written to the shared folder.
+    /// Bytes written to the shared folder.
     pub bytes: u64,
-    /// Whether the fault-free run was made here, and not read.
+    /// `true` if the shard executed the golden run, `false` if it read a stored one.
     pub made_golden: bool,
-    /// Seconds from the beginning to the first injection.
+    /// Seconds from the start to the first injection.
     pub start_seconds: f64,
-    /// Seconds that the injections took.
+    /// Seconds of injections.
     pub seconds: f64,
-    /// What was known of the campaign at its last look, where it ends when enough is.
+    /// The last interim look, if the campaign has a stopping rule.
     pub look: Option<Look>,
 }
 
 impl ShardReport {
-    /// Whether all of the part is there that is wanted.
+    /// Returns `true` if all required rows of the part exist.
     pub fn is_complete(&self) -> bool {
         self.done_before + self.done >= self.wanted
     }
 }
 
-/// Runs a part of a campaign. What of it is in the folder is not done again; what is done goes there
-/// when it is finished, or when the campaign is cancelled.
+/// Executes a part of a campaign, except for the rows in the folder. Publishes the new rows when a range is
+/// complete or when the campaign is cancelled.
 ///
 /// # Errors
-/// [`CampaignError`]. The rows before an injection that failed are kept.
+/// [`CampaignError`]. Rows before a failed injection are published.
 pub fn run_shard(
     campaign: &Campaign,
     options: &ShardOptions,
@@ -85,8 +85,8 @@ pub fn run_shard(
 ) -> Result<ShardReport, CampaignError> {
     campaign.faults()?;
     let folder = SharedFolder::new(&options.folder);
-    folder.make()?;
-    let mut attempt = OwnAttempt::begin(&folder, &options.part)?;
+    folder.create()?;
+    let mut attempt = CurrentAttempt::begin(&folder, &options.part)?;
     let result = run(campaign, options, &folder, &mut attempt, progress);
     let record = &mut attempt.record;
     record.state = match &result {
@@ -106,8 +106,8 @@ pub fn run_shard(
     Ok(report)
 }
 
-/// Writes the plan of a campaign into its folder, and makes its fault-free run, for shards to come
-/// whose faults are injected along `path`.
+/// Writes the plan of a campaign to its folder and executes the golden run, for later shards whose faults are
+/// injected with `path`.
 ///
 /// # Errors
 /// [`CampaignError`].
@@ -119,28 +119,23 @@ pub(crate) fn plan_shards(
 ) -> Result<ShardPlan, CampaignError> {
     campaign.faults()?;
     let folder = SharedFolder::new(folder);
-    folder.make()?;
+    folder.create()?;
     let path = injection_path(campaign, path)?;
     progress.phase(Phase::Preparing);
-    let compiled = compiled(&folder, campaign)?;
+    let compiled = compile(&folder, campaign)?;
     let runner = runner(&compiled.campaign, path)?;
-    let ready = Ready::new(
-        &compiled,
-        (Accelerations::ALL, NonZeroUsize::MIN),
-        (&folder, path),
-        &*runner,
-        progress,
-    )?;
+    let options = InjectOptions { accelerations: Accelerations::ALL, workers: NonZeroUsize::MIN };
+    let ready = Ready::new(&compiled, &folder, path, &*runner, options, progress)?;
     let plan = ready.experiment.plan(&ready.experiment.scheme.monitor())?;
     let planned = ready.shard_plan();
-    if !planned.is_there(&folder)? {
+    if !planned.is_published(&folder)? {
         ready.experiment.check_deterministic(&plan, ready.recorded)?;
         planned.publish(&folder)?;
     }
     Ok(planned)
 }
 
-/// A campaign whose program and fault-free run are there.
+/// A campaign with its assembled program and golden run.
 struct Ready<'a> {
     campaign: &'a Campaign,
     space: Space,
@@ -153,20 +148,21 @@ struct Ready<'a> {
 impl<'a> Ready<'a> {
     fn new(
         Compiled { campaign, compiler }: &'a Compiled,
-        (accelerations, threads): (Accelerations, NonZeroUsize),
-        (folder, path): (&SharedFolder, InjectionPath),
+        folder: &SharedFolder,
+        path: InjectionPath,
         runner: &'a dyn Runner,
+        InjectOptions { accelerations, workers }: InjectOptions,
         progress: &mut dyn Progress,
     ) -> Result<Ready<'a>, CampaignError> {
         let prepared = runner.prepared();
         progress.phase(Phase::Golden);
-        let touches = accelerations.checkpoints && runner.uses_checkpoints();
+        let needs_footprints = accelerations.checkpoints && runner.uses_checkpoints();
         let faults = campaign.faults()?;
         let drawn = faults.sample.draws(faults.stratification);
-        let space = Space::of(campaign, prepared, path, &drawn)?;
-        let key = space.survey(campaign, store::FORMAT, touches);
-        let Surveyed { reference, profile, fidelity, recorded, is_new } =
-            survey(folder, &key, campaign, prepared, (touches, threads))?;
+        let space = Space::new(campaign, prepared, path, &drawn)?;
+        let key = space.golden_key(campaign, store::FORMAT, needs_footprints);
+        let golden = load_or_profile(folder, &key, campaign, prepared, needs_footprints, workers)?;
+        let ProfiledGolden { reference, profile, fidelity, recorded, is_new } = golden;
         let experiment = Experiment::new(campaign, runner, reference, fidelity, profile)?;
         let versions = Versions { compiler: compiler.clone(), ..Versions::of(prepared) };
         Ok(Ready { campaign, space, versions, experiment, recorded, made_golden: is_new })
@@ -190,28 +186,24 @@ fn run(
     campaign: &Campaign,
     options: &ShardOptions,
     folder: &SharedFolder,
-    attempt: &mut OwnAttempt,
+    attempt: &mut CurrentAttempt,
     progress: &mut dyn Progress,
 ) -> Result<ShardReport, CampaignError> {
     let clock = Instant::now();
     let path = injection_path(campaign, options.path)?;
     progress.phase(Phase::Preparing);
-    let compiled = compiled(folder, campaign)?;
+    let compiled = compile(folder, campaign)?;
     let runner = runner(&compiled.campaign, path)?;
-    let mut ready = Ready::new(
-        &compiled,
-        (options.accelerations, options.workers),
-        (folder, path),
-        &*runner,
-        progress,
-    )?;
+    let ShardOptions { accelerations, workers, .. } = *options;
+    let inject_options = InjectOptions { accelerations, workers };
+    let mut ready = Ready::new(&compiled, folder, path, &*runner, inject_options, progress)?;
     let recorded = ready.recorded.take();
     let report = ShardReport { made_golden: ready.made_golden, ..ShardReport::default() };
     progress.phase(Phase::Planning);
     let planned = ready.shard_plan();
-    let is_published = planned.is_there(folder)?;
+    let is_published = planned.is_published(folder)?;
     let scheme = &ready.experiment.scheme;
-    let ranges = options.part.of_stages(&planned.stages());
+    let ranges = options.part.indices_by_stage(&planned.stages());
     let monitor = scheme.monitor();
     let ready = &ready;
     let mut shard =
@@ -220,7 +212,7 @@ fn run(
         shard.inject(&monitor, ranges, attempt, progress)?;
         return Ok(shard.report);
     };
-    // The pilot shows how the others are drawn.
+    // The pilot determines the allocation of the other injections.
     let (first, rest) = ranges.into_iter().partition(|range| range.end <= pilot.count);
     shard.inject(&monitor, first, attempt, progress)?;
     if !rest.is_empty() && !campaign.cancellation.is_stopped() {
@@ -234,16 +226,16 @@ fn run(
     Ok(shard.report)
 }
 
-/// How long is waited for those who do the rest of the pilot, after the last that was seen of them.
+/// Time without progress after which a shard no longer waits for other shards to complete the pilot.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How old a listing of a shared folder can be: NFS keeps those of folders for a minute at most.
-const OLD_LISTING: Duration = Duration::from_secs(60);
+/// Largest age of a listing of a shared folder. NFS caches listings for at most a minute.
+const MAX_LISTING_AGE: Duration = Duration::from_secs(60);
 
-/// How long is waited between two looks.
+/// Interval between two reads of the folder while waiting.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A shard under way.
+/// A running shard.
 struct Shard<'a> {
     options: &'a ShardOptions,
     folder: &'a SharedFolder,
@@ -252,26 +244,27 @@ struct Shard<'a> {
     recorded: Option<RecordedRun>,
     /// `true` once the plan is in the folder.
     is_published: bool,
-    /// Runs since the shard began.
+    /// Start of the shard.
     clock: Instant,
     report: ShardReport,
 }
 
 impl Shard<'_> {
-    fn of(&self) -> Of<'_> {
-        Of { space: &self.planned.space, seed: self.planned.facts.campaign.seed }
+    fn rows_key(&self) -> RowsKey<'_> {
+        RowsKey { space: &self.planned.space, seed: self.planned.facts.campaign.seed }
     }
 
-    /// What of the pilot no other shard does.
+    /// Waits for other shards and returns the injections of the pilot that none of them completes.
     fn missing_of_pilot(
         &self,
         count: u64,
-        attempt: &mut OwnAttempt,
+        attempt: &mut CurrentAttempt,
     ) -> Result<Vec<Range<u64>>, CampaignError> {
         let pilot = 0..count;
         let (mut known, mut since) = (Vec::new(), Instant::now());
         loop {
-            let missing = gaps(pilot.clone(), checked(self.folder, self.of(), &pilot)?);
+            let missing =
+                gaps(pilot.clone(), undamaged_ranges(self.folder, self.rows_key(), &pilot)?);
             if missing != known {
                 since = Instant::now();
                 known.clone_from(&missing);
@@ -285,12 +278,12 @@ impl Shard<'_> {
         }
     }
 
-    /// The monitor after the pilot, whose rows are in the folder, though they may not be seen yet.
+    /// The monitor after the pilot. Waits for rows that are not yet visible on this machine.
     fn pilot_monitor(&self, count: u64) -> Result<CampaignMonitor, ShardError> {
         let clock = Instant::now();
         loop {
-            match Shards::of(self.folder, self.planned.clone())?.monitor(count) {
-                Err(ShardError::Missing { .. }) if clock.elapsed() < OLD_LISTING => {
+            match Shards::find(self.folder, self.planned.clone())?.monitor(count) {
+                Err(ShardError::Missing { .. }) if clock.elapsed() < MAX_LISTING_AGE => {
                     thread::sleep(PAUSE);
                 }
                 monitor => return monitor,
@@ -298,13 +291,13 @@ impl Shard<'_> {
         }
     }
 
-    /// Injects the faults of `ranges` whose rows are not in the folder, as long as they are wanted. `monitor`
-    /// is the progress of the campaign, on which the plan depends.
+    /// Injects the faults of `ranges` whose rows are not in the folder, until the campaign's goal is met.
+    /// `monitor` contains the rows that the plan depends on.
     fn inject(
         &mut self,
         monitor: &CampaignMonitor,
         ranges: Vec<Range<u64>>,
-        attempt: &mut OwnAttempt,
+        attempt: &mut CurrentAttempt,
         progress: &mut dyn Progress,
     ) -> Result<(), CampaignError> {
         let left = self.missing(ranges)?;
@@ -331,15 +324,16 @@ impl Shard<'_> {
         })
     }
 
-    /// The parts of `ranges` whose rows are not in the folder, up to the first range that is not wanted.
+    /// Parts of `ranges` whose rows are not in the folder, up to the first range that is not required.
     fn missing(&mut self, ranges: Vec<Range<u64>>) -> Result<Vec<Range<u64>>, CampaignError> {
         let mut left = Vec::new();
-        self.look()?;
+        self.update_look()?;
         for range in ranges {
             if !self.is_wanted(&range) {
                 break;
             }
-            let missing = gaps(range.clone(), checked(self.folder, self.of(), &range)?);
+            let missing =
+                gaps(range.clone(), undamaged_ranges(self.folder, self.rows_key(), &range)?);
             self.report.wanted += length(&range);
             self.report.done_before += length(&range) - missing.iter().map(length).sum::<u64>();
             left.extend(missing);
@@ -347,12 +341,12 @@ impl Shard<'_> {
         Ok(left)
     }
 
-    /// Injects ranges of faults one after another, and puts the rows of each into the folder.
+    /// Injects ranges of faults one after another, and publishes the rows of each.
     fn inject_ranges(
         &mut self,
         injections: &mut Injections<'_>,
         ranges: Vec<Range<u64>>,
-        attempt: &mut OwnAttempt,
+        attempt: &mut CurrentAttempt,
         progress: &mut dyn Progress,
     ) -> Result<(), CampaignError> {
         let (clock, seconds) = (Instant::now(), self.report.seconds);
@@ -361,7 +355,8 @@ impl Shard<'_> {
                 self.report.wanted -= length(&range);
                 continue;
             }
-            let mut writer = ShardWriter::create(&self.options.scratch, self.of(), range.start)?;
+            let mut writer =
+                ShardWriter::create(&self.options.scratch, self.rows_key(), range.start)?;
             let done = &mut self.report.done;
             let injected = injections.inject(range, |row| {
                 writer.write(&row)?;
@@ -370,7 +365,7 @@ impl Shard<'_> {
                 attempt.progress(*done, seconds + clock.elapsed().as_secs_f64())?;
                 Ok(ControlFlow::Continue(()))
             });
-            // Rows before a failure or a stop need not be made again.
+            // Publishes the rows before a failure or cancellation, too.
             self.report.bytes += writer.publish(self.folder)?;
             self.report.seconds = seconds + clock.elapsed().as_secs_f64();
             match injected {
@@ -378,25 +373,25 @@ impl Shard<'_> {
                 Err(CampaignError::Interrupted) => break,
                 injected => injected?,
             }
-            self.look()?;
+            self.update_look()?;
         }
         Ok(())
     }
 
-    /// Looks what is known of the campaign.
-    fn look(&mut self) -> Result<(), CampaignError> {
-        self.report.look = looks::look(self.folder, &self.planned)?.pop();
+    /// Updates the last interim look of the report.
+    fn update_look(&mut self) -> Result<(), CampaignError> {
+        self.report.look = looks::update(self.folder, &self.planned)?.pop();
         Ok(())
     }
 
-    /// Whether injections are wanted: not where enough was known without them at the last look.
+    /// Returns `true` if the injections are required: the goal was not met before them at the last look.
     fn is_wanted(&self, range: &Range<u64>) -> bool {
-        let enough = self.report.look.as_ref().filter(|look| look.is_goal_met());
-        enough.is_none_or(|look| range.start < look.injections)
+        let last = self.report.look.as_ref().filter(|look| look.is_goal_met());
+        last.is_none_or(|look| range.start < look.injections)
     }
 }
 
-/// Injections of a range.
+/// Number of injections in a range.
 fn length(range: &Range<u64>) -> u64 {
     range.end - range.start
 }

@@ -1,5 +1,5 @@
-//! The site space of a campaign: all that determines where its injection of an index strikes and what
-//! comes of it, but the seed.
+//! Site space of a campaign: everything except the seed that determines the fault site and the result of
+//! each injection.
 
 use crate::application::Application;
 use crate::digest::hexadecimal;
@@ -13,24 +13,24 @@ use sha2::{Digest, Sha256};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// How many bytes of device memory are read at once.
+/// Size of a read in bytes.
 const BLOCK: usize = 1 << 20;
 
-/// Digests of what a campaign's program is.
+/// Digests of a campaign's site space.
 pub(crate) struct Space {
-    /// SHA-256 of the program alone: what it executes, and what is in memory before.
+    /// SHA-256 of the program: its dispatches and the initial device memory.
     pub program: String,
-    /// SHA-256 of all that determines rows but the seed.
+    /// SHA-256 of everything that determines rows except the seed.
     pub sites: String,
 }
 
 impl Space {
-    /// The space of a campaign. `drawn` says how its sites are drawn from the population, as far as a
-    /// site of an index depends on that.
+    /// Computes the space of a campaign. `drawn` describes the properties of the sampling that determine the
+    /// site of an index.
     ///
     /// # Errors
-    /// [`FolderError::Access`] for files of the workload that cannot be read.
-    pub fn of(
+    /// [`FolderError::Unread`] for files of the workload that cannot be read.
+    pub fn new(
         campaign: &Campaign,
         prepared: &Prepared,
         path: InjectionPath,
@@ -38,39 +38,39 @@ impl Space {
     ) -> Result<Space, FolderError> {
         let program = match &campaign.workload {
             CampaignWorkload::Kernels(_) => memory(&prepared.workload)
-                .map_err(|reason| access(&campaign.file, io::Error::other(reason)))?,
+                .map_err(|reason| unreadable(&campaign.file, io::Error::other(reason)))?,
             CampaignWorkload::Capture(source) => files([source.file.as_path()])?,
-            CampaignWorkload::Application(application) => of_application(application)?,
+            CampaignWorkload::Application(application) => application_files(application)?,
         };
         let sites = sites(&campaign.content, &program, path, drawn);
         Ok(Space { program, sites })
     }
 
-    /// The name that the golden run of a campaign is kept under, which is in format `format`.
-    pub fn survey(&self, campaign: &Campaign, format: u32, touched: bool) -> String {
-        let touched = if touched { "touched" } else { "" };
+    /// Key of the campaign's stored golden run in this format.
+    pub fn golden_key(&self, campaign: &Campaign, format: u32, has_footprints: bool) -> String {
+        let footprints = if has_footprints { "touched" } else { "" };
         let (version, format) = (env!("CARGO_PKG_VERSION"), format.to_string());
-        words(&["survey", version, &format, &campaign.content, &self.program, touched])
+        text_digest(&["survey", version, &format, &campaign.content, &self.program, footprints])
     }
 }
 
-/// Digest of all that determines rows but the seed: the content of the campaign file, the digest of the
-/// program, how faults are injected, and how sites are drawn. It stays the same from version to version,
-/// or [`ShardPlan::FORMAT`](super::ShardPlan::FORMAT) is raised.
+/// Digest of everything that determines rows except the seed: the content of the campaign file, the digest of
+/// the program, the injection mechanism, and the sampling. A change of the digest between versions requires
+/// another [`ShardPlan::FORMAT`](super::ShardPlan::FORMAT).
 pub(crate) fn sites(content: &str, program: &str, path: InjectionPath, drawn: &str) -> String {
     let path = match path {
         InjectionPath::Embedded => "embedded",
         InjectionPath::Hook => "hook",
     };
-    words(&["sites", content, program, path, drawn])
+    text_digest(&["sites", content, program, path, drawn])
 }
 
-/// Digest of texts.
-fn words(words: &[&str]) -> String {
-    digest(&words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>())
+/// Digest of a list of texts.
+fn text_digest(texts: &[&str]) -> String {
+    digest(&texts.iter().map(|text| text.as_bytes()).collect::<Vec<_>>())
 }
 
-/// Digest of words, of which no two lists have the same.
+/// Digest of a list of words. Includes their lengths, so that different lists have different digests.
 pub(super) fn digest(words: &[&[u8]]) -> String {
     let mut digest = Sha256::new();
     words.iter().for_each(|word| add(&mut digest, word));
@@ -82,7 +82,7 @@ fn add(digest: &mut Sha256, bytes: &[u8]) {
     digest.update(bytes);
 }
 
-/// Digest of what a program launches, and of all device memory before: code and data.
+/// Digest of the dispatches of a program, and of the initial device memory with code and data.
 fn memory(workload: &Workload) -> Result<String, DeviceError> {
     let mut digest = Sha256::new();
     for dispatch in &workload.program.dispatches {
@@ -108,26 +108,27 @@ fn memory(workload: &Workload) -> Result<String, DeviceError> {
     Ok(hexadecimal(&digest.finalize()))
 }
 
-/// Digest of an application's program and inputs. What it loads besides is the system's.
-fn of_application(application: &Application) -> Result<String, FolderError> {
+/// Digest of an application's program and inputs, without the libraries that it loads.
+fn application_files(application: &Application) -> Result<String, FolderError> {
     let directory = &application.directory;
-    let mut all = vec![application.command.program.clone()];
-    all.extend(application.stdin.iter().map(|own| directory.join(own)));
+    let mut paths = vec![application.command.program.clone()];
+    paths.extend(application.stdin.iter().map(|stdin| directory.join(stdin)));
     for input in &application.input {
         for entry in walkdir::WalkDir::new(directory.join(input)).sort_by_file_name() {
-            let entry = entry.map_err(|error| access(input, error.into()))?;
+            let entry = entry.map_err(|error| unreadable(input, error.into()))?;
             if entry.file_type().is_file() {
-                all.push(entry.into_path());
+                paths.push(entry.into_path());
             }
         }
     }
-    files(all.iter().map(|own| own.as_path()))
+    files(paths.iter().map(|path| path.as_path()))
 }
 
-fn files<'a>(all: impl IntoIterator<Item = &'a Path>) -> Result<String, FolderError> {
+/// Digest of the contents of files.
+fn files<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<String, FolderError> {
     let mut digest = Sha256::new();
     let mut block = vec![0; BLOCK];
-    for path in all {
+    for path in paths {
         let mut read = || -> io::Result<()> {
             let mut file = flipwave_host::input::open(path)?;
             digest.update(file.metadata()?.len().to_le_bytes());
@@ -138,11 +139,11 @@ fn files<'a>(all: impl IntoIterator<Item = &'a Path>) -> Result<String, FolderEr
                 }
             }
         };
-        read().map_err(|reason| access(path, reason))?;
+        read().map_err(|reason| unreadable(path, reason))?;
     }
     Ok(hexadecimal(&digest.finalize()))
 }
 
-fn access(path: &Path, reason: io::Error) -> FolderError {
+fn unreadable(path: &Path, reason: io::Error) -> FolderError {
     FolderError::Unread { path: path.to_owned(), reason }
 }

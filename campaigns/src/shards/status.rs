@@ -1,8 +1,8 @@
-//! What of a campaign is done, by whom, and what is missing: from files alone, at any time.
+//! Status of a sharded campaign, read from its files: completed and missing rows, and attempts.
 
 use super::attempt::{Attempt, AttemptState};
 use super::error::ShardError;
-use super::file::finished;
+use super::file::complete_ranges;
 use super::layout::SharedFolder;
 use super::looks;
 use super::part::{Part, gaps};
@@ -17,104 +17,105 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-/// How far a campaign is.
+/// Status of a sharded campaign.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShardsStatus {
-    /// What is run.
+    /// The campaign.
     pub campaign: CampaignIdentity,
-    /// Injections planned; no more than the last look had if that showed enough.
+    /// Number of planned injections; that of the last look if it met the goal.
     pub planned: u64,
-    /// Injections whose rows are in the folder.
+    /// Number of injections whose rows are in the folder.
     pub done: u64,
-    /// Files of rows.
+    /// Number of files of rows.
     pub files: u64,
-    /// Indices of the injections that have no row: the first, and the one after the last.
+    /// Ranges of indices without a row.
     pub missing: Vec<Range<u64>>,
-    /// Rows per second, from the beginning of the first attempt to what was last said; none where that
-    /// took no time.
+    /// Rows per second, from the start of the first attempt to the last update of any attempt; `None` if the
+    /// times are equal.
     pub rows_per_second: Option<f64>,
-    /// Seconds from the start of a part to its first injection, the longest of all attempts.
+    /// Largest time in seconds from the start of an attempt to its first injection.
     pub longest_start_seconds: f64,
-    /// Whether `results.csv` has all rows.
+    /// `true` if `results.csv` contains all rows.
     pub merged: bool,
-    /// What was known whenever there were enough injections for a look, where the campaign ends when
-    /// enough is.
+    /// The interim looks so far, if the campaign has a stopping rule.
     pub looks: Vec<Look>,
-    /// The parts that somebody has begun, by number.
+    /// The started parts, in order.
     pub parts: Vec<PartStatus>,
 }
 
-/// How far a part is.
+/// Status of a part.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PartStatus {
-    /// The part, as it was asked for.
+    /// The part as given by the user.
     pub part: String,
-    /// How it is.
+    /// State of the part.
     pub state: PartState,
-    /// How often it was begun.
+    /// Number of attempts.
     pub attempts: u64,
-    /// How often it failed.
+    /// Number of failed attempts.
     pub failures: u64,
-    /// How often a process that did it ended without a word.
+    /// Number of attempts whose process ended without recording an end.
     pub lost: u64,
-    /// The machine of the last attempt.
+    /// Host of the last attempt.
     pub host: String,
-    /// The process there.
+    /// Process of the last attempt.
     pub process: i32,
-    /// Since when, in UTC.
+    /// Start of the last attempt, in UTC.
     pub since: String,
-    /// Rows that the last attempt has made.
+    /// Number of injections that the last attempt has completed.
     pub done: u64,
-    /// Why it failed the last time.
+    /// Error message of the last failed attempt.
     pub error: Option<String>,
 }
 
-/// How a part is.
+/// State of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartState {
-    /// All of its rows are there.
+    /// All of its rows exist.
     Done,
-    /// A process does it.
+    /// A process is executing it.
     Running,
-    /// It was asked to stop, and is to go on.
+    /// It was cancelled and can be continued.
     Interrupted,
-    /// The process that did it was killed, or its machine failed.
+    /// Its process was killed, or its machine failed.
     Lost,
     /// It failed.
     Failed,
 }
 
 impl ShardsStatus {
-    /// How many parts are like this.
+    /// Number of parts in a state.
     pub fn count(&self, state: PartState) -> usize {
         self.parts.iter().filter(|part| part.state == state).count()
     }
 }
 
-/// How far the campaign in a folder is.
+/// Reads the status of the campaign in a folder.
 ///
 /// # Errors
-/// [`ShardError::NoPlan`] where there is none, [`ShardError::Folder`].
+/// [`ShardError::NoPlan`] without a campaign, [`ShardError::Folder`].
 pub fn shards_status(path: &Path) -> Result<ShardsStatus, ShardError> {
     let folder = SharedFolder::new(path);
     let plan = ShardPlan::latest(&folder)?;
     let plan = plan.ok_or_else(|| ShardError::NoPlan { path: path.to_owned() })?;
-    let own = Owner::this().map_err(|reason| FolderError::Unread { path: path.into(), reason })?;
-    let ranges = finished(&folder)?;
-    let attempts = Attempt::all(&folder)?;
-    let looks = looks::known(&folder, &plan);
-    let enough = looks.last().filter(|look| look.is_goal_met()).map(|look| look.injections);
-    let planned = enough.unwrap_or(plan.count);
+    let observer =
+        Owner::this().map_err(|reason| FolderError::Unread { path: path.into(), reason })?;
+    let ranges = complete_ranges(&folder)?;
+    let attempts = Attempt::read_all(&folder)?;
+    let looks = looks::published(&folder, &plan);
+    let at_goal = looks.last().filter(|look| look.is_goal_met()).map(|look| look.injections);
+    let planned = at_goal.unwrap_or(plan.count);
+    let start_seconds = attempts.iter().map(|attempt| attempt.start_seconds);
     let missing = gaps(0..planned, ranges.iter().cloned());
     let length = |range: &Range<u64>| range.end - range.start;
     Ok(ShardsStatus {
         done: planned - missing.iter().map(length).sum::<u64>(),
         files: ranges.len() as u64,
         rows_per_second: rate(&attempts),
-        longest_start_seconds: attempts.iter().map(|own| own.start_seconds).fold(0.0, f64::max),
+        longest_start_seconds: start_seconds.fold(0.0, f64::max),
         merged: is_merged(path, planned),
-        parts: parts(&attempts, &missing, &plan, &own),
+        parts: parts(&attempts, &missing, &plan, &observer),
         planned,
         looks,
         campaign: plan.facts.campaign,
@@ -122,16 +123,16 @@ pub fn shards_status(path: &Path) -> Result<ShardsStatus, ShardError> {
     })
 }
 
-/// The parts of some attempts, by where they begin.
+/// Summarizes attempts by part, ordered by their first index.
 fn parts(
     attempts: &[Attempt],
     missing: &[Range<u64>],
     plan: &ShardPlan,
-    own: &Owner,
+    observer: &Owner,
 ) -> Vec<PartStatus> {
     let stages = plan.stages();
     let mut by_part: BTreeMap<(u64, u64, &str), Vec<&Attempt>> = BTreeMap::new();
-    let ranges = |part: &str| part.parse().map(|part: Part| part.of_stages(&stages));
+    let ranges = |part: &str| part.parse().map(|part: Part| part.indices_by_stage(&stages));
     for attempt in attempts {
         let Ok(ranges) = ranges(&attempt.part) else { continue };
         let first = ranges.first().map_or(u64::MAX, |range| range.start);
@@ -141,19 +142,20 @@ fn parts(
     let status = |((.., part), all): ((u64, u64, &str), Vec<&Attempt>)| {
         let last = all.last()?;
         let ranges = ranges(part).ok()?;
-        let lacks = missing
-            .iter()
-            .any(|gap| ranges.iter().any(|own| gap.start < own.end && own.start < gap.end));
-        let is_lost = |own_attempt: &&&Attempt| {
-            own_attempt.state == AttemptState::Running && !own_attempt.is_running(own)
+        let overlaps =
+            |gap: &Range<u64>, range: &Range<u64>| gap.start < range.end && range.start < gap.end;
+        let is_complete =
+            !missing.iter().any(|gap| ranges.iter().any(|range| overlaps(gap, range)));
+        let is_lost = |attempt: &&&Attempt| {
+            attempt.state == AttemptState::Running && !attempt.is_running(observer)
         };
         let lost = all.iter().filter(is_lost).count() as u64;
         let failed = |attempt: &&&Attempt| attempt.state == AttemptState::Failed;
         let state = match last.state {
-            _ if !lacks => PartState::Done,
-            _ if all.iter().any(|attempt| attempt.is_running(own)) => PartState::Running,
+            _ if is_complete => PartState::Done,
+            _ if all.iter().any(|attempt| attempt.is_running(observer)) => PartState::Running,
             AttemptState::Failed => PartState::Failed,
-            // What it had done may have been removed since.
+            // The rows of a completed part may have been removed.
             AttemptState::Interrupted | AttemptState::Done => PartState::Interrupted,
             AttemptState::Running => PartState::Lost,
         };
@@ -173,11 +175,11 @@ fn parts(
     by_part.into_iter().filter_map(status).collect()
 }
 
-/// Rows per second of all attempts together, over the time in which there were any.
+/// Rows per second of all attempts, from the start of the first to the last update.
 fn rate(attempts: &[Attempt]) -> Option<f64> {
-    let first = attempts.iter().map(|own| own.began).min()?;
-    let last = attempts.iter().map(|own| own.seen).max()?;
-    let rows: u64 = attempts.iter().map(|own| own.done).sum();
+    let first = attempts.iter().map(|attempt| attempt.began).min()?;
+    let last = attempts.iter().map(|attempt| attempt.seen).max()?;
+    let rows: u64 = attempts.iter().map(|attempt| attempt.done).sum();
     (last > first).then(|| rows as f64 / (last - first) as f64)
 }
 
@@ -185,12 +187,12 @@ fn is_merged(path: &Path, count: u64) -> bool {
     let text = flipwave_host::input::read(&path.join(RECORD), flipwave_host::input::RECORD)
         .unwrap_or_default();
     let record: Value = serde_json::from_slice(&text).unwrap_or_default();
-    let done: u64 =
-        record["done"].as_object().into_iter().flatten().filter_map(|own| own.1.as_u64()).sum();
+    let counts = record["done"].as_object().into_iter().flatten();
+    let done: u64 = counts.filter_map(|(_, count)| count.as_u64()).sum();
     record["status"] == "complete" && done == count
 }
 
-/// Ranges of injections, for people: the first few of many.
+/// Lists ranges of injections for messages; only the first few of many.
 pub(super) fn missing_text(missing: &[Range<u64>]) -> String {
     const SHOWN: usize = 5;
     let text = |range: &Range<u64>| format!("{}..{}", range.start, range.end);
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_has_a_fixed_text() {
+    fn serialized_status_is_fixed() {
         check_json("status.json", &FolderStatus::Campaign(Box::new(status())));
         let variant = VariantStatus {
             variant: "size=small".to_owned(),
@@ -266,14 +268,14 @@ mod tests {
         assert_eq!(text, r#"["done","running","interrupted","lost","failed"]"#);
     }
 
-    /// The pinned record has ten injections.
+    /// The example of `run.json` has ten injections.
     #[test]
-    fn a_merge_is_seen_by_the_record_of_the_run() {
+    fn a_complete_record_means_merged() {
         let folder = tempfile::tempdir().expect("a folder");
         let record = include_str!("../format_tests/run.json");
         let write = |text: &str| std::fs::write(folder.path().join(RECORD), text).expect("written");
         write(record);
-        assert!(!is_merged(folder.path(), 10), "it failed");
+        assert!(!is_merged(folder.path(), 10), "failed run");
         write(&record.replace("\"failed\"", "\"complete\""));
         assert!(is_merged(folder.path(), 10) && !is_merged(folder.path(), 11));
     }

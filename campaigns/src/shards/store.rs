@@ -1,5 +1,5 @@
-//! The fault-free run and what was counted in it, kept for all who run the same program: the first
-//! shard makes it, whoever that is, and the others read it.
+//! Stored golden runs with their profiles: the first shard of a program executes the golden run, and the
+//! others read it.
 
 use super::layout::SharedFolder;
 use crate::error::CampaignError;
@@ -17,14 +17,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
 
-/// The format of kept golden runs, a part of the names they are kept under. Files have fields by their
-/// order and variants by their number, without names: raise it whenever a type in [`Kept`] gains, loses
-/// or moves a field or a variant, or the meaning of one changes. Renames leave it as it is.
+/// Format of stored golden runs, a part of the name of the file. The files identify fields by order and
+/// variants by number: increment the format when a type in [`StoredGolden`] gains, loses or moves a field or a
+/// variant, or when the meaning of one changes. Renames do not change the format.
 pub(super) const FORMAT: u32 = 1;
 
-/// What is kept.
+/// Content of a file.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredGolden {
     /// Wave instructions, lane operations and waves of each dispatch.
     statistics: Vec<[u64; 3]>,
     /// SHA-256 of each output.
@@ -34,93 +34,93 @@ struct Kept {
     touched: Option<StoredFootprints>,
 }
 
-/// The fault-free run, as injections need it.
-pub(super) struct Surveyed {
+/// A golden run with its profile.
+pub(super) struct ProfiledGolden {
     pub reference: Reference,
     pub profile: Profile,
     pub fidelity: FidelityRecord,
     pub recorded: Option<RecordedRun>,
-    /// Whether it was made here.
+    /// `true` if this process executed the run.
     pub is_new: bool,
 }
 
-/// Bytes of a digest.
+/// Length of a digest in bytes.
 const DIGEST: usize = 32;
 
-/// The fault-free run that is kept under `key`, or a new one, which is kept then. `touches` says whether
-/// what workgroups touch is to be known, and how many threads may make it.
+/// Reads the golden run stored under `key`, or executes the run on up to `threads` threads and stores it.
+/// `footprints` requests the memory footprints of workgroups.
 ///
 /// # Errors
-/// [`CampaignError`] as of a fault-free run; [`FolderError::Access`].
-pub(super) fn survey(
+/// [`CampaignError`] of a golden run; [`FolderError::Access`].
+pub(super) fn load_or_profile(
     folder: &SharedFolder,
     key: &str,
     campaign: &Campaign,
     prepared: &Prepared,
-    (touches, threads): (bool, NonZeroUsize),
-) -> Result<Surveyed, CampaignError> {
-    // Records of an application need not be the same on all machines.
-    // What hooks reach is not kept.
-    let is_kept = !matches!(campaign.workload, CampaignWorkload::Application(_))
+    footprints: bool,
+    threads: NonZeroUsize,
+) -> Result<ProfiledGolden, CampaignError> {
+    // Recorded runs of an application may differ between machines, and the sites that hooks cannot reach are
+    // not part of the stored profile.
+    let is_stored = !matches!(campaign.workload, CampaignWorkload::Application(_))
         && prepared.path == InjectionPath::Embedded;
     let path = folder.golden(key);
-    if let Some(kept) = is_kept
-        .then(|| flipwave_host::input::read(&path, flipwave_host::input::BINARY).ok())
-        .flatten()
-        .and_then(|own| open(&own))
+    if is_stored
+        && let Ok(bytes) = flipwave_host::input::read(&path, flipwave_host::input::BINARY)
+        && let Some(stored) = decode(&bytes)
     {
-        return Ok(kept.surveyed(campaign.faults()?));
+        return Ok(stored.profiled(campaign.faults()?));
     }
     let ProfiledRun { golden, profile, fidelity, recorded } =
-        surveyed(campaign, prepared, touches, threads)?;
+        surveyed(campaign, prepared, footprints, threads)?;
     let fidelity = FidelityRecord::of(&fidelity);
     let reference = Reference::new(&golden);
-    if is_kept && let Some(profile) = StoredProfile::of(&profile) {
-        let statistics = reference.statistics.iter();
-        let kept = Kept {
-            statistics: statistics
-                .map(|own| [own.wave_instructions, own.lane_operations, own.waves])
-                .collect(),
+    if is_stored && let Some(profile) = StoredProfile::of(&profile) {
+        let numbers = |dispatch: &Statistics| {
+            [dispatch.wave_instructions, dispatch.lane_operations, dispatch.waves]
+        };
+        let stored = StoredGolden {
+            statistics: reference.statistics.iter().map(numbers).collect(),
             outputs: reference.outputs.clone(),
             profile,
             fidelity: fidelity.clone(),
-            touched: recorded.as_ref().map(|own| StoredFootprints::of(&own.touched)),
+            touched: recorded.as_ref().map(|run| StoredFootprints::of(&run.touched)),
         };
         let failed = |reason| FolderError::Access { path: path.clone(), reason };
-        let bytes = seal(&kept).map_err(|error| failed(std::io::Error::other(error)))?;
+        let bytes = encode(&stored).map_err(|error| failed(std::io::Error::other(error)))?;
         flipwave_host::output::publish(&path, bytes.as_slice()).map_err(failed)?;
     }
-    Ok(Surveyed { reference, profile, fidelity, recorded, is_new: true })
+    Ok(ProfiledGolden { reference, profile, fidelity, recorded, is_new: true })
 }
 
-impl Kept {
-    fn surveyed(self, faults: &Faults) -> Surveyed {
-        let statistics = self.statistics.into_iter().map(|own| {
-            let [wave_instructions, lane_operations, waves] = own;
-            Statistics { wave_instructions, lane_operations, waves }
-        });
+impl StoredGolden {
+    fn profiled(self, faults: &Faults) -> ProfiledGolden {
+        let statistics =
+            self.statistics.into_iter().map(|[wave_instructions, lane_operations, waves]| {
+                Statistics { wave_instructions, lane_operations, waves }
+            });
         let Faults { fault, selection, stratification, sample, .. } = faults;
         let (draw, known_masked) = (sample.draw, sample.known_masked);
-        Surveyed {
+        ProfiledGolden {
             reference: Reference { statistics: statistics.collect(), outputs: self.outputs },
             profile: self.profile.profile(fault, selection, *stratification, draw, known_masked),
             fidelity: self.fidelity,
             recorded: self
                 .touched
-                .map(|own| RecordedRun { touched: own.touched(), checkpoints: None }),
+                .map(|footprints| RecordedRun { touched: footprints.touched(), checkpoints: None }),
             is_new: false,
         }
     }
 }
 
-/// What is kept as bytes, after a digest of them.
-fn seal(kept: &Kept) -> postcard::Result<Vec<u8>> {
-    let bytes = postcard::to_stdvec(kept)?;
+/// Encodes a golden run as a digest followed by the digested bytes.
+fn encode(stored: &StoredGolden) -> postcard::Result<Vec<u8>> {
+    let bytes = postcard::to_stdvec(stored)?;
     Ok([Sha256::digest(&bytes).as_slice(), &bytes].concat())
 }
 
-/// What bytes keep; nothing if they are not as they were written.
-fn open(bytes: &[u8]) -> Option<Kept> {
+/// Decodes a golden run; `None` if the bytes are damaged.
+fn decode(bytes: &[u8]) -> Option<StoredGolden> {
     let (digest, bytes) = bytes.split_at_checked(DIGEST)?;
     (Sha256::digest(bytes).as_slice() == digest).then(|| postcard::from_bytes(bytes).ok()).flatten()
 }
@@ -133,59 +133,60 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// The types within are pinned where they are: `injector/src/stored.rs`. A change here needs another
-    /// [`FORMAT`].
+    /// A change here requires another [`FORMAT`]. Tests in `injector/core/src/golden/stored.rs` fix the
+    /// contained types.
     #[test]
-    fn kept_golden_runs_have_fixed_bytes() {
-        // Of an empty profile, and of no workgroups.
+    fn encoded_golden_runs_are_fixed() {
+        // An empty profile, and footprints without workgroups.
         let profile = postcard::from_bytes(&[0; 4]).expect("a profile");
         let touched = postcard::from_bytes(&[0]).expect("workgroups");
-        let kept = Kept {
+        let stored = StoredGolden {
             statistics: vec![[1, 2, 3]],
             outputs: vec![[0xaa; 32]],
             profile,
             fidelity: FidelityRecord::default(),
             touched: Some(touched),
         };
-        let bytes = seal(&kept).expect("bytes");
+        let bytes = encode(&stored).expect("bytes");
         assert_eq!(bytes[..DIGEST], *Sha256::digest(&bytes[DIGEST..]));
         let expected = ["01010203", "01", &"aa".repeat(32), "00000000", "0000000000", "0100"];
         assert_eq!(hexadecimal(&bytes[DIGEST..]), expected.concat());
     }
 
     #[test]
-    fn the_fault_free_run_is_made_once_and_what_is_damaged_again() {
+    fn golden_run_is_executed_once_and_again_if_damaged() {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns");
-        let own = tempfile::tempdir().expect("a folder");
-        let folder = SharedFolder::new(own.path());
-        folder.make().expect("a folder");
+        let directory = tempfile::tempdir().expect("a folder");
+        let folder = SharedFolder::new(directory.path());
+        folder.create().expect("a folder");
         for name in ["matmul", "reduction"] {
             let campaign = Campaign::read(&examples.join(name).with_extension("yaml"));
             let campaign = campaign.unwrap_or_else(|error| panic!("{error}"));
             let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-            let survey = || {
-                let survey = survey(&folder, name, &campaign, &prepared, (true, NonZeroUsize::MIN));
-                survey.unwrap_or_else(|error| panic!("{error}"))
+            let load = || {
+                let threads = NonZeroUsize::MIN;
+                let golden = load_or_profile(&folder, name, &campaign, &prepared, true, threads);
+                golden.unwrap_or_else(|error| panic!("{error}"))
             };
-            let touched = |own: &Surveyed| {
-                own.recorded.as_ref().map(|own| StoredFootprints::of(&own.touched))
+            let footprints = |golden: &ProfiledGolden| {
+                golden.recorded.as_ref().map(|run| StoredFootprints::of(&run.touched))
             };
-            let (first, second) = (survey(), survey());
+            let (first, second) = (load(), load());
             assert!(first.is_new && !second.is_new, "{name}");
             assert_eq!(first.reference, second.reference, "{name}");
             assert_eq!(first.profile, second.profile, "{name}");
             assert_eq!(first.fidelity, second.fidelity, "{name}");
-            assert!(touched(&first).is_some());
-            assert_eq!(touched(&first), touched(&second), "{name}");
+            assert!(footprints(&first).is_some());
+            assert_eq!(footprints(&first), footprints(&second), "{name}");
 
             let path = folder.golden(name);
-            let good = fs::read(&path).expect("it is kept");
+            let good = fs::read(&path).expect("a stored run");
             for at in [0, DIGEST, good.len() / 2, good.len() - 1] {
                 let mut bad = good.clone();
                 bad[at] ^= 1;
                 fs::write(&path, bad).expect("written");
-                assert!(survey().is_new, "{name}: byte {at}");
-                assert_eq!(fs::read(&path).expect("it is kept"), good, "{name}");
+                assert!(load().is_new, "{name}: byte {at}");
+                assert_eq!(fs::read(&path).expect("a stored run"), good, "{name}");
             }
         }
     }

@@ -1,6 +1,6 @@
-//! Shards of files with `vary`. The folder of each variant is that of a campaign in shards, and a shard does
-//! its part of all of them; the folder of all has nothing but the list of variants, and after a merge the
-//! tables of all.
+//! Shards of files with `vary`. Each variant has the folder of a sharded campaign, and a shard executes its
+//! part of each variant. The common folder contains the list of variants and, after a merge, the combined
+//! tables.
 
 use super::error::ShardError;
 use super::merge::{MergeOptions, Merged, merge};
@@ -17,20 +17,20 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// A part of a variant that was run.
+/// Result of a shard of one variant.
 #[derive(Debug)]
 pub struct VariantShard {
-    /// The variant.
+    /// Name of the variant.
     pub name: String,
-    /// What came of its part.
+    /// Report or error of the shard.
     pub result: Result<ShardReport, CampaignError>,
 }
 
-/// Runs a part of each variant that is asked for, into folders in that of `options`. One that fails does
-/// not keep the others from theirs.
+/// Executes a part of each selected variant, in subfolders of the folder in `options`. Continues with the next
+/// variant after an error.
 ///
 /// # Errors
-/// [`FolderError`] where the folder is that of something else.
+/// [`FolderError`] if the folder belongs to something else.
 pub fn run_variant_shards(
     variants: &Variants,
     options: &ShardOptions,
@@ -38,24 +38,24 @@ pub fn run_variant_shards(
 ) -> Result<Vec<VariantShard>, CampaignError> {
     VariantList::new(variants).claim(&options.folder, false)?;
     let mut shards = Vec::new();
-    for (own, number) in variants.chosen().iter().zip(1..) {
+    for (variant, number) in variants.chosen().iter().zip(1..) {
         if variants.cancellation().is_stopped() {
             break;
         }
-        progress.variant(&own.name, number, variants.chosen().len());
-        let folder = options.folder.join(&own.name);
+        progress.variant(&variant.name, number, variants.chosen().len());
+        let folder = options.folder.join(&variant.name);
         let result =
-            run_shard(&own.campaign, &ShardOptions { folder, ..options.clone() }, progress);
-        let result = result.map_err(|reason| own.failed(&variants.dimensions, reason));
-        shards.push(VariantShard { name: own.name.clone(), result });
+            run_shard(&variant.campaign, &ShardOptions { folder, ..options.clone() }, progress);
+        let result = result.map_err(|reason| variant.failed(&variants.dimensions, reason));
+        shards.push(VariantShard { name: variant.name.clone(), result });
     }
     Ok(shards)
 }
 
-/// Plans each variant that is asked for, and runs it without a fault.
+/// Writes the plan of each selected variant and executes its golden run.
 ///
 /// # Errors
-/// [`CampaignError`] of the first that cannot be run.
+/// The first [`CampaignError`] of a variant.
 pub(crate) fn plan_variant_shards(
     variants: &Variants,
     folder: &Path,
@@ -64,30 +64,31 @@ pub(crate) fn plan_variant_shards(
 ) -> Result<Vec<ShardPlan>, CampaignError> {
     VariantList::new(variants).claim(folder, false)?;
     let mut plans = Vec::new();
-    for (own, number) in variants.chosen().iter().zip(1..) {
-        progress.variant(&own.name, number, variants.chosen().len());
-        let plan = plan_shards(&own.campaign, &folder.join(&own.name), path, progress);
-        plans.push(plan.map_err(|reason| own.failed(&variants.dimensions, reason))?);
+    for (variant, number) in variants.chosen().iter().zip(1..) {
+        progress.variant(&variant.name, number, variants.chosen().len());
+        let plan = plan_shards(&variant.campaign, &folder.join(&variant.name), path, progress);
+        plans.push(plan.map_err(|reason| variant.failed(&variants.dimensions, reason))?);
     }
     Ok(plans)
 }
 
-/// What a merge of folders came to.
+/// Result of a merge of folders.
 #[derive(Clone, Debug)]
 pub enum MergedFolder {
-    /// Of a campaign.
+    /// A merged campaign.
     Campaign(Box<Merged>),
-    /// Of variants.
+    /// Merged variants.
     Variants {
-        /// Each by its name.
+        /// Names and results of the variants.
         variants: Vec<(String, Merged)>,
-        /// Seconds that it took.
+        /// Duration in seconds.
         seconds: f64,
     },
 }
 
-/// Merges shards of a campaign, or those of each variant and then the tables of all: byte by byte what one
-/// worker writes. Of more than one folder with variants, all have the same ones.
+/// Merges the shards of a campaign, or those of each variant and then the tables of all variants. The tables
+/// have the same bytes as those of an unsharded run. Several folders with variants must have the same
+/// variants.
 ///
 /// # Errors
 /// As [`merge`].
@@ -100,33 +101,33 @@ pub fn merge_folder(options: &MergeOptions) -> Result<MergedFolder, CampaignErro
     list.claim(&options.out, false)?;
     remove_tables(&lock)?;
     let mut variants = Vec::new();
-    for own in &list.variants {
-        let within = |folder: &PathBuf| folder.join(&own.name);
+    for variant in &list.variants {
+        let within = |folder: &PathBuf| folder.join(&variant.name);
         let merged = merge(&MergeOptions {
             folders: options.folders.iter().map(within).collect(),
             out: within(&options.out),
             wait: options.wait.saturating_sub(clock.elapsed()),
         });
-        variants.push((own.name.clone(), merged?));
+        variants.push((variant.name.clone(), merged?));
     }
     write_tables(&lock, &list)?;
     Ok(MergedFolder::Variants { variants, seconds: clock.elapsed().as_secs_f64() })
 }
 
-/// The variants of some folders; nothing where these are folders of campaigns.
+/// The list of variants of all folders; `None` if they are folders of campaigns.
 fn common_list(folders: &[PathBuf]) -> Result<Option<VariantList>, CampaignError> {
     let mut first: Option<Option<VariantList>> = None;
     for path in folders {
         let list = VariantList::read(path)?;
         if first.get_or_insert_with(|| list.clone()) != &list {
-            let difference = "it has other variants than the first folder".to_owned();
+            let difference = "its variants differ from those of the first folder".to_owned();
             return Err(ShardError::Other { path: path.clone(), difference }.into());
         }
     }
     Ok(first.flatten())
 }
 
-/// How far what is in a folder is.
+/// Status of a shared folder.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum FolderStatus {
@@ -136,65 +137,67 @@ pub enum FolderStatus {
     Variants(VariantsStatus),
 }
 
-/// How far all variants are.
+/// Status of the variants in a folder.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VariantsStatus {
-    /// The campaign's name.
+    /// Name of the campaign.
     pub name: String,
-    /// What varies.
+    /// Names of the dimensions.
     pub dimensions: Vec<String>,
-    /// Injections planned, of the variants that somebody has begun.
+    /// Number of planned injections of the started variants.
     pub planned: u64,
-    /// Injections whose rows are in the folder.
+    /// Number of injections whose rows are in the folder.
     pub done: u64,
-    /// Whether `results.csv` and `variants.csv` are those of all variants.
+    /// `true` if `results.csv` and `variants.csv` contain all variants.
     pub merged: bool,
-    /// The variants, in their order.
+    /// The variants, in order.
     pub variants: Vec<VariantStatus>,
 }
 
-/// How far a variant is.
+/// Status of a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VariantStatus {
-    /// Its name.
+    /// Name of the variant.
     pub variant: String,
-    /// The value of each dimension.
+    /// Value of each dimension.
     pub values: Vec<String>,
-    /// How far it is; nothing of one of which no shard was begun.
+    /// Status of the campaign; `None` if no shard has started.
     pub status: Option<ShardsStatus>,
 }
 
 impl VariantsStatus {
-    /// How many parts of all variants are like this.
+    /// Number of parts of all variants in a state.
     pub fn count(&self, state: PartState) -> usize {
-        self.variants.iter().flat_map(|own| &own.status).map(|own| own.count(state)).sum()
+        let started = self.variants.iter().flat_map(|variant| &variant.status);
+        started.map(|status| status.count(state)).sum()
     }
 }
 
-/// How far the campaign or the variants in a folder are.
+/// Reads the status of the campaign or the variants in a folder.
 ///
 /// # Errors
 /// As [`shards_status`].
 pub fn folder_status(path: &Path) -> Result<FolderStatus, ShardError> {
     let Some(list) = VariantList::read(path)? else {
-        return shards_status(path).map(|own| FolderStatus::Campaign(Box::new(own)));
+        return shards_status(path).map(|status| FolderStatus::Campaign(Box::new(status)));
     };
     let mut variants = Vec::new();
-    for own in list.variants {
-        let status = match shards_status(&path.join(&own.name)) {
+    for variant in list.variants {
+        let status = match shards_status(&path.join(&variant.name)) {
             Ok(status) => Some(status),
             Err(ShardError::NoPlan { .. }) => None,
             Err(error) => return Err(error),
         };
-        variants.push(VariantStatus { variant: own.name, values: own.values, status });
+        variants.push(VariantStatus { variant: variant.name, values: variant.values, status });
     }
-    let known = || variants.iter().flat_map(|own| &own.status);
-    let is_merged = |own: &VariantStatus| own.status.as_ref().is_some_and(|own| own.merged);
+    let started = || variants.iter().flat_map(|variant| &variant.status);
+    let is_merged =
+        |variant: &VariantStatus| variant.status.as_ref().is_some_and(|status| status.merged);
     Ok(FolderStatus::Variants(VariantsStatus {
         name: list.name,
         dimensions: list.dimensions,
-        planned: known().fold(0, |sum, own| sum.saturating_add(own.planned)),
-        done: known().fold(0, |sum, own| sum.saturating_add(own.done)),
+        planned: started().fold(0, |sum, status| sum.saturating_add(status.planned)),
+        done: started().fold(0, |sum, status| sum.saturating_add(status.done)),
         merged: path.join(folder::RESULTS).is_file() && variants.iter().all(is_merged),
         variants,
     }))
