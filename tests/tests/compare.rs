@@ -92,5 +92,5 @@ fn what_is_no_campaign_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let said = compare(folder.path(), "nothing", "nothing");
     assert_eq!(said.code, Some(2));
-    assert!(said.stderr.contains("there is no such folder"), "{}", said.stderr);
+    assert!(said.stderr.contains("no such folder"), "{}", said.stderr);
 }

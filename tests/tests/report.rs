@@ -192,8 +192,8 @@ fn what_is_no_result_is_refused_with_a_reason() {
     let own = copy();
     let path = |name: &str| own.path().join(name);
     let report = |folder: &Path| flipwave(own.path(), &[Path::new("report"), folder], &[]);
-    report(&path("nothing")).expect_refused(&["there is no such folder", "nothing"]);
-    report(&path("run.json")).expect_refused(&["there is no such folder"]);
+    report(&path("nothing")).expect_refused(&["no such folder", "nothing"]);
+    report(&path("run.json")).expect_refused(&["no such folder"]);
     let empty = tempfile::tempdir().expect("a folder");
     report(empty.path()).expect_refused(&["no results.csv", "flipwave merge"]);
 

@@ -29,7 +29,7 @@ fn rows_are_lost_to_nobody_who_has_not_said_force() {
     campaign(folder, 30);
     run(folder, &[]).expect_success();
     let whole = table(folder);
-    let refused = ["results holds results of this campaign (rows: 30)", "--resume", "--force"];
+    let refused = ["results contains results of this campaign (rows: 30)", "--resume", "--force"];
     run(folder, &[]).expect_refused(&refused);
     assert_eq!(table(folder), whole);
 
@@ -174,7 +174,8 @@ fn interleaving(folder: &Path, seed: u32) -> String {
         for process in &mut processes {
             let end = process.end();
             let said = process.stderr();
-            let is_refused = said.contains("is in use") || said.contains("take it and leave it");
+            let is_refused =
+                said.contains("is in use") || said.contains("keep taking and releasing");
             let is_stopped = said.contains("ended by SIGTERM");
             match end {
                 Ok(0) => {}

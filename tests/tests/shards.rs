@@ -268,7 +268,7 @@ fn rows_of_another_campaign_never_come_into_a_folder() {
     shard(folder, "other", "1/2").expect_refused(&["other contains files that are not shards"]);
     // Nor a campaign in one piece into one of shards.
     run(folder, &["run", "vector_add.yaml", "--out", "out"])
-        .expect_refused(&["out holds a campaign in shards", "flipwave merge"]);
+        .expect_refused(&["out contains a sharded campaign", "flipwave merge"]);
 }
 
 #[test]

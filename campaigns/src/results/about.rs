@@ -1,4 +1,4 @@
-//! What `run.json` says of a campaign, for a report: also one that an older program wrote.
+//! Reads the facts of a campaign for reports from `run.json`, including files of older versions.
 
 use crate::results::folder::{RECORD, RESULTS};
 use crate::results::record::CampaignIdentity;
@@ -10,52 +10,52 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A folder of which there is nothing to report.
+/// Errors returned when reading a results folder for a report.
 #[derive(Debug, thiserror::Error)]
 pub enum AboutError {
-    /// There is no folder.
-    #[error("{}: there is no such folder; expected the results of `flipwave run` or `flipwave merge`",
+    /// The folder does not exist.
+    #[error("no such folder: {}; expected the results of `flipwave run` or `flipwave merge`",
         path.display())]
     NoFolder {
-        /// What was looked for.
+        /// The folder.
         path: PathBuf,
     },
-    /// A file of the results is not there.
-    #[error("{}: it has no {file}, so it holds no results of `flipwave run`; shards are put together \
-        with `flipwave merge`", path.display())]
+    /// A result file is missing.
+    #[error("no {file} in {}; expected the results of `flipwave run`, or shards merged with \
+        `flipwave merge`", path.display())]
     NoResults {
         /// The folder.
         path: PathBuf,
-        /// What is missing.
+        /// The missing file.
         file: &'static str,
     },
-    /// It cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
     Unread {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: std::io::Error,
     },
-    /// It is no record of a run.
-    #[error("{}: {reason}; expected what `flipwave run` writes there", path.display())]
+    /// The record is invalid.
+    #[error("{}: {reason}; expected a record written by `flipwave run`", path.display())]
     Other {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: serde_json::Error,
     },
-    /// A confidence that is none.
+    /// The confidence is out of range.
     #[error("{}: {reason}", path.display())]
     Confidence {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: StatisticsError,
     },
 }
 
-/// What is taken of `run.json`. Older programs did not write all of it.
+/// The fields of `run.json` that reports use. Older versions did not write all of them.
 #[derive(Deserialize)]
 struct Recorded {
     campaign: CampaignIdentity,
@@ -79,7 +79,7 @@ struct RecordedVersions {
     compiler: Option<String>,
 }
 
-/// Reads what a results folder says of its campaign, and opens its table.
+/// Reads the facts of the campaign in a results folder, and opens its table of injections.
 ///
 /// # Errors
 /// [`AboutError`].
@@ -100,12 +100,12 @@ pub fn about(folder: &Path) -> Result<(CampaignInfo, BoundedLines<File>), AboutE
         .map_err(failed(RECORD))?;
     let recorded: Recorded = serde_json::from_str(&text)
         .map_err(|reason| AboutError::Other { path: record.clone(), reason })?;
-    let given = recorded
+    let probability = recorded
         .design
         .as_ref()
         .map(|design| design.confidence.probability())
         .or(recorded.confidence);
-    let confidence = given.map_or(Ok(Confidence::P95), Confidence::new);
+    let confidence = probability.map_or(Ok(Confidence::P95), Confidence::new);
     let confidence =
         confidence.map_err(|reason| AboutError::Confidence { path: record.clone(), reason })?;
     Ok((recorded.about(folder, confidence), table))
@@ -124,7 +124,7 @@ impl Recorded {
             unfinished,
             design: self.design.unwrap_or_else(|| SampleDesign::simple(confidence)),
             planned: self.planned,
-            sites: self.population.map(|own| own.places),
+            sites: self.population.map(|population| population.places),
             counted: self.counted,
             instructions: (!instructions.is_empty())
                 .then(|| instructions.into_iter().fold(0, u64::saturating_add)),
@@ -133,8 +133,9 @@ impl Recorded {
         }
     }
 
+    /// Warning of a report about an incomplete campaign.
     fn unfinished(&self) -> Option<String> {
-        let what = match self.status.as_str() {
+        let state = match self.status.as_str() {
             "complete" => return None,
             "interrupted" => "The campaign was interrupted".to_owned(),
             "failed" => match &self.error {
@@ -142,21 +143,21 @@ impl Recorded {
                 None => "The campaign failed".to_owned(),
             },
             "running" => "The campaign is under way, or was killed".to_owned(),
-            other => format!("The campaign's status is `{other}`"),
+            status => format!("The campaign's status is `{status}`"),
         };
-        let end = if what.ends_with('.') { "" } else { "." };
+        let end = if state.ends_with('.') { "" } else { "." };
         Some(format!(
-            "{what}{end} The rates are those of the injections done so far; `flipwave run \
+            "{state}{end} The rates are those of the injections done so far; `flipwave run \
              --resume` goes on with it."
         ))
     }
 
-    /// What is shown besides the rates.
+    /// Names and values of the facts that a report shows.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let CampaignIdentity { seed, target, fault, selection, .. } = &self.campaign;
-        let versions = self.versions.as_ref().map(|own| match &own.compiler {
-            Some(compiler) => format!("Flipwave {}, {compiler}", own.flipwave),
-            None => format!("Flipwave {}", own.flipwave),
+        let versions = self.versions.as_ref().map(|versions| match &versions.compiler {
+            Some(compiler) => format!("Flipwave {}, {compiler}", versions.flipwave),
+            None => format!("Flipwave {}", versions.flipwave),
         });
         let file = self.file.as_ref().map(|file| file.display().to_string());
         let facts = [
@@ -164,7 +165,7 @@ impl Recorded {
             ("Target", Some(target.clone())),
             ("Seed", Some(seed.to_string())),
             ("Fault", Some(fault.clone())),
-            ("Struck", Some(selection.clone()).filter(|own| !own.is_empty())),
+            ("Struck", Some(selection.clone()).filter(|selection| !selection.is_empty())),
             ("Fidelity", self.fidelity.as_ref().map(FidelityRecord::to_string)),
             ("Versions", versions),
         ];

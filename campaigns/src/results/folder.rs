@@ -1,6 +1,6 @@
-//! The folder that a campaign's results go to, and whose results may be replaced.
+//! Results folders: their files, and the checks before results are written or replaced.
 
-use crate::results::lock::{BESIDE, FolderLock, LOCK, LockError};
+use crate::results::lock::{FolderLock, LOCK, LOCK_PREFIX, LockError};
 use flipwave_host::output::UNFINISHED_PREFIX;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -12,14 +12,14 @@ pub(crate) const PARQUET: &str = "results.parquet";
 pub(crate) const SUMMARY: &str = "summary.csv";
 pub(crate) const RATES: &str = "rates.svg";
 pub(crate) const RECORD: &str = "run.json";
-/// The folder of plans, where a campaign is done in shards.
+/// Subfolder of plans in the folder of a sharded campaign.
 pub(crate) const PLANS: &str = "plans";
 const FILES: [&str; 5] = [RESULTS, PARQUET, SUMMARY, RATES, RECORD];
 
-/// A folder that results cannot go to.
+/// Errors returned when a results folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// Something else is there.
+    /// The folder contains something else.
     #[error(
         "{} {found}; choose another folder with --out, or replace the files in it with --force",
         path.display()
@@ -27,57 +27,57 @@ pub enum FolderError {
     Occupied {
         /// The folder.
         path: PathBuf,
-        /// What is there.
+        /// Description of the content, as a predicate.
         found: String,
     },
-    /// A campaign is done there in shards.
+    /// The folder belongs to a sharded campaign.
     #[error(
-        "{} holds a campaign in shards; add to them with --shard I/N, put them together with \
+        "{} contains a sharded campaign; add shards with --shard I/N, merge them with \
          `flipwave merge`, or choose another folder with --out", path.display()
     )]
     InShards {
         /// The folder.
         path: PathBuf,
     },
-    /// Results of this campaign are there.
+    /// The folder contains results of this campaign.
     #[error(
-        "{} holds results of this campaign (rows: {rows}); go on with them with --resume, or replace \
+        "{} contains results of this campaign (rows: {rows}); continue with --resume, or replace \
          them with --force", path.display()
     )]
     Results {
         /// The folder.
         path: PathBuf,
-        /// How many.
+        /// Number of rows.
         rows: u64,
     },
-    /// Another process writes to it, or may.
+    /// The folder is locked or the lock was lost.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// It cannot be written.
+    /// A file or folder cannot be written.
     #[error("cannot write results to {}: {reason}", path.display())]
     Access {
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: std::io::Error,
     },
-    /// A file cannot be read.
+    /// A file or folder cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
     Unread {
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: std::io::Error,
     },
 }
 
-/// Whether a file comes and goes while results are written.
-pub(crate) fn is_passing(name: &str) -> bool {
-    name == LOCK || name.starts_with(BESIDE) || name.starts_with(UNFINISHED_PREFIX)
+/// Returns `true` for temporary files that exist while results are written.
+pub(crate) fn is_temporary(name: &str) -> bool {
+    name == LOCK || name.starts_with(LOCK_PREFIX) || name.starts_with(UNFINISHED_PREFIX)
 }
 
-/// Checks that results can go to a folder that is locked: what is in the place of their files are
-/// files. Removes what a run that was killed has left half written.
+/// Checks that results can be written to a locked folder: existing entries with the names of its files are
+/// regular files. Removes incomplete files of killed runs.
 ///
 /// # Errors
 /// [`FolderError::Access`].
@@ -99,7 +99,7 @@ pub(crate) fn check_files(path: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-/// Checks that no results would be lost: that `path` has no whole row.
+/// Checks that the folder contains no complete row, which would be lost.
 ///
 /// # Errors
 /// [`FolderError::Results`], [`FolderError::Access`].
@@ -117,7 +117,7 @@ pub(crate) fn check_no_results(path: &Path) -> Result<(), FolderError> {
     }
 }
 
-/// How many lines of a text have an end.
+/// Number of complete lines in a text.
 fn line_ends(mut text: impl BufRead) -> std::io::Result<u64> {
     let mut count = 0;
     loop {
@@ -131,8 +131,8 @@ fn line_ends(mut text: impl BufRead) -> std::io::Result<u64> {
     }
 }
 
-/// Checks that results may go to `path`: it is new or empty, or holds those of a run of the same
-/// campaign and seed. Nothing is changed.
+/// Checks that results may be written to `path`: the folder is new or empty, or contains results of the same
+/// campaign and seed. Does not change the folder.
 ///
 /// # Errors
 /// [`FolderError`].
@@ -150,7 +150,7 @@ pub(crate) fn check(path: &Path, content: &str, seed: u64) -> Result<(), FolderE
     }
     let mut is_free = true;
     for entry in entries {
-        is_free &= is_passing(&entry.map_err(failed)?.file_name().to_string_lossy());
+        is_free &= is_temporary(&entry.map_err(failed)?.file_name().to_string_lossy());
     }
     if is_free {
         return Ok(());
@@ -158,17 +158,17 @@ pub(crate) fn check(path: &Path, content: &str, seed: u64) -> Result<(), FolderE
     let Ok(text) =
         flipwave_host::input::read_text(&path.join(RECORD), flipwave_host::input::RECORD)
     else {
-        return occupied("holds files that are no results of Flipwave");
+        return occupied("contains files that are not results of Flipwave");
     };
     let record: Value = serde_json::from_str(&text).unwrap_or_default();
     if record["campaign"]["content"] == content && record["campaign"]["seed"] == seed {
         Ok(())
     } else {
-        occupied("holds the results of another campaign or of another version of this one")
+        occupied("contains results of another campaign or of another version of this one")
     }
 }
 
-/// Removes the files of a former run from a folder.
+/// Removes the result files from a folder.
 ///
 /// # Errors
 /// [`FolderError::Lock`], [`FolderError::Access`].
@@ -200,9 +200,9 @@ mod tests {
         assert!(check(&folder.path().join("new"), "d", 1).is_ok());
     }
 
-    /// What a run leaves that was killed before it had written anything.
+    /// A run that is killed before its first result leaves such files.
     #[test]
-    fn a_folder_with_nothing_but_what_passes_is_free() {
+    fn folders_with_only_temporary_files_are_free() {
         let folder = folder();
         for name in [LOCK, "flipwave.lock.after-0123", ".flipwave-abcdef"] {
             std::fs::write(folder.path().join(name), "").expect("written");
@@ -213,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn whole_rows_are_not_to_be_lost() {
+    fn complete_rows_are_protected() {
         let folder = folder();
         let rows = |text: &str| {
             std::fs::write(folder.path().join(RESULTS), text).expect("written");
             check_no_results(folder.path()).map_err(|error| error.to_string())
         };
-        for nothing in ["", "index,si", "index,site\n", "index,site\n0,disp"] {
-            rows(nothing).expect("nothing is lost");
+        for without_rows in ["", "index,si", "index,site\n", "index,site\n0,disp"] {
+            rows(without_rows).expect("no complete row");
         }
         let error = rows("index,site\n0,a\n1,b\n2,").expect_err("two whole rows");
         for word in ["rows: 2", "--resume", "--force"] {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn only_results_that_come_again_are_replaced() {
+    fn only_results_of_the_same_campaign_and_seed_may_be_replaced() {
         let folder = folder();
         record(folder.path(), r#"{"campaign": {"content": "d", "seed": 1}}"#);
         assert!(check(folder.path(), "d", 1).is_ok());
@@ -247,9 +247,9 @@ mod tests {
         let other = folder.path().join("thesis.tex");
         std::fs::write(&other, "text").expect("written");
         let error = check(folder.path(), "d", 1).expect_err("occupied");
-        assert!(error.to_string().contains("no results"), "{error}");
+        assert!(error.to_string().contains("not results"), "{error}");
         record(folder.path(), "{}");
-        let lock = FolderLock::take(folder.path(), false).expect("free");
+        let lock = FolderLock::take_free(folder.path()).expect("free");
         clear(&lock).expect("cleared");
         assert!(other.exists());
         assert!(!folder.path().join(RECORD).exists());

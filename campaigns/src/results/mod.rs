@@ -1,4 +1,4 @@
-//! Writing the files of a results folder.
+//! Writes the files of a results folder.
 
 pub mod about;
 pub mod folder;
@@ -16,34 +16,33 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often is looked whether the folder is still this run's.
+/// Interval at which a run checks that it still holds the lock of the folder.
 const LOCK_PERIOD: Duration = Duration::from_secs(1);
 
-/// `results.csv`, written row by row: every row given is on disk before the next, and no part of
-/// one that cannot be written.
+/// Writer of `results.csv`. Each row is on disk before the next one is written; a row that cannot be written is
+/// removed completely.
 pub(crate) struct ResultsFile<'a> {
     path: PathBuf,
     file: File,
-    /// Its bytes.
+    /// Length of the file in bytes.
     length: u64,
     lock: &'a FolderLock,
-    /// When the lock is looked at again.
-    next_look: Instant,
+    /// Time of the next check of the lock.
+    next_check: Instant,
 }
 
 impl<'a> ResultsFile<'a> {
-    /// Makes the file, with its header.
+    /// Creates the file and writes its header.
     pub(crate) fn create(lock: &'a FolderLock) -> Result<ResultsFile<'a>, FolderError> {
         let path = lock.folder()?.join(RESULTS);
         let file = flipwave_host::output::create(&path).map_err(|reason| failed(&path, reason))?;
-        let mut results = ResultsFile { path, file, length: 0, lock, next_look: Instant::now() };
-        // With the header written here, a campaign that is stopped before its first row leaves
-        // a table too.
+        let mut results = ResultsFile { path, file, length: 0, lock, next_check: Instant::now() };
+        // Writing the header here leaves a table even if the campaign ends before its first row.
         results.append_line(|csv| csv.write_record(Row::COLUMNS))?;
         Ok(results)
     }
 
-    /// Opens the file that an earlier run has left, to go on after its rows.
+    /// Opens the file of an earlier run, to append rows.
     pub(crate) fn append(lock: &'a FolderLock) -> Result<ResultsFile<'a>, FolderError> {
         let path = lock.folder()?.join(RESULTS);
         let open = || {
@@ -52,14 +51,14 @@ impl<'a> ResultsFile<'a> {
             Ok((file, length))
         };
         let (file, length) = open().map_err(|reason| failed(&path, reason))?;
-        Ok(ResultsFile { path, file, length, lock, next_look: Instant::now() })
+        Ok(ResultsFile { path, file, length, lock, next_check: Instant::now() })
     }
 
     /// Appends a row.
     pub(crate) fn write(&mut self, row: &Row) -> Result<(), FolderError> {
-        if Instant::now() >= self.next_look {
+        if Instant::now() >= self.next_check {
             self.lock.folder()?;
-            self.next_look = Instant::now() + LOCK_PERIOD;
+            self.next_check = Instant::now() + LOCK_PERIOD;
         }
         self.append_line(|csv| csv.serialize(row))
     }
@@ -70,7 +69,7 @@ impl<'a> ResultsFile<'a> {
     ) -> Result<(), FolderError> {
         let bytes = self::line(line).map_err(|reason| failed(&self.path, reason))?;
         if let Err(reason) = self.file.write_all(&bytes) {
-            // What there was room for. Where it cannot be taken away, it is left out by `--resume`.
+            // Removes the incomplete row. If that fails, `--resume` removes it.
             let _ = self.file.set_len(self.length);
             return Err(failed(&self.path, reason));
         }
@@ -79,7 +78,8 @@ impl<'a> ResultsFile<'a> {
     }
 }
 
-/// Writes `results.parquet` from `results.csv`, row by row, where that is wanted, whole or not at all.
+/// Converts `results.csv` to `results.parquet`, if `format` requests it. The file is written as a whole or not
+/// at all.
 pub(crate) fn write_columns(lock: &FolderLock, format: ResultsFormat) -> Result<(), FolderError> {
     if format == ResultsFormat::Csv {
         return Ok(());
@@ -101,7 +101,7 @@ pub(crate) fn write_columns(lock: &FolderLock, format: ResultsFormat) -> Result<
     write().map_err(|reason| failed(&to, reason))
 }
 
-/// A line of a table as it is in the file.
+/// Formats a line of a table.
 pub(crate) fn line(
     write: impl FnOnce(&mut csv::Writer<FormulaEscaper<Vec<u8>>>) -> csv::Result<()>,
 ) -> std::io::Result<Vec<u8>> {
@@ -123,7 +123,7 @@ pub(crate) fn write_summary(
     summary.write_csv(&mut text).map_err(|error| {
         let reason = match error {
             ResultsError::Csv(error) => error.into(),
-            other => std::io::Error::other(other),
+            error => std::io::Error::other(error),
         };
         failed(&table, reason)
     })?;

@@ -1,8 +1,7 @@
-//! `run.json`: how a run of a campaign went. The only result file that depends on time and
-//! host.
+//! `run.json`: the record of a run, the only result file that depends on time and host.
 //!
-//! The file outlives the run, and later versions read it (`about.rs`, `folder.rs`). It has no version:
-//! fields keep their names, and readers accept records without fields that came later.
+//! Later versions read the file (`about.rs`, `folder.rs`). It has no version number: fields keep their names,
+//! and readers accept records without newer fields.
 
 use crate::file::campaign::Campaign;
 use crate::file::faults::Faults;
@@ -23,18 +22,18 @@ pub struct CampaignFacts {
     /// Path of the campaign file, as given on the command line.
     #[serde(default)]
     pub file: PathBuf,
-    /// Outputs that are compared with the golden run's, and how.
+    /// The compared outputs and how they are compared.
     #[serde(default)]
     pub compared: Vec<ComparedOutput>,
-    /// Versions of the programs that prepared it.
+    /// Versions of the programs that prepared the campaign.
     pub versions: Versions,
     /// The fault space.
     pub population: FaultSpace,
-    /// How the fault space was counted, in words.
+    /// Description of how the fault space was counted.
     pub counted: String,
-    /// How the sample is drawn, as far as rates and their intervals depend on it.
+    /// Properties of the sampling that determine rates and intervals.
     pub design: SampleDesign,
-    /// Exactness of the golden run; `None` if another device than the embedded GPU made it.
+    /// Fidelity of the golden run; `None` if it did not run on the embedded GPU.
     pub fidelity: Option<FidelityRecord>,
     /// Wave instructions that the golden run executed, per dispatch.
     pub golden_wave_instructions: Vec<u64>,
@@ -47,22 +46,22 @@ pub struct CampaignFacts {
 pub struct Record {
     /// State of the run.
     pub status: Status,
-    /// The error that ended it, if it failed.
+    /// The error that ended the run.
     pub error: Option<String>,
     /// Facts known before the first injection.
     #[serde(flatten)]
     pub facts: CampaignFacts,
-    /// The machine that ran it.
+    /// The machine of the run.
     pub host: Host,
-    /// Worker threads.
+    /// Number of worker threads.
     pub workers: usize,
-    /// Injections planned: the upper limit for campaigns that end once enough is known.
+    /// Number of planned injections; the upper limit with a stopping rule.
     pub planned: u64,
     /// Confidence of the intervals in `summary.csv`.
     pub confidence: f64,
-    /// Rates known at each look, for campaigns that end once enough is known.
+    /// The interim looks, if the campaign has a stopping rule.
     pub looks: Vec<Look>,
-    /// Injections done, by outcome.
+    /// Number of completed injections, by outcome.
     pub done: Counts,
     /// Duration of each step in seconds.
     pub timings: Timings,
@@ -70,37 +69,37 @@ pub struct Record {
     pub injections_per_second: f64,
 }
 
-/// Whether a run came to its end.
+/// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It is under way, or was killed.
+    /// Running or killed.
     Running,
-    /// Every injection is done.
+    /// All required injections are done.
     Complete,
-    /// It was asked to stop.
+    /// Cancelled.
     Interrupted,
-    /// The tool failed; the rows before are good.
+    /// Failed; the rows are valid.
     Failed,
 }
 
-/// What was run.
+/// Identity of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CampaignIdentity {
-    /// Its name.
+    /// Name of the campaign.
     pub name: String,
-    /// The seed, as the file or the command line gave it.
+    /// The seed from the file or the command line.
     pub seed: u64,
     /// The GPU.
     pub target: String,
-    /// The fault, in words.
+    /// Description of the fault.
     pub fault: String,
-    /// What of the program is struck, in words.
+    /// Description of the selected instructions.
     pub selection: String,
     /// SHA-256 of the campaign file.
     pub sha256: String,
-    /// SHA-256 of what it says but for comments, name, seed and the number of faults: the campaign can
-    /// be gone on with as long as that is the same.
+    /// SHA-256 of the file's content except comments, name, seed and number of faults. A campaign can be
+    /// resumed if this is unchanged.
     pub content: String,
 }
 
@@ -118,12 +117,12 @@ impl CampaignIdentity {
     }
 }
 
-/// With what a campaign was run.
+/// Versions of the programs that prepared a campaign.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {
-    /// Flipwave's.
+    /// Version of Flipwave.
     pub flipwave: String,
-    /// The compiler's own words; nothing where none was needed.
+    /// Version text of the compiler; `None` if no compiler was needed.
     pub compiler: Option<String>,
 }
 
@@ -140,14 +139,14 @@ impl Versions {
     }
 }
 
-/// Where a campaign was run.
+/// The machine of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Host {
     /// The operating system.
     pub system: &'static str,
-    /// The processor's architecture.
+    /// Architecture of the processor.
     pub architecture: &'static str,
-    /// Threads that can run at once.
+    /// Number of threads that can run in parallel.
     pub threads: usize,
 }
 
@@ -161,7 +160,7 @@ impl Host {
     }
 }
 
-/// Injections by outcome.
+/// Numbers of injections by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Counts {
@@ -172,7 +171,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// One more.
+    /// Counts an outcome.
     pub(crate) fn add(&mut self, outcome: Outcome) {
         let count = match outcome {
             Outcome::Masked => &mut self.masked,
@@ -183,7 +182,7 @@ impl Counts {
         *count += 1;
     }
 
-    /// How many there are of an outcome.
+    /// Number of injections with an outcome.
     pub(crate) fn of(self, outcome: Outcome) -> u64 {
         match outcome {
             Outcome::Masked => self.masked,
@@ -193,28 +192,28 @@ impl Counts {
         }
     }
 
-    /// All of them.
+    /// Number of injections.
     pub fn total(self) -> u64 {
         self.masked + self.sdc + self.due + self.detected
     }
 }
 
-/// Seconds that each step of a campaign took.
+/// Duration of each step of a campaign in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Timings {
-    /// Compiling, loading, filling buffers.
+    /// Compiling and loading kernels, and filling buffers.
     pub prepare: f64,
-    /// The fault-free run, in which is counted what can be hit, and which is followed for its fidelity.
+    /// The golden run with profiling.
     pub golden: f64,
-    /// The fault-free run again, or what of it is struck, which finds the sites of the first window of
-    /// faults, and saves states. The sites of other windows are found while faults are injected.
+    /// The second golden run, which resolves the first batch of faults and records checkpoints. Other batches
+    /// are resolved during injection.
     pub rehearsal: f64,
     /// All injections.
     pub inject: f64,
 }
 
 impl Record {
-    /// Writes `run.json`, whole: `--resume` reads it, whenever this process was killed.
+    /// Writes `run.json` atomically, because `--resume` reads it after this process was killed.
     pub(crate) fn write(&self, lock: &FolderLock) -> Result<(), FolderError> {
         let path = lock.folder()?.join(RECORD);
         let failed = |reason| FolderError::Access { path: path.clone(), reason };

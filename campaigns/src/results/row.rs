@@ -1,10 +1,10 @@
-//! The line of `results.csv` for an injection.
+//! Creates the row of an injection.
 
 use crate::run::outcome::Verdict;
 use flipwave_analysis::{Outcome, Row, Workgroup};
 use flipwave_injector::{Lanes, Place, Planned, Struck};
 
-/// The line of `results.csv` for an injection.
+/// Creates the row of an injection.
 pub(crate) fn row(
     index: u64,
     planned: &Planned,
@@ -21,7 +21,7 @@ pub(crate) fn row(
         site: site.to_string(),
         kernel: planned.kernel.clone(),
         dispatch: event.map(|event| event.dispatch),
-        // Programs have them, sites have none.
+        // The caller knows the labels of the program's dispatches.
         label: None,
         workgroup: event.map(|event| Workgroup(event.workgroup)),
         wave: event.and_then(|event| event.wave),
@@ -46,14 +46,14 @@ pub(crate) fn row(
         weight: planned.weight,
         outcome: verdict.outcome(),
         cause: verdict.cause().map(str::to_owned),
-        severity: verdict.judgement().map(|own| own.severity),
+        severity: verdict.judgement().map(|judgement| judgement.severity),
         elements_wrong: run.map(|run| run.difference.elements_wrong),
         max_abs_error: run.map(|run| run.difference.max_abs_error),
         max_rel_error: run.map(|run| run.difference.max_rel_error),
         shape: run.and_then(|run| run.difference.shape),
         nan: run.map(|run| run.difference.nan),
         inf: run.map(|run| run.difference.inf),
-        measures: verdict.judgement().and_then(|own| own.measures.clone()),
+        measures: verdict.judgement().and_then(|judgement| judgement.measures.clone()),
         instructions: run.and_then(|run| run.instructions),
         timing_changed: run.filter(|_| is_masked).and_then(|run| run.timing_changed),
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_repeats_the_site_and_states_the_verdict() {
+    fn rows_contain_the_site_and_the_verdict() {
         let difference = Difference {
             elements_wrong: 3,
             max_abs_error: 0.5,
@@ -111,13 +111,13 @@ mod tests {
         assert_eq!((row.mask, row.before, row.after), (0x400, 0x400, 0));
         assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Sdc, None));
         assert_eq!(row.elements_wrong, Some(3));
-        assert_eq!((row.instructions, row.timing_changed), (Some(5), None), "no right outputs");
+        assert_eq!((row.instructions, row.timing_changed), (Some(5), None), "wrong outputs");
         assert_eq!((row.max_abs_error, row.max_rel_error), (Some(0.5), Some(f64::INFINITY)));
         assert_eq!((row.shape, row.nan, row.inf), (Some(ErrorShape::Row), Some(2), Some(1)));
     }
 
     #[test]
-    fn a_stopped_run_has_a_cause_and_no_errors() {
+    fn rows_of_stopped_runs_have_a_cause_and_no_errors() {
         let row = row_of(&Verdict::Due { cause: DueCause::Device(FaultKind::Watchdog) });
         assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Due, Some("watchdog")));
         assert_eq!((row.elements_wrong, row.max_abs_error, row.max_rel_error), (None, None, None));

@@ -1,7 +1,7 @@
 //! Layout of a results folder that shards share.
 
 use super::part::Part;
-use crate::results::folder::{FolderError, PLANS, is_passing};
+use crate::results::folder::{FolderError, PLANS, is_temporary};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -149,7 +149,7 @@ fn is_free(folder: &Path) -> io::Result<bool> {
         entries => entries?,
     };
     for entry in entries {
-        if !is_passing(&entry?.file_name().to_string_lossy()) {
+        if !is_temporary(&entry?.file_name().to_string_lossy()) {
             return Ok(false);
         }
     }

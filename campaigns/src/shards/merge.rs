@@ -60,7 +60,7 @@ pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
             campaigns => break campaigns?,
         }
     };
-    let lock = FolderLock::take(&options.out, false).map_err(FolderError::from)?;
+    let lock = FolderLock::take_free(&options.out).map_err(FolderError::from)?;
     folder::check_files(&options.out)?;
     let first = &campaigns[0].plan;
     if !options.folders.contains(&options.out) {

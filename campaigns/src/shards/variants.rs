@@ -97,7 +97,7 @@ pub fn merge_folder(options: &MergeOptions) -> Result<MergedFolder, CampaignErro
         return merge(options).map(|merged| MergedFolder::Campaign(Box::new(merged)));
     };
     let clock = Instant::now();
-    let lock = FolderLock::take(&options.out, false).map_err(FolderError::from)?;
+    let lock = FolderLock::take_free(&options.out).map_err(FolderError::from)?;
     list.claim(&options.out, false)?;
     remove_tables(&lock)?;
     let mut variants = Vec::new();

@@ -8,7 +8,7 @@
 //! ```
 
 use super::Variants;
-use crate::results::folder::{FolderError, is_passing};
+use crate::results::folder::{FolderError, is_temporary};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -95,7 +95,7 @@ impl VariantList {
             None => {
                 let mut is_free = true;
                 for entry in std::fs::read_dir(folder).map_err(access)? {
-                    is_free &= is_passing(&entry.map_err(access)?.file_name().to_string_lossy());
+                    is_free &= is_temporary(&entry.map_err(access)?.file_name().to_string_lossy());
                 }
                 (!is_free).then(|| "contains files that are not variants of a campaign".to_owned())
             }

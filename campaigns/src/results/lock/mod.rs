@@ -1,18 +1,18 @@
-//! One writer at a time for a results folder, on local disks and on those of a file server.
+//! Lock of a results folder, which allows one writer at a time, on local disks and file servers.
 //!
-//! The file `flipwave.lock` in the folder says who writes to it. It is made by a link to a finished
-//! file, which either succeeds or finds another's there, on a file server too. While its owner lives it
-//! also holds an advisory lock on the file (flock(2)): the kernel takes that back from a process however
-//! it ends, so that on one machine nobody is taken for dead who is not, and the other way round.
+//! The file `flipwave.lock` in the folder names its owner. It is created as a hard link to a complete file,
+//! which is atomic, also on file servers. The owner also holds an advisory lock on the file (flock(2)) while it
+//! runs. The kernel releases this lock however the process ends, so on one machine it shows reliably whether
+//! the owner is alive.
 //!
-//! Two processes that find the same owner dead must not both take its place. So they do not remove the
-//! file: a successor is a link `flipwave.lock.after-TOKEN`, TOKEN being the dead one's, of which there
-//! can be one only. Who has made it looks again whether the file is still the dead one's: if not,
-//! another has been quicker from beginning to end, and all begins anew. If it is, the link gets the
-//! file's name. Successors that died halfway have successors in the same way.
+//! Two processes that find the same dead owner must not both succeed it. They therefore do not remove the
+//! file: a successor creates the link `flipwave.lock.after-TOKEN` with the token of the dead owner, and only
+//! one such link can exist. The successor then checks again that the dead owner still owns the lock. If not,
+//! another process has completed a takeover in the meantime, and the successor starts again. Otherwise, it
+//! renames the link to `flipwave.lock`. Successors that die before that are succeeded in the same way.
 //!
-//! Whether an owner on another machine lives cannot be seen. It is refused, unless the user says that
-//! it has ended.
+//! A process cannot see whether an owner on another machine is alive. The lock is then refused, unless the
+//! user states that the owner has ended.
 
 mod owner;
 #[cfg(test)]
@@ -27,23 +27,23 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The file in the folder.
+/// Name of the lock file.
 pub(crate) const LOCK: &str = "flipwave.lock";
-/// How names of other files begin that serve to take the lock.
-pub(crate) const BESIDE: &str = "flipwave.lock.";
+/// Prefix of the names of other files used to take the lock.
+pub(crate) const LOCK_PREFIX: &str = "flipwave.lock.";
 
-/// Bytes of what an owner says of itself at most.
-const LARGEST: u64 = 1 << 16;
+/// Largest size of a lock file in bytes.
+const MAX_SIZE: u64 = 1 << 16;
 
-/// How often it is tried again where another process is doing the same.
+/// Number of attempts while other processes take the lock.
 const ATTEMPTS: u32 = 200;
-/// How long is waited before.
+/// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A lock that cannot be had, or is lost.
+/// Errors returned when taking or checking a lock.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody has it.
+    /// Another process holds the lock.
     #[error(
         "{} is in use: {owner} writes to it; wait until it has ended, or end it; or choose another \
          folder with --out", folder.display()
@@ -51,70 +51,79 @@ pub enum LockError {
     Held {
         /// The folder.
         folder: PathBuf,
-        /// Who.
+        /// Description of the owner.
         owner: String,
     },
-    /// Somebody has it who cannot be seen from here.
+    /// A process that is not visible on this machine holds the lock.
     #[error(
-        "{} is in use by {owner}, of which cannot be seen from {here} whether it still runs; if it \
-         has surely ended, take the folder over with --take-over, or remove {}",
+        "{} is in use by {owner}, and {here} cannot see whether it still runs; if it has ended, take \
+         the folder over with --take-over, or remove {}",
         folder.display(), folder.join(LOCK).display()
     )]
     Elsewhere {
         /// The folder.
         folder: PathBuf,
-        /// Who.
+        /// Description of the owner.
         owner: String,
         /// This machine.
         here: String,
     },
-    /// It was taken away.
+    /// Another process has taken over the lock.
     #[error(
-        "{} was taken over{}; what this run does is not written any more",
-        folder.display(), owner.as_ref().map(|own| format!(" by {own}")).unwrap_or_default()
+        "{} was taken over{}; this run no longer writes to it",
+        folder.display(), owner.as_ref().map(|owner| format!(" by {owner}")).unwrap_or_default()
     )]
     Lost {
         /// The folder.
         folder: PathBuf,
-        /// By whom, if it is still there.
+        /// Description of the new owner; `None` if it has released the lock.
         owner: Option<String>,
     },
-    /// It cannot be taken or looked at.
-    #[error("cannot write to {}, to lock it: {reason}", folder.display())]
+    /// The lock file cannot be accessed.
+    #[error("cannot lock {}: {reason}", folder.display())]
     Access {
         /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: io::Error,
     },
 }
 
-/// The right to write to a folder, until it is dropped.
+/// A held lock, released when dropped.
 #[derive(Debug)]
 pub(crate) struct FolderLock {
     folder: PathBuf,
     token: String,
-    /// Open as long as the lock is held.
+    /// Open while the lock is held.
     _file: File,
-    /// Whether the folder was made for it.
+    /// `true` if the folder was created for the lock.
     is_new: bool,
 }
 
 impl FolderLock {
-    /// Takes a folder, which is made if there is none. With `take_over`, also from an owner who
-    /// cannot be seen from here.
+    /// Takes the lock of a folder, unless another process has it or may have it. Creates the folder if
+    /// necessary.
+    ///
+    /// # Errors
+    /// [`LockError`].
+    pub fn take_free(folder: &Path) -> Result<FolderLock, LockError> {
+        FolderLock::take(folder, false)
+    }
+
+    /// Takes the lock of a folder. Creates the folder if necessary. `take_over` allows to take the lock from an
+    /// owner that is not visible on this machine.
     ///
     /// # Errors
     /// [`LockError`].
     pub fn take(folder: &Path, take_over: bool) -> Result<FolderLock, LockError> {
         let failed = |reason| LockError::Access { folder: folder.to_owned(), reason };
-        let own = Owner::this().map_err(failed)?;
+        let this = Owner::this().map_err(failed)?;
         let is_new = !folder.exists();
         for left in (0..ATTEMPTS).rev() {
             fs::create_dir_all(folder).map_err(failed)?;
-            match attempt(folder, &own, take_over)? {
+            match attempt(folder, &this, take_over)? {
                 Attempt::Taken(file) => {
-                    let (folder, token) = (folder.to_owned(), own.token);
+                    let (folder, token) = (folder.to_owned(), this.token);
                     return Ok(FolderLock { folder, token, _file: file, is_new });
                 }
                 Attempt::Held(owner) if left == 0 => {
@@ -124,19 +133,19 @@ impl FolderLock {
                 Attempt::Held(_) | Attempt::Changed => std::thread::sleep(PAUSE),
             }
         }
-        Err(failed(io::Error::other("others take it and leave it all the time")))
+        Err(failed(io::Error::other("other processes keep taking and releasing the lock")))
     }
 
-    /// The folder, for who is about to write to it, unless somebody has taken it over.
+    /// Checks that the lock is still held, and returns the folder.
     ///
     /// # Errors
     /// [`LockError::Lost`].
     pub fn folder(&self) -> Result<&Path, LockError> {
         let folder = self.folder.clone();
         match read(&self.folder.join(LOCK)) {
-            Ok(Some(own)) if own.token == self.token => Ok(&self.folder),
+            Ok(Some(owner)) if owner.token == self.token => Ok(&self.folder),
             Ok(owner) => {
-                let owner = owner.map(|own| own.to_string());
+                let owner = owner.map(|owner| owner.to_string());
                 Err(LockError::Lost { folder, owner })
             }
             Err(reason) => Err(LockError::Access { folder, reason }),
@@ -147,41 +156,48 @@ impl FolderLock {
 impl Drop for FolderLock {
     fn drop(&mut self) {
         if self.folder().is_ok() {
-            // One that stays is found to be of a process that has ended.
+            // A lock file that cannot be removed belongs to an ended process.
             let _ = fs::remove_file(self.folder.join(LOCK));
         }
         if self.is_new {
-            // Only an empty one goes.
+            // Fails unless the folder is empty.
             let _ = fs::remove_dir(&self.folder);
         }
     }
 }
 
-/// What came of trying to take a folder.
+/// Result of an attempt to take a lock.
 enum Attempt {
     Taken(File),
-    /// Its file is locked, and its owner has ended: another process looks at it just now, or the
-    /// owner's end is not over.
+    /// The owner has ended, but its file is locked: another process is inspecting the file, or the end of the
+    /// owner is not complete.
     Held(Owner),
-    /// Another process has changed something meanwhile.
+    /// Another process has changed the lock in the meantime.
     Changed,
 }
 
-fn attempt(folder: &Path, own: &Owner, take_over: bool) -> Result<Attempt, LockError> {
+fn attempt(folder: &Path, this: &Owner, take_over: bool) -> Result<Attempt, LockError> {
     let failed = |reason| LockError::Access { folder: folder.to_owned(), reason };
-    let claim = Claim::new(folder, own).map_err(failed)?;
+    let claim = Claim::new(folder, this).map_err(failed)?;
     let root = folder.join(LOCK);
     if let Some(file) = claim.publish(&root).map_err(failed)? {
-        sweep(folder).map_err(failed)?;
+        remove_leftovers(folder).map_err(failed)?;
         return Ok(Attempt::Taken(file));
     }
-    let Some((place, owner)) = tip(folder).map_err(failed)? else { return Ok(Attempt::Changed) };
-    match owner.life(own, file_lock(&place)) {
-        // Between the look at its record and that at its lock it may have given both back.
-        Life::Alive if tip(folder).map_err(failed)?.is_none_or(|now| now.1 != owner) => {
+    let Some(current) = current_owner(folder).map_err(failed)? else {
+        return Ok(Attempt::Changed);
+    };
+    let CurrentOwner { file, owner } = current;
+    match owner.life(this, file_lock(&file)) {
+        // The owner may have released the lock after its record was read.
+        Life::Alive
+            if current_owner(folder)
+                .map_err(failed)?
+                .is_none_or(|current| current.owner != owner) =>
+        {
             return Ok(Attempt::Changed);
         }
-        Life::Alive if owner.life(own, FileLock::Unknown) == Life::Ended => {
+        Life::Alive if owner.life(this, FileLock::Unknown) == Life::Ended => {
             return Ok(Attempt::Held(owner));
         }
         Life::Alive => {
@@ -190,7 +206,7 @@ fn attempt(folder: &Path, own: &Owner, take_over: bool) -> Result<Attempt, LockE
         }
         Life::Unseen if !take_over => {
             let (folder, owner) = (folder.to_owned(), owner.to_string());
-            return Err(LockError::Elsewhere { folder, owner, here: own.host.clone() });
+            return Err(LockError::Elsewhere { folder, owner, here: this.host.clone() });
         }
         Life::Ended | Life::Unseen => {}
     }
@@ -198,16 +214,17 @@ fn attempt(folder: &Path, own: &Owner, take_over: bool) -> Result<Attempt, LockE
     let Some(file) = claim.publish(&successor).map_err(failed)? else {
         return Ok(Attempt::Changed);
     };
-    if tip(folder).map_err(failed)?.is_none_or(|now| now.1.token != own.token) {
-        removed(&successor).map_err(failed)?;
+    let current = current_owner(folder).map_err(failed)?;
+    if current.is_none_or(|current| current.owner.token != this.token) {
+        remove_existing(&successor).map_err(failed)?;
         return Ok(Attempt::Changed);
     }
     fs::rename(&successor, &root).map_err(failed)?;
-    sweep(folder).map_err(failed)?;
+    remove_leftovers(folder).map_err(failed)?;
     Ok(Attempt::Taken(file))
 }
 
-/// A finished record of this process, under a name of its own.
+/// A complete lock file of this process under a temporary name.
 struct Claim {
     path: PathBuf,
     file: File,
@@ -215,22 +232,22 @@ struct Claim {
 }
 
 impl Claim {
-    fn new(folder: &Path, own: &Owner) -> io::Result<Claim> {
-        let record = serde_json::to_vec_pretty(own).map_err(io::Error::from)?;
-        let path = folder.join(format!("{BESIDE}{}", own.token));
-        let file = written(&path, &record)?;
+    fn new(folder: &Path, this: &Owner) -> io::Result<Claim> {
+        let record = serde_json::to_vec_pretty(this).map_err(io::Error::from)?;
+        let path = folder.join(format!("{LOCK_PREFIX}{}", this.token));
+        let file = create_locked(&path, &record)?;
         Ok(Claim { path, file, record })
     }
 
-    /// Gives the record a name, unless there is a file of that name: the file, locked.
+    /// Links the file to `name` and returns it, or `None` if `name` exists.
     fn publish(&self, name: &Path) -> io::Result<Option<File>> {
         match link(&self.path, name) {
             Ok(()) => {}
-            // A file server may have done it, and its answer got lost.
+            // A file server may have created the link and lost its response.
             Err(Errno::EXIST) if self.file.metadata()?.nlink() > 1 => {}
-            // Its own name was swept away: whoever has the lock now has had it for a moment.
+            // `ENOENT`: a process that has just taken the lock has removed the temporary name.
             Err(Errno::EXIST | Errno::NOENT) => return Ok(None),
-            // A file system without hard links.
+            // The file system does not support hard links.
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
                 return self.publish_without_link(name);
             }
@@ -239,10 +256,10 @@ impl Claim {
         self.file.try_clone().map(Some)
     }
 
-    /// The same for file systems without links. A process that is killed in here leaves a file that
-    /// does not say whose it is.
+    /// As [`Claim::publish`], for file systems without hard links. A process that is killed in this function
+    /// leaves a file without an owner.
     fn publish_without_link(&self, name: &Path) -> io::Result<Option<File>> {
-        match written(name, &self.record) {
+        match create_locked(name, &self.record) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
             file => file.map(Some),
         }
@@ -255,54 +272,61 @@ impl Drop for Claim {
     }
 }
 
-/// Makes a new file with this content, locked where the file system supports locks.
-fn written(path: &Path, content: &[u8]) -> io::Result<File> {
+/// Creates a new file with `content`, and locks it if the file system supports locks.
+fn create_locked(path: &Path, content: &[u8]) -> io::Result<File> {
     let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-    // Nobody else can have it; without locks the record has to serve.
+    // No other process can have the lock; an error means that locks are not supported.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     file.write_all(content)?;
     Ok(file)
 }
 
-/// The name of an owner's successor.
+/// File of the successor of an owner.
 fn successor(folder: &Path, owner: &Owner) -> PathBuf {
     let token = if owner.token.is_empty() { "nobody" } else { &owner.token };
-    folder.join(format!("{BESIDE}after-{token}"))
+    folder.join(format!("{LOCK_PREFIX}after-{token}"))
 }
 
-/// Who holds the lock of a folder, and the file that says so.
-fn tip(folder: &Path) -> io::Result<Option<(PathBuf, Owner)>> {
-    let mut place = folder.join(LOCK);
-    let Some(mut owner) = read(&place)? else { return Ok(None) };
+/// The last owner in the chain of successors.
+struct CurrentOwner {
+    file: PathBuf,
+    owner: Owner,
+}
+
+/// Reads the current owner of the lock of a folder; `None` if the folder is not locked.
+fn current_owner(folder: &Path) -> io::Result<Option<CurrentOwner>> {
+    let mut file = folder.join(LOCK);
+    let Some(mut owner) = read(&file)? else { return Ok(None) };
     loop {
         let next = successor(folder, &owner);
         match read(&next)? {
-            // A file that says nothing, after another such.
-            Some(after) if after.token == owner.token => return Ok(Some((place, owner))),
-            Some(after) => (place, owner) = (next, after),
-            None => return Ok(Some((place, owner))),
+            // A file without an owner that follows another one.
+            Some(successor) if successor.token == owner.token => break,
+            Some(successor) => (file, owner) = (next, successor),
+            None => break,
         }
     }
+    Ok(Some(CurrentOwner { file, owner }))
 }
 
-/// What a file says of its owner; nothing if there is no such file.
-fn read(place: &Path) -> io::Result<Option<Owner>> {
-    match flipwave_host::input::read(place, LARGEST) {
+/// Reads the owner from a lock file; `None` if the file does not exist.
+fn read(file: &Path) -> io::Result<Option<Owner>> {
+    match flipwave_host::input::read(file, MAX_SIZE) {
         Ok(text) => Ok(Some(serde_json::from_slice(&text).unwrap_or_default())),
-        // As a file server says it of a file that was removed meanwhile.
+        // A file server reports a stale handle for a file that was removed in the meantime.
         Err(error)
             if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::StaleNetworkFileHandle) =>
         {
             Ok(None)
         }
-        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", place.display()))),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", file.display()))),
     }
 }
 
-/// Whether somebody has a file locked.
-fn file_lock(place: &Path) -> FileLock {
-    // File servers want it open for writing.
-    let Ok(file) = flipwave_host::input::open_writable(place) else {
+/// Checks whether a process holds the advisory lock on a file.
+fn file_lock(path: &Path) -> FileLock {
+    // File servers require a file that is open for writing.
+    let Ok(file) = flipwave_host::input::open_writable(path) else {
         return FileLock::Unknown;
     };
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -312,20 +336,20 @@ fn file_lock(place: &Path) -> FileLock {
     }
 }
 
-/// Removes what others have left that were killed while they took the lock. Who is about to take it
-/// just now begins anew.
-fn sweep(folder: &Path) -> io::Result<()> {
+/// Removes temporary files of processes that were killed while they took the lock. A process that is taking
+/// the lock at the same time starts again.
+fn remove_leftovers(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(BESIDE) {
-            removed(&entry.path())?;
+        if entry.file_name().to_string_lossy().starts_with(LOCK_PREFIX) {
+            remove_existing(&entry.path())?;
         }
     }
     Ok(())
 }
 
-/// Removes a file, unless another process has done so.
-fn removed(path: &Path) -> io::Result<()> {
+/// Removes a file if it exists.
+fn remove_existing(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         result => result,

@@ -1,4 +1,4 @@
-//! Who holds a lock: written for people, and for those who ask whether it is still there.
+//! Owners of locks, and the check whether an owner is alive.
 
 use crate::digest::hexadecimal;
 use flipwave_host::input::{TEXT, read_text};
@@ -10,52 +10,51 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A process on a machine. The file of a lock may outlive the process, and other versions may read it: fields
-/// keep their names, and missing ones are empty.
+/// A process on a machine. Lock files may outlive the process and be read by other versions: fields keep their
+/// names, and missing fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Owner {
-    /// The machine's name.
+    /// Host name.
     pub host: String,
-    /// Digest of `/etc/machine-id`, which is not for others to read: the same after the machine has
-    /// started anew. Empty where there is none.
+    /// Digest of `/etc/machine-id`, which is confidential. Unchanged by a reboot. Empty without such a file.
     pub machine: String,
-    /// Another each time that the machine starts (random(4), `boot_id`).
+    /// `boot_id` of the kernel (random(4)), which changes with each boot.
     pub boot: String,
-    /// In which its number names it (pid_namespaces(7)).
+    /// PID namespace of the process (pid_namespaces(7)).
     pub pid_namespace: String,
-    /// Its number.
+    /// Process ID.
     pub process: i32,
-    /// When it started, in clock ticks since the machine did (proc_pid_stat(5), field 22): numbers
-    /// are given again.
+    /// Start of the process in clock ticks since boot (proc_pid_stat(5), field 22), because process IDs are
+    /// reused.
     pub started: u64,
-    /// What it is.
+    /// Command line.
     pub command: String,
-    /// Since when, in UTC.
+    /// Time of the lock, in UTC.
     pub since: String,
-    /// Random, and no other lock's.
+    /// Random token, unique for each lock.
     pub token: String,
 }
 
-/// Whether the kernel says that somebody has a file locked.
+/// State of the advisory lock on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileLock {
-    /// Somebody has.
+    /// A process holds it.
     Held,
-    /// Nobody that this kernel can see.
+    /// No process visible to this kernel holds it.
     Free,
-    /// The file system has no such locks.
+    /// The file system does not support locks.
     Unknown,
 }
 
-/// What can be said of an owner from here.
+/// State of an owner as seen from a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
-    /// It runs.
+    /// It is running.
     Alive,
     /// It has ended.
     Ended,
-    /// It is of another machine, or cannot be seen from here.
+    /// It is on another machine, or not visible for another reason.
     Unseen,
 }
 
@@ -70,7 +69,7 @@ impl Owner {
             std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         Ok(Owner {
             host: read("/proc/sys/kernel/hostname"),
-            machine: digest_of_machine(&read("/etc/machine-id")),
+            machine: machine_digest(&read("/etc/machine-id")),
             boot: read("/proc/sys/kernel/random/boot_id"),
             pid_namespace: namespace.to_string_lossy().into_owned(),
             process,
@@ -81,24 +80,26 @@ impl Owner {
         })
     }
 
-    /// Whether this owner still runs, as far as that can be seen by `own` process; `lock` is what the
-    /// kernel says of its file.
-    pub fn life(&self, own: &Owner, lock: FileLock) -> Life {
+    /// Returns the state of this owner as seen from the process `observer`. `lock` is the state of the lock
+    /// on the owner's file.
+    pub fn life(&self, observer: &Owner, lock: FileLock) -> Life {
         if lock == FileLock::Held {
             return Life::Alive;
         }
-        if self.boot == own.boot && !self.boot.is_empty() {
-            return match self.pid_namespace == own.pid_namespace {
-                true if is_running(self.process, self.started) => Life::Alive,
-                true => Life::Ended,
-                // Its number says nothing here, but one kernel serves both.
-                false if lock == FileLock::Free => Life::Ended,
-                false => Life::Unseen,
+        if self.boot == observer.boot && !self.boot.is_empty() {
+            return if self.pid_namespace == observer.pid_namespace {
+                if is_running(self.process, self.started) { Life::Alive } else { Life::Ended }
+            } else if lock == FileLock::Free {
+                // The process ID is meaningless here, but the same kernel manages the lock.
+                Life::Ended
+            } else {
+                Life::Unseen
             };
         }
-        let is_same_machine =
-            self.host == own.host && self.machine == own.machine && !own.machine.is_empty();
-        // The machine has started anew since.
+        let is_same_machine = self.host == observer.host
+            && self.machine == observer.machine
+            && !observer.machine.is_empty();
+        // The machine has been rebooted since.
         if is_same_machine { Life::Ended } else { Life::Unseen }
     }
 }
@@ -106,28 +107,27 @@ impl Owner {
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.token.is_empty() {
-            return f.write_str("a process that has not said who it is");
+            return f.write_str("an unknown process");
         }
         let Owner { host, process, command, since, .. } = self;
         write!(f, "process {process} on {host} since {since} (`{command}`)")
     }
 }
 
-/// Whether the process that started then runs.
+/// Returns `true` if the process with this start time is running.
 fn is_running(process: i32, started: u64) -> bool {
     match running_since(process) {
         Some(since) => since == started || started == 0,
-        // Where processes of others are hidden, they can still be asked for.
+        // Processes of other users may be hidden in /proc, but accept signals.
         None => Pid::from_raw(process)
             .is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::PERM)),
     }
 }
 
-/// When a process started, in clock ticks since the machine did; nothing if none is there, or one that
-/// has ended and was not waited for.
+/// Start of a process in clock ticks since boot; `None` if it does not exist or is a zombie.
 fn running_since(process: i32) -> Option<u64> {
     let text = read_text(format!("/proc/{process}/stat").as_ref(), TEXT).ok()?;
-    // The second field, a name in brackets, may hold anything.
+    // The second field, a name in parentheses, may contain any characters.
     let (_, after) = text.rsplit_once(')')?;
     let mut fields = after.split_ascii_whitespace();
     let state = fields.next()?;
@@ -136,22 +136,22 @@ fn running_since(process: i32) -> Option<u64> {
     (!matches!(state, "Z" | "X")).then_some(started)
 }
 
-/// What stands for a machine's identity where others read it.
-fn digest_of_machine(id: &str) -> String {
+/// Public digest of a machine ID.
+fn machine_digest(id: &str) -> String {
     match id {
         "" => String::new(),
         id => hexadecimal(&Sha256::digest(["flipwave ", id].concat())),
     }
 }
 
-/// Sixteen hexadecimal digits that nobody else has.
+/// Creates a unique token of 16 hexadecimal digits.
 fn token() -> io::Result<String> {
     let mut bytes = [0; 8];
     io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
     Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
 }
 
-/// A time as ISO 8601 has it, `2026-11-22T06:35:44Z`.
+/// Formats a time as in ISO 8601: `2026-11-22T06:35:44Z`.
 fn utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, second) = (seconds / 86_400, seconds % 86_400);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_have_a_fixed_text() {
+    fn serialized_owners_are_fixed() {
         let owner = Owner {
             host: "node17".to_owned(),
             machine: "machine".to_owned(),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_written_as_calendars_have_them() {
+    fn times_are_formatted_as_utc_dates() {
         let at = |seconds| utc(UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(0), "1970-01-01T00:00:00Z");
         assert_eq!(at(951_782_399), "2000-02-28T23:59:59Z");
@@ -218,43 +218,45 @@ mod tests {
     }
 
     #[test]
-    fn this_process_runs_and_an_earlier_one_of_its_number_does_not() {
-        let own = this();
-        assert_eq!(own.life(&own, FileLock::Unknown), Life::Alive);
-        assert_eq!(own.life(&own, FileLock::Free), Life::Alive);
-        let earlier = Owner { started: own.started - 1, ..own.clone() };
-        assert_eq!(earlier.life(&own, FileLock::Free), Life::Ended);
-        // Whatever else is known: who holds the file runs.
-        assert_eq!(earlier.life(&own, FileLock::Held), Life::Alive);
+    fn processes_with_a_reused_id_are_distinguished_by_their_start() {
+        let this = this();
+        assert_eq!(this.life(&this, FileLock::Unknown), Life::Alive);
+        assert_eq!(this.life(&this, FileLock::Free), Life::Alive);
+        let earlier = Owner { started: this.started - 1, ..this.clone() };
+        assert_eq!(earlier.life(&this, FileLock::Free), Life::Ended);
+        // The lock takes precedence.
+        assert_eq!(earlier.life(&this, FileLock::Held), Life::Alive);
     }
 
     #[test]
-    fn a_process_that_was_killed_and_not_waited_for_has_ended() {
+    fn zombies_have_ended() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep");
         let process = child.id().cast_signed();
-        let own = this();
-        let owner = Owner { process, started: running_since(process).expect("it runs"), ..this() };
-        assert_eq!(owner.life(&own, FileLock::Unknown), Life::Alive);
+        let this = this();
+        let started = running_since(process).expect("a running process");
+        let owner = Owner { process, started, ..this.clone() };
+        assert_eq!(owner.life(&this, FileLock::Unknown), Life::Alive);
         child.kill().expect("killed");
-        while owner.life(&own, FileLock::Unknown) == Life::Alive {}
-        assert_eq!(owner.life(&own, FileLock::Unknown), Life::Ended);
+        while owner.life(&this, FileLock::Unknown) == Life::Alive {}
+        assert_eq!(owner.life(&this, FileLock::Unknown), Life::Ended);
         child.wait().expect("waited for");
-        assert_eq!(owner.life(&own, FileLock::Unknown), Life::Ended);
+        assert_eq!(owner.life(&this, FileLock::Unknown), Life::Ended);
     }
 
     #[test]
-    fn other_machines_are_not_seen_and_this_one_before_it_started_anew_is_over() {
-        let own = Owner { machine: "m".to_owned(), ..this() };
-        let other = Owner { boot: "other".to_owned(), host: "other".to_owned(), ..own.clone() };
-        assert_eq!(other.life(&own, FileLock::Free), Life::Unseen);
-        let before = Owner { boot: "before".to_owned(), ..own.clone() };
-        assert_eq!(before.life(&own, FileLock::Free), Life::Ended);
-        // Names alone are not enough: many machines have the same.
-        let nameless = Owner { machine: String::new(), ..before.clone() };
-        assert_eq!(nameless.life(&own, FileLock::Free), Life::Unseen);
-        let container = Owner { pid_namespace: "another".to_owned(), ..own.clone() };
-        assert_eq!(container.life(&own, FileLock::Free), Life::Ended);
-        assert_eq!(container.life(&own, FileLock::Unknown), Life::Unseen);
-        assert_eq!(Owner::default().life(&own, FileLock::Free), Life::Unseen);
+    fn owners_on_other_machines_are_unseen_and_those_before_a_reboot_have_ended() {
+        let this = Owner { machine: "m".to_owned(), ..this() };
+        let elsewhere =
+            Owner { boot: "other".to_owned(), host: "other".to_owned(), ..this.clone() };
+        assert_eq!(elsewhere.life(&this, FileLock::Free), Life::Unseen);
+        let before = Owner { boot: "before".to_owned(), ..this.clone() };
+        assert_eq!(before.life(&this, FileLock::Free), Life::Ended);
+        // Host names are not unique.
+        let without_id = Owner { machine: String::new(), ..before.clone() };
+        assert_eq!(without_id.life(&this, FileLock::Free), Life::Unseen);
+        let container = Owner { pid_namespace: "another".to_owned(), ..this.clone() };
+        assert_eq!(container.life(&this, FileLock::Free), Life::Ended);
+        assert_eq!(container.life(&this, FileLock::Unknown), Life::Unseen);
+        assert_eq!(Owner::default().life(&this, FileLock::Free), Life::Unseen);
     }
 }

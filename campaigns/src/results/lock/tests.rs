@@ -10,10 +10,10 @@ fn folder() -> TempDir {
 
 fn names(folder: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).expect("a folder");
-    entries.map(|own| own.expect("an entry").file_name().into_string().expect("text")).collect()
+    entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect()
 }
 
-/// A process of this machine that has ended.
+/// An owner on this machine that has ended.
 fn dead(token: &str) -> Owner {
     let mut child = Command::new("true").spawn().expect("true");
     let process = child.id().cast_signed();
@@ -26,37 +26,37 @@ fn write(folder: &Path, name: &str, owner: &Owner) {
 }
 
 #[test]
-fn a_folder_has_one_holder_who_is_named_and_leaves_nothing() {
+fn lock_is_exclusive_and_leaves_no_files() {
     let folder = folder();
     let results = folder.path().join("results");
-    let lock = FolderLock::take(&results, false).expect("free");
+    let lock = FolderLock::take_free(&results).expect("free");
     lock.folder().expect("held");
     for take_over in [false, true] {
         let error = FolderLock::take(&results, take_over).expect_err("held").to_string();
-        let own = format!("process {} on ", std::process::id());
-        assert!(error.contains("is in use") && error.contains(&own), "{error}");
+        let process = format!("process {} on ", std::process::id());
+        assert!(error.contains("is in use") && error.contains(&process), "{error}");
         assert!(error.contains(" since 20"), "{error}");
     }
     assert_eq!(names(&results), BTreeSet::from([LOCK.to_owned()]));
     drop(lock);
-    assert!(!results.exists(), "a folder that was made for nothing stays");
-    // What is in a folder stays, and so does a folder that was there.
-    let lock = FolderLock::take(&results, false).expect("free");
+    assert!(!results.exists(), "the created folder remains");
+    // A folder with files is kept.
+    let lock = FolderLock::take_free(&results).expect("free");
     fs::write(results.join("file"), "").expect("written");
     drop(lock);
     assert_eq!(names(&results), BTreeSet::from(["file".to_owned()]));
 }
 
 #[test]
-fn the_place_of_dead_ones_is_taken_however_far_they_came() {
+fn dead_owners_are_succeeded_at_every_stage_of_a_takeover() {
     let folder = folder();
     let path = folder.path();
-    // One has died, and two while they took its place, the second in the place of the first.
+    // Owner `a` has died; `b` died while succeeding `a`, and `c` while succeeding `b`.
     write(path, LOCK, &dead("a"));
     write(path, "flipwave.lock.after-a", &dead("b"));
     write(path, "flipwave.lock.after-b", &dead("c"));
     write(path, "flipwave.lock.d", &dead("d"));
-    let lock = FolderLock::take(path, false).expect("all of them are dead");
+    let lock = FolderLock::take_free(path).expect("dead owners");
     assert_eq!(names(path), BTreeSet::from([LOCK.to_owned()]));
     lock.folder().expect("held");
     drop(lock);
@@ -64,46 +64,45 @@ fn the_place_of_dead_ones_is_taken_however_far_they_came() {
 }
 
 #[test]
-fn an_owner_elsewhere_is_believed_until_the_user_says_otherwise() {
+fn unseen_owners_keep_the_lock_until_a_takeover() {
     let folder = folder();
-    let other = Owner {
+    let unseen = Owner {
         host: "node17".to_owned(),
         boot: "another".to_owned(),
         since: "2026-11-22T06:35:44Z".to_owned(),
         token: "e".to_owned(),
         ..dead("e")
     };
-    write(folder.path(), LOCK, &other);
-    let error = FolderLock::take(folder.path(), false).expect_err("unseen").to_string();
+    write(folder.path(), LOCK, &unseen);
+    let error = FolderLock::take_free(folder.path()).expect_err("unseen").to_string();
     for word in ["node17", "since 2026-11-22T06:35:44Z", "--take-over", LOCK] {
         assert!(error.contains(word), "{error}");
     }
     assert_eq!(names(folder.path()), BTreeSet::from([LOCK.to_owned()]));
     drop(FolderLock::take(folder.path(), true).expect("taken over"));
-    // A record that says nothing, as one that was written without links and cut off.
+    // Invalid records, as left by a process killed on a file system without links.
     for text in ["", "{", "[1]"] {
         fs::write(folder.path().join(LOCK), text).expect("written");
-        let error = FolderLock::take(folder.path(), false).expect_err("unseen").to_string();
-        assert!(error.contains("has not said who it is"), "{error}");
+        let error = FolderLock::take_free(folder.path()).expect_err("unseen").to_string();
+        assert!(error.contains("an unknown process"), "{error}");
         drop(FolderLock::take(folder.path(), true).expect("taken over"));
     }
 }
 
-/// The record of an owner who lives is believed where the kernel has no lock.
 #[test]
-fn an_owner_who_lives_is_believed_without_a_file_lock() {
+fn living_owners_keep_the_lock_without_a_file_lock() {
     let folder = folder();
     write(folder.path(), LOCK, &Owner::this().expect("this process"));
     assert!(matches!(FolderLock::take(folder.path(), true), Err(LockError::Held { .. })));
 }
 
 #[test]
-fn who_has_lost_the_lock_learns_of_it_and_takes_nothing_away() {
+fn lost_locks_are_detected_and_not_removed() {
     let folder = folder();
-    let lock = FolderLock::take(folder.path(), false).expect("free");
-    let other = Owner { host: "node17".to_owned(), ..dead("f") };
-    write(folder.path(), "other", &other);
-    fs::rename(folder.path().join("other"), folder.path().join(LOCK)).expect("taken over");
+    let lock = FolderLock::take_free(folder.path()).expect("free");
+    let successor = Owner { host: "node17".to_owned(), ..dead("f") };
+    write(folder.path(), "successor", &successor);
+    fs::rename(folder.path().join("successor"), folder.path().join(LOCK)).expect("taken over");
     let error = lock.folder().expect_err("lost").to_string();
     assert!(error.contains("node17"), "{error}");
     drop(lock);
@@ -116,15 +115,15 @@ fn without_links_a_file_is_published_once() {
     let claim = Claim::new(folder.path(), &dead("g")).expect("a claim");
     let name = folder.path().join(LOCK);
     let held = claim.publish_without_link(&name).expect("published").expect("the first");
-    assert!(claim.publish_without_link(&name).expect("looked at").is_none());
+    assert!(claim.publish_without_link(&name).expect("an attempt").is_none());
     assert_eq!(file_lock(&name), FileLock::Held);
     drop(held);
-    assert_eq!(read(&name).expect("read").expect("there").token, "g");
+    assert_eq!(read(&name).expect("read").expect("an owner").token, "g");
 }
 
-/// Many at once, who find a dead owner each time: never are there two, and each comes to it.
+/// Several threads repeatedly succeed dead owners.
 #[test]
-fn there_are_never_two_holders() {
+fn there_are_never_two_owners() {
     let folder = folder();
     let (path, inside, total) = (folder.path(), AtomicU32::new(0), AtomicU32::new(0));
     write(path, LOCK, &dead("h"));
@@ -132,13 +131,13 @@ fn there_are_never_two_holders() {
         for thread in 0..4 {
             let (inside, total) = (&inside, &total);
             scope.spawn(move || {
-                let mut mine = 0;
-                while mine < 25 {
-                    let Ok(lock) = FolderLock::take(path, false) else { continue };
-                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two holders");
-                    if mine % 3 == 0 {
-                        // It dies: the file is that of a dead process, and nobody has it locked.
-                        let heir = dead(&format!("{thread}-{mine}"));
+                let mut taken = 0;
+                while taken < 25 {
+                    let Ok(lock) = FolderLock::take_free(path) else { continue };
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two owners");
+                    if taken % 3 == 0 {
+                        // Replaces the file by that of a dead process without a file lock.
+                        let heir = dead(&format!("{thread}-{taken}"));
                         write(path, &format!("heir-{thread}"), &heir);
                         inside.fetch_sub(1, Ordering::SeqCst);
                         fs::rename(path.join(format!("heir-{thread}")), path.join(LOCK)).unwrap();
@@ -146,9 +145,9 @@ fn there_are_never_two_holders() {
                         inside.fetch_sub(1, Ordering::SeqCst);
                     }
                     drop(lock);
-                    mine += 1;
+                    taken += 1;
                 }
-                total.fetch_add(mine, Ordering::SeqCst);
+                total.fetch_add(taken, Ordering::SeqCst);
             });
         }
     });
