@@ -28,7 +28,8 @@ mod vary;
 
 pub use application::{
     Application, ApplicationError, ApplicationGolden, CommandLine, Compared, Comparison, Ended,
-    Format, Judged, Limits, Nondeterminism, Output, Pattern, ProcessChoice, Ran, Similarity,
+    Format, Judged, JudgedOutputs, Limits, Nondeterminism, Output, Pattern, ProcessChoice, Ran,
+    Similarity,
 };
 pub use attached::AttachError;
 pub use commands::doctor::{Finding, doctor};

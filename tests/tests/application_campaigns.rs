@@ -64,7 +64,7 @@ fn a_fault_of_the_device_without_an_injection_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     campaign(folder.path(), "failing/wild_write", "", "", STDOUT, WRONG);
     let finished = run(folder.path(), &[]);
-    let named = "a run without a fault was stopped by the device: in dispatch 0, kernel \
+    let named = "the device stopped a golden run: in dispatch 0, kernel \
                  _Z5writePi: memory violation: write to 0x123450000000, lane 0, at pc 0x";
     finished.expect_refused(&[named]);
 }

@@ -222,9 +222,9 @@ fn a_campaign_strikes_the_process_that_its_file_names() {
     let names = ["{index: 0}", "{rank: 0}", "./worker 1", "./worker 2"];
     tree.campaign(&command, "", &[]).expect_refused(&names);
     tree.campaign(&command, "    process: {index: 2}\n", &[])
-        .expect_refused(&["no process that dispatches kernels is `process: {index: 2}`"]);
+        .expect_refused(&["no process that dispatches kernels matches `process: {index: 2}`"]);
     tree.campaign(&command, "    process: {command: worker}\n", &[]).expect_refused(&[
-        "several processes that dispatch kernels are `process: {command: worker}`",
+        "several processes that dispatch kernels match `process: {command: worker}`",
     ]);
     tree.campaign(&command, "    process: {index: 1, rank: 1}\n", &[])
         .expect_refused(&["campaign.yaml", "expected one of `rank`, `index` and `command`"]);

@@ -1,4 +1,4 @@
-//! Checking what a campaign file says of an application.
+//! Validates an application in a campaign file.
 
 use super::command::CommandLine;
 use super::comparison::{Comparison, Format, Output};
@@ -14,16 +14,15 @@ use crate::file::location::{Field, FieldError, reject};
 use crate::outputs::compare::Tolerance;
 use std::path::{Component, Path, PathBuf};
 
-/// The most runs without a fault that make sense.
+/// Largest number of golden runs.
 const MAX_GOLDEN_RUNS: u32 = 1000;
 
-/// Checks `own`, which stands at `field` of a file, and its comparisons, which stand under `compare`;
-/// `device` is what it runs on.
+/// Checks an application at `field` of a campaign file, and its comparisons at `compare`. It runs on `device`.
 ///
 /// # Errors
-/// The first field whose value cannot be.
+/// The first field with an invalid value.
 pub(crate) fn check(
-    own: schema::Application,
+    app: schema::Application,
     device: CampaignDevice,
     comparisons: Vec<schema::Comparison>,
     context: Context<'_>,
@@ -31,31 +30,34 @@ pub(crate) fn check(
 ) -> Result<Application, FieldError> {
     let directory = context.directory;
     let at = |key: &str| field.key(key);
-    // Runs have a working folder of their own, so that the way there must not depend on this one.
-    let directory = match std::path::absolute(Path::new(".").join(directory).join(&own.directory)) {
+    // Runs have their own working folders, so the path must be absolute.
+    let directory = match std::path::absolute(Path::new(".").join(directory).join(&app.directory)) {
         Ok(path) if path.is_dir() => path,
         _ => {
-            let path = directory.join(&own.directory);
-            return reject(&at("directory"), format!("{} is no folder", path.display()));
+            let path = directory.join(&app.directory);
+            return reject(&at("directory"), format!("{} is not a folder", path.display()));
         }
     };
-    let command = command(own.command, &directory, &at("command"))?;
-    for (name, value) in &own.environment {
+    let command = command(app.command, &directory, &at("command"))?;
+    for (name, value) in &app.environment {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             let field = at("environment").key(name);
-            return reject(&field, format!("`{name}` with this value cannot be in an environment"));
+            return reject(
+                &field,
+                format!("invalid name or value of the environment variable `{name}`"),
+            );
         }
     }
-    for (index, path) in own.input.iter().enumerate() {
+    for (index, path) in app.input.iter().enumerate() {
         let field = at("input").index(index);
         check_inside(path, &field)?;
-        check_there(&directory.join(path), &field)?;
+        check_exists(&directory.join(path), &field)?;
     }
-    let stdin = own.stdin.map(|path| directory.join(path));
+    let stdin = app.stdin.map(|path| directory.join(path));
     if let Some(path) = &stdin {
-        check_there(path, &at("stdin"))?;
+        check_exists(path, &at("stdin"))?;
     }
-    let golden_runs = own.golden_runs.unwrap_or(schema::GOLDEN_RUNS);
+    let golden_runs = app.golden_runs.unwrap_or(schema::GOLDEN_RUNS);
     if !(1..=MAX_GOLDEN_RUNS).contains(&golden_runs) {
         let message = format!("{golden_runs} runs; expected 1 to {MAX_GOLDEN_RUNS}");
         return reject(&at("golden_runs"), message);
@@ -64,22 +66,22 @@ pub(crate) fn check(
     Ok(Application {
         device,
         command,
-        process: match own.process {
+        process: match app.process {
             None => None,
-            Some(process) => Some(ProcessChoice::of(process, &at("process"))?),
+            Some(process) => Some(ProcessChoice::check(process, &at("process"))?),
         },
-        environment: own.environment,
-        input: own.input,
+        environment: app.environment,
+        input: app.input,
         stdin,
-        exit_code: own.exit_code.into(),
-        timeout: match &own.timeout {
+        exit_code: app.exit_code.into(),
+        timeout: match &app.timeout {
             None => None,
             Some(text) => Some(quantity(text, quantity::time, &at("timeout"))?),
         },
-        memory: quantity(own.memory.as_deref().unwrap_or(MEMORY), quantity::size, &at("memory"))?,
-        output: quantity(own.output.as_deref().unwrap_or(OUTPUT), quantity::size, &at("output"))?,
+        memory: quantity(app.memory.as_deref().unwrap_or(MEMORY), quantity::size, &at("memory"))?,
+        output: quantity(app.output.as_deref().unwrap_or(OUTPUT), quantity::size, &at("output"))?,
         golden_runs,
-        nondeterminism: match own.nondeterminism {
+        nondeterminism: match app.nondeterminism {
             schema::Nondeterminism::Error => Nondeterminism::Error,
             schema::Nondeterminism::Allow => Nondeterminism::Allow,
         },
@@ -88,8 +90,12 @@ pub(crate) fn check(
     })
 }
 
-fn command(own: schema::Words, directory: &Path, field: &Field) -> Result<CommandLine, FieldError> {
-    CommandLine::new(own.0, directory).or_else(|message| reject(field, message))
+fn command(
+    words: schema::Words,
+    directory: &Path,
+    field: &Field,
+) -> Result<CommandLine, FieldError> {
+    CommandLine::new(words.0, directory).or_else(|message| reject(field, message))
 }
 
 fn quantity<T>(
@@ -100,13 +106,13 @@ fn quantity<T>(
     read(text).or_else(|message| reject(field, message))
 }
 
-/// Checks that a path leads to a place in a folder, whichever that is.
+/// Checks that a path cannot leave the folder that it is relative to.
 fn check_inside(path: &Path, field: &Field) -> Result<(), FieldError> {
     let is_inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if path.as_os_str().is_empty() || !path.components().all(is_inside) {
         let message = format!(
-            "`{}` is not inside of the working folder; expected a path without `..` that does \
-             not begin with `/`",
+            "`{}` is not inside the working folder; expected a path without `..` that does not \
+             begin with `/`",
             path.display()
         );
         return reject(field, message);
@@ -114,14 +120,14 @@ fn check_inside(path: &Path, field: &Field) -> Result<(), FieldError> {
     Ok(())
 }
 
-fn check_there(path: &Path, field: &Field) -> Result<(), FieldError> {
+fn check_exists(path: &Path, field: &Field) -> Result<(), FieldError> {
     match path.metadata() {
         Ok(_) => Ok(()),
         Err(error) => reject(field, format!("cannot find {}: {error}", path.display())),
     }
 }
 
-/// Without any, standard output is compared exactly.
+/// Checks the comparisons. Without any, standard output is compared exactly.
 fn check_comparisons(
     comparisons: Vec<schema::Comparison>,
     context: Context<'_>,
@@ -131,57 +137,58 @@ fn check_comparisons(
     }
     let all = Field::root().key("compare");
     let mut checked: Vec<Comparison> = Vec::new();
-    for (index, own) in comparisons.into_iter().enumerate() {
+    for (index, comparison) in comparisons.into_iter().enumerate() {
         let field = all.index(index);
-        let own = check_comparison(own, context, &field)?;
-        if let Comparison::Output { output: new, .. } = &own
+        let comparison = check_comparison(comparison, context, &field)?;
+        if let Comparison::Output { output: new, .. } = &comparison
             && checked
                 .iter()
                 .any(|old| matches!(old, Comparison::Output { output, .. } if output == new))
         {
-            return reject(&field, format!("{new} is there twice"));
+            return reject(&field, format!("{new} is listed twice"));
         }
-        checked.push(own);
+        checked.push(comparison);
     }
     Ok(checked)
 }
 
 fn check_comparison(
-    own: schema::Comparison,
+    comparison: schema::Comparison,
     context: Context<'_>,
     field: &Field,
 ) -> Result<Comparison, FieldError> {
-    let schema::Comparison { stdout, stderr, file, check, ignore, tolerance, element, shape } = own;
+    let schema::Comparison { stdout, stderr, file, check, ignore, tolerance, element, shape } =
+        comparison;
     let element = element.map(|name| name.on(context.target));
-    let beside = [
+    let file_keys = [
         ("ignore", ignore.is_some()),
         ("tolerance", tolerance.is_some()),
         ("type", element.is_some()),
         ("shape", shape.is_some()),
     ];
-    let refuse = |kind: &str| match beside.iter().find(|(_, is_there)| *is_there) {
-        Some((key, _)) => reject(&field.key(key), format!("does not go beside `{kind}`")),
+    let refuse_file_keys = |kind: &str| match file_keys.iter().find(|(_, is_given)| *is_given) {
+        Some((key, _)) => reject(&field.key(key), format!("not allowed with `{kind}`")),
         None => Ok(()),
     };
-    let stream = |output, own: schema::Stream, key: &str| {
-        refuse(key)?;
-        let schema::Inexact { ignore, tolerance } = own.0;
-        let format = format(ignore, tolerance, (None, None), &field.key(key))?;
+    let stream = |output, stream: schema::Stream, key: &str| {
+        refuse_file_keys(key)?;
+        let schema::Inexact { ignore, tolerance } = stream.0;
+        let format = format(ignore, tolerance, None, None, &field.key(key))?;
         Ok(Comparison::Output { output, format })
     };
     match (stdout, stderr, file, check) {
-        (Some(own), None, None, None) => stream(Output::Stdout, own, "stdout"),
-        (None, Some(own), None, None) => stream(Output::Stderr, own, "stderr"),
+        (Some(stdout), None, None, None) => stream(Output::Stdout, stdout, "stdout"),
+        (None, Some(stderr), None, None) => stream(Output::Stderr, stderr, "stderr"),
         (None, None, Some(path), None) => {
             check_inside(&path, &field.key("file"))?;
-            let format = format(ignore, tolerance, (element, shape), field)?;
-            // Without a `.` in it the same file has the same path.
+            let format = format(ignore, tolerance, element, shape, field)?;
+            // Removes `.`, so that equal files have equal paths.
             let path: PathBuf =
                 path.components().filter(|part| *part != Component::CurDir).collect();
             Ok(Comparison::Output { output: Output::File(path), format })
         }
         (None, None, None, Some(words)) => {
-            refuse("check")?;
+            refuse_file_keys("check")?;
             Ok(Comparison::Check(command(words, context.directory, &field.key("check"))?))
         }
         _ => reject(
@@ -191,36 +198,37 @@ fn check_comparison(
     }
 }
 
-/// How an output is compared. What is said of it stands at `field`.
+/// Checks the format of an output at `field`.
 fn format(
     ignore: Option<Vec<String>>,
     tolerance: Option<crate::file::schema::Tolerance>,
-    (element, shape): (Option<ElementType>, Option<Vec<u64>>),
+    element: Option<ElementType>,
+    shape: Option<Vec<u64>>,
     field: &Field,
 ) -> Result<Format, FieldError> {
-    let is_limited = tolerance.as_ref().is_some_and(|own| own.exact != Some(true));
+    let has_limits = tolerance.as_ref().is_some_and(|tolerance| tolerance.exact != Some(true));
     let tolerance = match &tolerance {
         None => Tolerance::default(),
-        Some(own) => {
+        Some(tolerance) => {
             let field = field.key("tolerance");
-            if element.is_none() && own.ulp.is_some() {
-                let message = "`ulp` is for binary files of a floating-point `type`";
+            if element.is_none() && tolerance.ulp.is_some() {
+                let message = "`ulp` is only for binary files with a floating-point `type`";
                 return reject(&field.key("ulp"), message);
             }
-            // What a text holds is compared as doubles.
-            let checked = Tolerance::new(own, element.unwrap_or(ElementType::F64));
+            // Numbers in text are compared as doubles.
+            let checked = Tolerance::new(tolerance, element.unwrap_or(ElementType::F64));
             checked.or_else(|message| reject(&field, message))?
         }
     };
     let extents = match (&shape, element) {
         (None, _) => None,
         (Some(shape), Some(_)) => Some(check_shape(shape, None, &field.key("shape"))?),
-        (Some(_), None) => return reject(&field.key("shape"), "is for files with a `type`"),
+        (Some(_), None) => return reject(&field.key("shape"), "only for files with a `type`"),
     };
     if let Some(element) = element {
         return match ignore {
             Some(_) => {
-                reject(&field.key("ignore"), "is for text; a file with a `type` has no lines")
+                reject(&field.key("ignore"), "only for text; a file with a `type` has no lines")
             }
             None => Ok(Format::Elements { element, extents, tolerance }),
         };
@@ -230,7 +238,7 @@ fn format(
         let field = field.key("ignore").index(index);
         patterns.push(Pattern::new(&text).or_else(|message| reject(&field, message))?);
     }
-    if patterns.is_empty() && !is_limited {
+    if patterns.is_empty() && !has_limits {
         return Ok(Format::Exact);
     }
     Ok(Format::Text { ignore: patterns, tolerance })

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandLine {
-    /// The program's file, an absolute path.
+    /// Absolute path of the program.
     pub program: PathBuf,
-    /// What it is given.
+    /// Arguments of the program.
     pub arguments: Vec<String>,
 }
 
@@ -21,16 +21,16 @@ impl fmt::Display for CommandLine {
 }
 
 impl CommandLine {
-    /// The command `words`. A program with a `/` in its name is found from `directory`, any other
-    /// in the folders of PATH.
+    /// Resolves the program in `words`. A name with a `/` is relative to `directory`; any other is searched
+    /// for in the folders of PATH.
     ///
     /// # Errors
-    /// Says what there is in place of a program.
+    /// A message if the program cannot be found or executed.
     pub(crate) fn new(words: Vec<String>, directory: &Path) -> Result<CommandLine, String> {
         let mut words = words.into_iter();
         let name = words.next().unwrap_or_default();
         if name.is_empty() {
-            return Err("names no program; expected a program and its arguments, for example \
+            return Err("no program; expected a program and its arguments, such as \
                         `[./matmul, \"128\"]`"
                 .to_owned());
         }
@@ -39,11 +39,11 @@ impl CommandLine {
             match path.metadata() {
                 Err(error) => return Err(format!("cannot find {}: {error}", path.display())),
                 Ok(metadata) if !metadata.is_file() => {
-                    return Err(format!("{} is no file", path.display()));
+                    return Err(format!("{} is not a file", path.display()));
                 }
                 Ok(_) if access(&path, Access::EXEC_OK).is_err() => {
                     return Err(format!(
-                        "{} is not executable; make it so with chmod +x",
+                        "{} is not executable; make it executable with chmod +x",
                         path.display()
                     ));
                 }
@@ -52,8 +52,8 @@ impl CommandLine {
         } else {
             find(&name).ok_or_else(|| {
                 format!(
-                    "cannot find `{name}` in the folders of PATH; of a program in the working \
-                     folder write `./{name}`"
+                    "cannot find `{name}` in the folders of PATH; write `./{name}` for a program in \
+                     the working folder"
                 )
             })?
         };
@@ -61,7 +61,7 @@ impl CommandLine {
     }
 }
 
-/// A program in the folders of PATH.
+/// Searches for a program in the folders of PATH.
 fn find(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let candidates = std::env::split_paths(&folders).map(|folder| folder.join(name));
@@ -81,20 +81,20 @@ mod tests {
 
     #[test]
     fn programs_are_found_in_the_directory_and_in_path() {
-        let command = new(&["./ls", "-l"], Path::new("/bin")).expect("there");
+        let command = new(&["./ls", "-l"], Path::new("/bin")).expect("a program");
         assert_eq!(command.program, Path::new("/bin/ls"));
         assert_eq!(command.arguments, ["-l"]);
-        let command = new(&["sh"], Path::new("/nowhere")).expect("there");
+        let command = new(&["sh"], Path::new("/nowhere")).expect("a program");
         assert!(command.program.is_absolute() && command.program.ends_with("sh"));
     }
 
     #[test]
-    fn what_is_no_program_is_said() {
+    fn errors_describe_the_missing_program() {
         let error = |words: &[&str]| new(words, Path::new("/etc")).expect_err("no program");
-        assert!(error(&[]).contains("names no program"));
+        assert!(error(&[]).contains("no program"));
         assert!(error(&["./missing"]).contains("/etc/./missing"));
         assert!(error(&["./passwd"]).contains("chmod +x"));
-        assert!(error(&["./"]).contains("no file"));
+        assert!(error(&["./"]).contains("not a file"));
         assert!(error(&["no-such-program"]).contains("PATH"));
     }
 }

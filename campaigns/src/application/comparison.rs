@@ -1,33 +1,33 @@
-//! How the outputs of an application are compared with those of a run without a fault.
+//! Compares the outputs of an application with those of the golden run.
 
 use super::command::CommandLine;
 use super::text::{Pattern, compare_text, is_all_ignored};
 use crate::file::element::ElementType;
-use crate::outputs::compare::{Difference, Tolerance, compare_in, first_wrong};
+use crate::outputs::compare::{Difference, Tolerance, compare_with_extents, first_wrong};
 use crate::outputs::extents::Extents;
 use std::fmt;
 use std::path::PathBuf;
 
-/// One thing that decides whether a run is right.
+/// A condition of correct runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Comparison {
-    /// An output is like that of the run without a fault.
+    /// An output equals that of the golden run, within the tolerance.
     Output {
         /// The output.
         output: Output,
-        /// What it holds, and how far it may be off.
+        /// Format and tolerance of the output.
         format: Format,
     },
-    /// A program of the user says so with exit code 0, and that it is not with 1.
+    /// A program of the user accepts the run with exit code 0, or rejects it with 1.
     Check(CommandLine),
 }
 
-/// What an application puts out.
+/// An output of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// What it writes to standard output.
+    /// Standard output.
     Stdout,
-    /// What it writes to standard error.
+    /// Standard error.
     Stderr,
     /// A file, by its path in the folder of the run.
     File(PathBuf),
@@ -43,53 +43,53 @@ impl fmt::Display for Output {
     }
 }
 
-/// What an output holds, and how far it may be off.
+/// Format and tolerance of an output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Format {
-    /// The same bytes.
+    /// Bytes that are compared exactly.
     Exact,
     /// Text in UTF-8.
     Text {
-        /// Lines that are left out.
+        /// Patterns of ignored lines.
         ignore: Vec<Pattern>,
-        /// How far the numbers in it may be off.
+        /// Tolerance of the numbers in the text.
         tolerance: Tolerance,
     },
-    /// Numbers one after the other, little-endian.
+    /// A sequence of little-endian numbers.
     Elements {
-        /// Their type.
+        /// Type of the elements.
         element: ElementType,
-        /// Their dimensions, where they are declared.
+        /// Dimensions of the output, if declared.
         extents: Option<Extents>,
-        /// How far they may be off.
+        /// Tolerance of the elements.
         tolerance: Tolerance,
     },
 }
 
-/// How like two outputs are.
+/// Similarity of two outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Similarity {
-    /// The same, but for what is ignored.
+    /// Equal except for ignored lines.
     #[default]
     Exact,
-    /// Within the tolerance, or right by a check.
+    /// Within the tolerance, or accepted by a check.
     Within,
-    /// Different; what differs first, and where.
+    /// Different. Contains the first difference with its location.
     Different(String),
 }
 
-/// What a comparison found.
+/// Result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compared {
-    /// How like the outputs are.
+    /// Similarity of the outputs.
     pub similarity: Similarity,
-    /// How many elements are wrong, and by how much: numbers, lines of text, or bytes. What is no
-    /// number is wrong with infinite error.
+    /// Number and errors of the wrong elements, which are numbers, lines of text, or bytes. The error of an
+    /// element that is not a number is infinite.
     pub difference: Difference,
 }
 
 impl Compared {
-    /// What two outputs that are not the same come to; `first` describes the first difference.
+    /// Result for two outputs that are not equal. `first` describes the first difference.
     pub(super) fn new(difference: Difference, first: impl FnOnce() -> String) -> Compared {
         let similarity = match difference.elements_wrong {
             0 => Similarity::Within,
@@ -98,28 +98,28 @@ impl Compared {
         Compared { similarity, difference }
     }
 
-    /// One element with infinite error.
-    pub(super) fn unlike(first: String) -> Compared {
+    /// Result for one wrong element with infinite error.
+    pub(super) fn different(first: String) -> Compared {
         Compared::new(infinite(1), || first)
     }
 
-    /// This and another comparison, taken together: the first difference is this one's.
-    pub(super) fn and(self, other: Compared) -> Compared {
-        let similarity = match (self.similarity, other.similarity) {
+    /// Combines two results. If both have a difference, the first one is that of `self`.
+    pub(super) fn and(self, next: Compared) -> Compared {
+        let similarity = match (self.similarity, next.similarity) {
             (Similarity::Different(first), _) | (_, Similarity::Different(first)) => {
                 Similarity::Different(first)
             }
             (Similarity::Exact, Similarity::Exact) => Similarity::Exact,
             _ => Similarity::Within,
         };
-        Compared { similarity, difference: self.difference.and(other.difference) }
+        Compared { similarity, difference: self.difference.and(next.difference) }
     }
 
-    /// The same with `place` before the description of the first difference.
-    fn at(self, place: &Output) -> Compared {
+    /// Adds the name of the output to the description of the first difference.
+    fn in_output(self, output: &Output) -> Compared {
         let similarity = match self.similarity {
-            Similarity::Different(first) => Similarity::Different(format!("{place}, {first}")),
-            other => other,
+            Similarity::Different(first) => Similarity::Different(format!("{output}, {first}")),
+            similarity => similarity,
         };
         Compared { similarity, ..self }
     }
@@ -132,7 +132,7 @@ fn infinite(elements_wrong: u64) -> Difference {
 }
 
 impl Format {
-    /// Whether an output has nothing that could be compared.
+    /// Returns `true` if an output has no content that is compared.
     pub(super) fn is_empty(&self, output: &[u8]) -> bool {
         match (self, std::str::from_utf8(output)) {
             (Format::Text { ignore, .. }, Ok(text)) => is_all_ignored(text, ignore),
@@ -140,21 +140,21 @@ impl Format {
         }
     }
 
-    /// Whether an output of the run without a fault can be compared so.
+    /// Checks that an output of the golden run has this format.
     ///
     /// # Errors
-    /// Says why not, and what to do.
+    /// A message with the mismatch and advice.
     pub(super) fn check(&self, golden: &[u8]) -> Result<(), String> {
         match self {
             Format::Text { .. } if std::str::from_utf8(golden).is_err() => {
-                Err("is no text in UTF-8; leave out `ignore` and `tolerance`, or give the `type` \
-                     of its numbers"
+                Err("is not text in UTF-8; remove `ignore` and `tolerance`, or add the `type` of \
+                     its numbers"
                     .to_owned())
             }
             Format::Elements { element, .. }
                 if element.elements_in(golden.len() as u64).is_none() =>
             {
-                Err(format!("holds {} bytes, no whole number of {element}", golden.len()))
+                Err(format!("has {} bytes, which is not a multiple of {element}", golden.len()))
             }
             Format::Elements { element, extents: Some(extents), .. } => {
                 let count = element.elements_in(golden.len() as u64).unwrap_or_default();
@@ -165,8 +165,8 @@ impl Format {
         }
     }
 
-    /// Compares an output with that of the run without a fault, which [`Format::check`] accepts.
-    /// An output that is missing is different.
+    /// Compares an output with that of the golden run, which [`Format::check`] has accepted. A missing output is
+    /// different.
     pub(super) fn compare(
         &self,
         output: &Output,
@@ -174,11 +174,11 @@ impl Format {
         faulty: Option<&[u8]>,
     ) -> Compared {
         let compared = match faulty {
-            None => Compared::unlike("is missing".to_owned()),
+            None => Compared::different("is missing".to_owned()),
             Some(faulty) if golden == faulty => Compared::default(),
             Some(faulty) => self.compare_unequal(golden, faulty),
         };
-        compared.at(output)
+        compared.in_output(output)
     }
 
     fn compare_unequal(&self, golden: &[u8], faulty: &[u8]) -> Compared {
@@ -191,47 +191,48 @@ impl Format {
             (Format::Text { ignore, tolerance }, Some((golden, faulty))) => {
                 compare_text(ignore, tolerance, golden, faulty)
             }
-            (Format::Text { .. }, None) => Compared::unlike("is no text in UTF-8".to_owned()),
+            (Format::Text { .. }, None) => Compared::different("is not text in UTF-8".to_owned()),
             (Format::Elements { element, extents, tolerance }, _) => {
-                compare_elements(*extents, (*element, tolerance), golden, faulty)
+                compare_elements(*element, tolerance, *extents, golden, faulty)
             }
         }
     }
 }
 
-/// Compares bytes that are not the same.
+/// Compares two unequal sequences of bytes.
 fn compare_bytes(golden: &[u8], faulty: &[u8]) -> Compared {
     let pairs = || golden.iter().zip(faulty);
     let wrong = pairs().filter(|(golden, faulty)| golden != faulty).count();
     let wrong = wrong + golden.len().abs_diff(faulty.len());
     Compared::new(infinite(wrong as u64), || {
         match pairs().position(|(golden, faulty)| golden != faulty) {
-            Some(place) => {
-                let (golden, faulty) = (golden[place], faulty[place]);
-                format!("byte {place}: {faulty:#04x} in place of {golden:#04x}")
+            Some(offset) => {
+                let (golden, faulty) = (golden[offset], faulty[offset]);
+                format!("byte {offset}: {faulty:#04x} instead of {golden:#04x}")
             }
-            None => other_length(golden, faulty),
+            None => length_difference(golden, faulty),
         }
     })
 }
 
 fn compare_elements(
+    element: ElementType,
+    tolerance: &Tolerance,
     extents: Option<Extents>,
-    (element, tolerance): (ElementType, &Tolerance),
     golden: &[u8],
     faulty: &[u8],
 ) -> Compared {
     if golden.len() != faulty.len() {
-        return Compared::unlike(other_length(golden, faulty));
+        return Compared::different(length_difference(golden, faulty));
     }
-    Compared::new(compare_in(extents, (element, tolerance), golden, faulty), || {
-        let first = first_wrong((element, tolerance), golden, faulty);
+    Compared::new(compare_with_extents(element, tolerance, extents, golden, faulty), || {
+        let first = first_wrong(element, tolerance, golden, faulty);
         format!("element {}", first.unwrap_or_default())
     })
 }
 
-fn other_length(golden: &[u8], faulty: &[u8]) -> String {
-    format!("{} bytes in place of {}", faulty.len(), golden.len())
+fn length_difference(golden: &[u8], faulty: &[u8]) -> String {
+    format!("{} bytes instead of {}", faulty.len(), golden.len())
 }
 
 #[cfg(test)]
@@ -248,25 +249,25 @@ mod tests {
     fn first(compared: &Compared) -> &str {
         match &compared.similarity {
             Similarity::Different(first) => first,
-            other => panic!("{other:?}"),
+            similarity => panic!("{similarity:?}"),
         }
     }
 
     #[test]
-    fn exact_files_are_bytes_or_lines() {
+    fn exact_files_are_compared_by_byte_or_line() {
         let compared = compare_file(&Format::Exact, b"\xff\x01\x02", Some(b"\xff\x03\x02\x04"));
-        assert_eq!(first(&compared), "out, byte 1: 0x03 in place of 0x01");
+        assert_eq!(first(&compared), "out, byte 1: 0x03 instead of 0x01");
         assert_eq!(compared.difference.elements_wrong, 2);
         let compared = compare_file(&Format::Exact, b"\xff\x01", Some(b"\xff"));
-        assert_eq!(first(&compared), "out, 1 bytes in place of 2");
+        assert_eq!(first(&compared), "out, 1 bytes instead of 2");
         let compared = compare_file(&Format::Exact, b"1\n2\n", Some(b"1\n4\n"));
-        assert_eq!(first(&compared), "out, line 2: 4 in place of 2");
+        assert_eq!(first(&compared), "out, line 2: 4 instead of 2");
         assert_eq!(compared.difference.max_abs_error, 2.0);
         assert_eq!(compare_file(&Format::Exact, b"\xff", Some(b"\xff")), Compared::default());
     }
 
     #[test]
-    fn a_missing_file_is_different_even_where_it_would_be_empty() {
+    fn missing_files_differ_from_empty_ones() {
         for golden in [&b"1\n"[..], b""] {
             let compared = compare_file(&Format::Exact, golden, None);
             assert_eq!(first(&compared), "out, is missing");
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_binary_files_keep_the_tolerance() {
+    fn numbers_in_binary_files_are_compared_with_the_tolerance() {
         let f32s = |numbers: [f32; 2]| numbers.map(f32::to_le_bytes).concat();
         let extents = Some(Extents::new(&[2]).expect("dimensions"));
         let format = Format::Elements { element: ElementType::F32, extents, tolerance: LOOSE };
@@ -286,7 +287,7 @@ mod tests {
         assert_eq!(first(&far), "out, element 1");
         assert_eq!(far.difference.shape, Some(ErrorShape::Single));
         let short = compare_file(&format, &golden, Some(&golden[..4]));
-        assert_eq!(first(&short), "out, 4 bytes in place of 8");
+        assert_eq!(first(&short), "out, 4 bytes instead of 8");
         assert!(format.check(&golden[..5]).is_err());
         assert!(format.check(&golden).is_ok());
         let error = format.check(&golden[..4]).expect_err("another shape");
@@ -294,17 +295,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_differs_from_text() {
+    fn invalid_utf8_differs_from_text() {
         let format = Format::Text { ignore: Vec::new(), tolerance: LOOSE };
         assert!(format.check(b"\xff").is_err());
-        assert_eq!(first(&compare_file(&format, b"1", Some(b"\xff"))), "out, is no text in UTF-8");
+        assert_eq!(first(&compare_file(&format, b"1", Some(b"\xff"))), "out, is not text in UTF-8");
     }
 
     #[test]
-    fn of_several_the_worst_counts_and_the_first_difference_is_reported() {
+    fn combined_results_have_the_worst_similarity_and_the_first_difference() {
         let within = || Compared { similarity: Similarity::Within, ..Compared::default() };
         assert_eq!(Compared::default().and(within()).similarity, Similarity::Within);
-        let both = within().and(Compared::unlike("a".into())).and(Compared::unlike("b".into()));
+        let both =
+            within().and(Compared::different("a".into())).and(Compared::different("b".into()));
         assert_eq!(first(&both), "a");
         assert_eq!(both.difference.elements_wrong, 2);
     }

@@ -1,21 +1,21 @@
-//! Why an application cannot be run or judged.
+//! Errors of applications.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why an application cannot be run or judged. None of these is ever an outcome.
+/// Errors returned when an application cannot be run or judged. None of them is an outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplicationError {
-    /// No folder for a run.
+    /// The folder of a run cannot be created.
     #[error(
-        "cannot prepare a folder for a run in {}: {reason}; make room there, or set TMPDIR to \
+        "cannot create a folder for a run in {}: {reason}; make space there, or set TMPDIR to \
          another folder", std::env::temp_dir().display()
     )]
     Scratch {
-        /// Why not.
+        /// The reason.
         reason: io::Error,
     },
-    /// An input that cannot be copied.
+    /// An input cannot be copied.
     #[error(
         "cannot copy {} into the folder of a run in {}: {reason}",
         path.display(), std::env::temp_dir().display()
@@ -23,119 +23,118 @@ pub enum ApplicationError {
     Input {
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: io::Error,
     },
-    /// What is to be standard input cannot be read.
+    /// The file for standard input cannot be read.
     #[error("cannot read {}, the standard input of the application: {reason}", path.display())]
     Stdin {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: io::Error,
     },
-    /// The disk is full: what a program does then is not the fault's doing.
+    /// The disk is full, which may affect the program as much as the fault.
     #[error(
-        "no space is left on the disk with the folders of runs, {}: make room there, or set \
+        "no space left on the disk with the folders of runs, {}; make space there, or set \
          TMPDIR to another folder", std::env::temp_dir().display()
     )]
     DiskFull,
-    /// A program that does not start.
+    /// The program cannot be started.
     #[error("cannot start {}: {reason}{}", program.display(), start_hint(reason))]
     Start {
         /// The program.
         program: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: io::Error,
     },
-    /// A process that cannot be watched.
-    #[error("cannot watch a process: {0}")]
+    /// A process cannot be monitored.
+    #[error("cannot monitor a process: {0}")]
     Watch(io::Error),
-    /// A process that does not end.
-    #[error("process {pid} was killed and does not end; it may wait for a device or a file server")]
+    /// A killed process does not end.
+    #[error("process {pid} was killed but does not end; it may wait for a device or a file server")]
     Stuck {
-        /// Its number.
+        /// The process ID.
         pid: i32,
     },
-    /// A file of a run that cannot be read.
+    /// A file of a run cannot be read.
     #[error("cannot read {} after a run: {reason}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: io::Error,
     },
-    /// The run was to stop.
+    /// The run was cancelled.
     #[error("interrupted")]
     Interrupted,
-    /// The fault-free run did not end as it must.
-    #[error("the application {ended} without a fault{advice}{}", quoted(stderr))]
+    /// A golden run did not end as expected.
+    #[error("the application {ended} in a golden run{advice}{}", quoted(stderr))]
     GoldenEnded {
-        /// How it ended.
+        /// The end of the run, as a predicate.
         ended: String,
-        /// What to do.
+        /// Advice.
         advice: String,
-        /// The end of what it wrote to standard error.
+        /// The last lines of standard error.
         stderr: String,
     },
-    /// An output of the fault-free run that cannot be compared as the file says.
+    /// An output of a golden run cannot be compared as specified.
     #[error("the output {output} {message}")]
     GoldenOutput {
         /// The output.
         output: String,
-        /// What is wrong, and what to do.
+        /// The problem and advice, as a predicate.
         message: String,
     },
-    /// Fault-free runs differ.
+    /// Golden runs differ.
     #[error(
-        "two runs without a fault differ: {first}; outcomes would mean nothing. Leave such lines \
-         out with `ignore`; or set `nondeterminism: allow` and give a `tolerance` that all such \
-         runs keep"
+        "two golden runs differ: {first}; outcomes would be meaningless. Exclude such lines with \
+         `ignore`, or set `nondeterminism: allow` and a `tolerance` that all golden runs satisfy"
     )]
     GoldenDiffers {
         /// The first difference.
         first: String,
     },
-    /// Fault-free runs differ by more than the campaign file allows.
+    /// Golden runs differ by more than the tolerances.
     #[error(
-        "two runs without a fault differ by more than `compare` allows: {first}; outcomes would \
-         mean nothing. Widen the `tolerance`, or leave such lines out with `ignore`"
+        "two golden runs differ by more than `compare` allows: {first}; outcomes would be \
+         meaningless. Increase the `tolerance`, or exclude such lines with `ignore`"
     )]
     GoldenDiffersTooMuch {
         /// The first difference.
         first: String,
     },
-    /// The check calls a fault-free run wrong.
-    #[error("the check {} calls a run without a fault wrong (exit code 1)", program.display())]
+    /// A check rejected a golden run.
+    #[error("the check {} rejects a golden run (exit code 1)", program.display())]
     GoldenRejected {
         /// The check.
         program: PathBuf,
     },
-    /// A check that gives no answer.
+    /// A check neither accepted nor rejected a run.
     #[error(
-        "the check {} {ended}; expected exit code 0 (right) or 1 (wrong){}",
+        "the check {} {ended}; expected exit code 0 (correct) or 1 (wrong){}",
         program.display(), quoted(stderr)
     )]
     Check {
         /// The check.
         program: PathBuf,
-        /// How it ended.
+        /// The end of the check, as a predicate.
         ended: String,
-        /// The end of what it wrote to standard error.
+        /// The last lines of standard error.
         stderr: String,
     },
 }
 
-/// What to do about a program that does not start.
+/// Advice for a program that cannot be started.
 fn start_hint(reason: &io::Error) -> &'static str {
     match reason.raw_os_error() {
-        Some(libc::ENOENT) => "; it, the interpreter after `#!` or its loader is missing",
-        Some(libc::EACCES) => "; make it executable, with chmod +x",
+        Some(libc::ENOENT) => "; the program, the interpreter after `#!` or the loader is missing",
+        Some(libc::EACCES) => "; make it executable with chmod +x",
         _ => "",
     }
 }
 
-/// What a program wrote, to be put after an error about it.
+/// Formats the output of a program for the end of an error message.
 fn quoted(stderr: &str) -> String {
     match stderr.trim() {
         "" => String::new(),

@@ -1,4 +1,4 @@
-//! Runs without a fault.
+//! Golden runs of applications.
 
 use super::comparison::{Compared, Comparison, Similarity};
 use super::error::ApplicationError;
@@ -10,43 +10,41 @@ use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long a run without a fault may take where the campaign file does not say.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// Default time limit of a golden run.
+const GOLDEN_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
-/// How many times the longest run without a fault a run may take where the campaign file does
-/// not say.
+/// Default time limit of faulty runs, relative to the longest golden run.
 const TIMEOUT_FACTOR: u32 = 10;
 
-/// The least such time. Short runs vary by more than that factor on a busy machine.
-const LEAST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Minimum of the default time limit. Short runs vary by more than the factor on a busy machine.
+const MIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The runs without a fault.
+/// Golden runs of an application.
 #[derive(Debug)]
 pub struct ApplicationGolden {
-    /// The first of them: others are compared with it.
+    /// The first golden run, with which other runs are compared.
     pub first: Ran,
-    /// What a run with a fault may take.
+    /// Limits of faulty runs.
     pub limits: Limits,
 }
 
 impl Application {
-    /// Runs the application without a fault, as often as the campaign file says, with
-    /// `environment` added to its own.
+    /// Executes the configured number of golden runs with `environment` added to the application's environment.
     ///
-    /// Without `timeout` in the campaign file, later runs may take ten times as long as the longest
-    /// of these, and 30 s at least.
+    /// Without `timeout` in the campaign file, the time limit of faulty runs is ten times the longest golden run,
+    /// and at least 30 s.
     ///
     /// # Errors
-    /// [`ApplicationError`] if the runs do not end as they must, if an output cannot be compared,
-    /// if a check calls one wrong, or if they differ: with `nondeterminism: error` in anything
-    /// that is compared and not ignored, with `allow` by more than the tolerances.
+    /// [`ApplicationError`] if a run does not end as expected, if an output cannot be compared, if a check
+    /// rejects a run, or if the runs differ: with `nondeterminism: error` in any compared output except ignored
+    /// lines, with `allow` by more than the tolerances.
     pub fn golden(
         &self,
         environment: &BTreeMap<OsString, OsString>,
         interrupt: &AtomicBool,
     ) -> Result<ApplicationGolden, ApplicationError> {
         let mut limits = Limits {
-            timeout: self.timeout.unwrap_or(LONGEST),
+            timeout: self.timeout.unwrap_or(GOLDEN_TIMEOUT),
             memory: self.memory,
             output: self.output,
         };
@@ -58,26 +56,26 @@ impl Application {
             let next = self.run(environment, &limits, interrupt)?;
             self.check_golden(&next)?;
             self.accept_golden(&first, &next, interrupt)?;
-            self.agree(&self.compare_outputs(&first, &next)?)?;
+            self.check_similarity(&self.compare_outputs(&first, &next)?)?;
             longest = longest.max(next.elapsed);
         }
         if self.timeout.is_none() {
-            limits.timeout = (longest * TIMEOUT_FACTOR).max(LEAST_TIMEOUT);
+            limits.timeout = (longest * TIMEOUT_FACTOR).max(MIN_TIMEOUT);
         }
         Ok(ApplicationGolden { first, limits })
     }
 
-    /// Checks that a run without a fault ended as it must and left what is to be compared.
+    /// Checks that a golden run ended as expected, and that its outputs have their formats.
     fn check_golden(&self, ran: &Ran) -> Result<(), ApplicationError> {
         if ran.ended != Ended::Exited(self.exit_code) {
             let advice = match ran.ended {
                 Ended::Exited(code) => {
-                    format!("; if that is right, say so with `exit_code: {code}`")
+                    format!("; if this is expected, set `exit_code: {code}`")
                 }
                 Ended::Signalled(_) => String::new(),
-                Ended::TimedOut => "; give it more, with `timeout`".to_owned(),
-                Ended::OutOfMemory => "; allow it more, with `memory`".to_owned(),
-                Ended::OutputTooLarge => "; allow it more, with `output`".to_owned(),
+                Ended::TimedOut => "; increase the limit with `timeout`".to_owned(),
+                Ended::OutOfMemory => "; increase the limit with `memory`".to_owned(),
+                Ended::OutputTooLarge => "; increase the limit with `output`".to_owned(),
             };
             let stderr = tail(&ran.stderr);
             let ended = ran.ended.to_string();
@@ -87,7 +85,7 @@ impl Application {
             if let Comparison::Output { output, format } = comparison {
                 let checked = match ran.output(output)? {
                     Some(bytes) => format.check(&bytes),
-                    None => Err("is no file after a run without a fault".to_owned()),
+                    None => Err("is not a file after a golden run".to_owned()),
                 };
                 checked.map_err(|message| ApplicationError::GoldenOutput {
                     output: output.to_string(),
@@ -98,7 +96,7 @@ impl Application {
         Ok(())
     }
 
-    /// Checks that the user's checks call a run without a fault right.
+    /// Checks that the user's checks accept a golden run.
     fn accept_golden(
         &self,
         first: &Ran,
@@ -115,11 +113,11 @@ impl Application {
         Ok(())
     }
 
-    /// The outputs of a run, in words, if nothing of them could be compared and no check is asked.
+    /// Returns the names of the outputs if all of them are empty for the comparison and there is no check.
     ///
     /// # Errors
     /// [`ApplicationError::Read`].
-    pub(crate) fn compares_nothing(&self, ran: &Ran) -> Result<Option<String>, ApplicationError> {
+    pub(crate) fn empty_outputs(&self, ran: &Ran) -> Result<Option<String>, ApplicationError> {
         let mut empty = Vec::new();
         for comparison in &self.comparisons {
             let Comparison::Output { output, format } = comparison else { return Ok(None) };
@@ -131,7 +129,7 @@ impl Application {
         Ok(Some(empty.join(", ")))
     }
 
-    /// Checks another run without a fault as [`Application::golden`] does.
+    /// Checks another golden run as [`Application::golden`] does.
     ///
     /// # Errors
     /// As [`Application::golden`].
@@ -143,11 +141,11 @@ impl Application {
     ) -> Result<(), ApplicationError> {
         self.check_golden(ran)?;
         self.accept_golden(&golden.first, ran, interrupt)?;
-        self.agree(&self.compare_outputs(&golden.first, ran)?)
+        self.check_similarity(&self.compare_outputs(&golden.first, ran)?)
     }
 
-    /// Checks that two runs without a fault are as like as they must be.
-    fn agree(&self, compared: &Compared) -> Result<(), ApplicationError> {
+    /// Checks that two golden runs are sufficiently similar.
+    fn check_similarity(&self, compared: &Compared) -> Result<(), ApplicationError> {
         match (&compared.similarity, self.nondeterminism) {
             (Similarity::Exact, _) | (Similarity::Within, Nondeterminism::Allow) => Ok(()),
             (Similarity::Different(first), Nondeterminism::Allow) => {
@@ -166,7 +164,7 @@ impl Application {
         }
     }
 
-    /// Compares the outputs of a run with those of another.
+    /// Compares the outputs of two runs.
     pub(super) fn compare_outputs(
         &self,
         golden: &Ran,
@@ -175,9 +173,9 @@ impl Application {
         let mut compared = Compared::default();
         for comparison in &self.comparisons {
             if let Comparison::Output { output, format } = comparison {
-                let own = ran.output(output)?;
+                let faulty = ran.output(output)?;
                 let golden = golden.output(output)?.unwrap_or_default();
-                compared = compared.and(format.compare(output, &golden, own.as_deref()));
+                compared = compared.and(format.compare(output, &golden, faulty.as_deref()));
             }
         }
         Ok(compared)

@@ -1,4 +1,4 @@
-//! What a run of an application came to, beside a run without a fault.
+//! Judges runs of an application by comparison with the golden run.
 
 use super::comparison::{Compared, Comparison, Similarity};
 use super::error::ApplicationError;
@@ -10,38 +10,51 @@ use crate::outputs::compare::Difference;
 use crate::run::due_cause::DueCause;
 use std::sync::atomic::AtomicBool;
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judged {
-    /// It ended as it must, with right outputs.
+    /// The run ended as expected, with correct outputs.
     Matches {
-        /// Whether they are the same: what is ignored aside, and where no check had to decide.
+        /// `true` if the outputs are equal except for ignored lines, and no check was needed.
         is_exact: bool,
-        /// How they differ within the tolerances.
+        /// Differences within the tolerances.
         difference: Difference,
     },
-    /// It ended as it must, with wrong outputs.
+    /// The run ended as expected, with wrong outputs.
     Differs {
-        /// The first difference, and where it is.
+        /// The first difference with its location.
         first: String,
-        /// How they differ.
+        /// Differences of the outputs.
         difference: Difference,
     },
-    /// It ended in another way, be it with another exit code.
+    /// The run ended in another way, such as with another exit code.
     Ended(Ended),
-    /// It printed an error of AMD's runtime: the line.
+    /// The run printed an error of AMD's runtime, in this line.
     RuntimeError(String),
 }
 
+/// Outputs of a run that ended as expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JudgedOutputs {
+    /// `true` if all outputs are correct.
+    pub is_correct: bool,
+    /// Differences from the golden run.
+    pub difference: Difference,
+}
+
 impl Judged {
-    /// Returns whether the outputs of a completed run are correct, and how they differ.
+    /// Returns the outputs of a run that ended as expected.
     ///
     /// # Errors
-    /// The cause of DUE of a run that did not complete.
-    pub fn completed(&self) -> Result<(bool, Difference), DueCause> {
+    /// The cause of DUE of any other run.
+    pub fn outputs(&self) -> Result<JudgedOutputs, DueCause> {
         match self {
-            Judged::Matches { difference, .. } => Ok((true, *difference)),
-            Judged::Differs { difference, .. } => Ok((false, *difference)),
+            Judged::Matches { difference, .. } => {
+                Ok(JudgedOutputs { is_correct: true, difference: *difference })
+            }
+            Judged::Differs { difference, .. } => {
+                Ok(JudgedOutputs { is_correct: false, difference: *difference })
+            }
             Judged::Ended(ended) => Err(ended.due_cause()),
             Judged::RuntimeError(_) => Err(DueCause::RuntimeError),
         }
@@ -49,15 +62,14 @@ impl Judged {
 }
 
 impl Application {
-    /// What a run came to. Outputs are looked at, and checks asked, only where it ended as the run
-    /// without a fault did and reported no error: a crash is never right, nor silently wrong,
-    /// whatever it left and whatever a check would say of that.
+    /// Judges a run. Compares outputs and runs checks only if the run ended as the golden run and printed no
+    /// runtime error: a crash is never masked or SDC, regardless of its outputs.
     ///
-    /// An error that the runtime printed says more than the signal or the exit code that followed
-    /// it, and stands above them; it counts also where the program went on and ended well.
+    /// A runtime error takes precedence over the signal or exit code that followed it, and counts even if the
+    /// program ended as expected.
     ///
     /// # Errors
-    /// [`ApplicationError`] if outputs cannot be read, or a check gives no answer.
+    /// [`ApplicationError`] if outputs cannot be read, or a check neither accepts nor rejects the run.
     pub fn judge(
         &self,
         golden: &ApplicationGolden,
@@ -79,8 +91,8 @@ impl Application {
         let mut compared = self.compare_outputs(first, ran)?;
         for comparison in &self.comparisons {
             if let Comparison::Check(check) = comparison {
-                let is_right = verify::accepts(self, check, first, ran, interrupt)?;
-                compared = compared.and(checked(check.program.display(), is_right));
+                let is_accepted = verify::accepts(self, check, first, ran, interrupt)?;
+                compared = compared.and(checked(check.program.display(), is_accepted));
             }
         }
         let Compared { similarity, difference } = compared;
@@ -92,11 +104,12 @@ impl Application {
     }
 }
 
-/// What a check found. It does not say how many elements are wrong, nor by how much.
-fn checked(program: impl std::fmt::Display, is_right: bool) -> Compared {
-    let similarity = match is_right {
-        true => Similarity::Within,
-        false => Similarity::Different(format!("the check {program} calls it wrong")),
+/// Result of a check, which has no numbers of wrong elements.
+fn checked(program: impl std::fmt::Display, is_accepted: bool) -> Compared {
+    let similarity = if is_accepted {
+        Similarity::Within
+    } else {
+        Similarity::Different(format!("the check {program} rejects the run"))
     };
     Compared { similarity, difference: Difference::default() }
 }

@@ -1,22 +1,20 @@
-//! Workloads that are applications: programs as they are, each run of them in processes of its
-//! own.
+//! Applications: unmodified programs, each run in new processes.
 //!
 //! ```yaml
 //! workload:
 //!   app:
-//!     command: [./matmul, "128"]      # found from `directory`, or in PATH; or a program alone
+//!     command: [./matmul, "128"]      # in `directory` or PATH; or a program without arguments
 //!     directory: .                    # default; relative to the file
-//!     process: {rank: 1}              # or {index: 1}, {command: ./solver}; of several the one struck
+//!     process: {rank: 1}              # or {index: 1}, {command: ./solver}; the target of several
 //!     environment: {OMP_NUM_THREADS: "1"}   # added to PATH, HOME, TMPDIR, LANG, LC_ALL and TZ
 //!     input: [data.txt, inputs/]      # in `directory`; copied into the folder of each run
-//!     stdin: numbers.txt              # default: nothing
-//!     exit_code: 0                    # default; what the program ends with when all is well
-//!     timeout: 60 s                   # default: 10 times the longest run without a fault, and
-//!                                     # 30 s at least
-//!     memory: 8 GiB                   # default; of all its processes together
-//!     output: 1 GiB                   # default; each of stdout, stderr, and files together
+//!     stdin: numbers.txt              # default: empty
+//!     exit_code: 0                    # default; of a correct run
+//!     timeout: 60 s                   # default: 10 times the longest golden run, at least 30 s
+//!     memory: 8 GiB                   # default; of all processes
+//!     output: 1 GiB                   # default; of stdout, of stderr, and of all files
 //!     golden_runs: 3                  # default
-//!     nondeterminism: error           # default; or allow: such runs need only keep the tolerances
+//!     nondeterminism: error           # default; or allow: differences within the tolerances
 //! compare:                            # default: stdout exactly
 //!   - stdout: {ignore: ["^time: "], tolerance: {relative: 1.0e-6}}
 //!   - stderr: exact
@@ -25,18 +23,17 @@
 //!   - file: field.bin
 //!     type: f32                       # binary, little-endian
 //!     tolerance: {ulp: 4}
-//!   - check: [./verify.sh]            # exit code 0: right; 1: wrong
+//!   - check: [./verify.sh]            # exit code 0: correct; 1: wrong
 //! ```
 //!
-//! Each run starts in a new folder that holds nothing but copies of the inputs. HOME and TMPDIR
-//! are that folder, LANG and LC_ALL are C, TZ is UTC, PATH is as `flipwave` has it.
+//! Each run starts in a new folder with copies of the inputs. HOME and TMPDIR are this folder, LANG and LC_ALL
+//! are C, TZ is UTC, and PATH is inherited.
 //!
-//! Only what `compare` lists is compared, and a run is right if all of that is. Lines that match
-//! one of the regular expressions of `ignore` are left out. With a tolerance, decimal numbers in a
-//! text are compared as numbers, and what stands between them exactly. A check runs in the folder
-//! that the run left; FLIPWAVE_STDOUT and FLIPWAVE_STDERR are files with what it printed,
-//! FLIPWAVE_GOLDEN is the folder of a run without a fault, FLIPWAVE_GOLDEN_STDOUT and
-//! FLIPWAVE_GOLDEN_STDERR what that printed.
+//! A run is correct if all entries of `compare` accept it. Lines that match one of the regular expressions of
+//! `ignore` are not compared. With a tolerance, decimal numbers in text are compared numerically, and the text
+//! between them exactly. A check runs in the folder of the run; FLIPWAVE_STDOUT and FLIPWAVE_STDERR name files
+//! with its captured output, FLIPWAVE_GOLDEN names the folder of the golden run, and FLIPWAVE_GOLDEN_STDOUT and
+//! FLIPWAVE_GOLDEN_STDERR name its captured output.
 
 mod capture;
 mod check;
@@ -63,7 +60,7 @@ pub use command::CommandLine;
 pub use comparison::{Compared, Comparison, Format, Output, Similarity};
 pub use error::ApplicationError;
 pub use golden::ApplicationGolden;
-pub use judge::Judged;
+pub use judge::{Judged, JudgedOutputs};
 pub use process::{Ended, Limits};
 pub use process_choice::ProcessChoice;
 pub use run::Ran;
@@ -74,53 +71,52 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Bytes of a program's standard error that an error about it shows.
+/// Bytes of standard error that error messages show.
 const TAIL: usize = 2000;
 
-/// An application, and how its runs are judged.
+/// An application and the comparisons of its runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Application {
-    /// What it runs on while faults are injected.
+    /// Device of golden and faulty runs.
     pub device: CampaignDevice,
     /// The program and its arguments.
     pub command: CommandLine,
-    /// The user's folder, an absolute path: programs and inputs are found from there. No run
-    /// writes to it.
+    /// Absolute path of the user's folder, which programs and inputs are relative to. Runs do not write to it.
     pub directory: PathBuf,
-    /// The process that is struck, if the campaign file says.
+    /// The target process, if given.
     pub process: Option<ProcessChoice>,
-    /// Variables that the campaign file adds to the environment.
+    /// Variables to add to the environment.
     pub environment: BTreeMap<String, String>,
-    /// Files and folders in the user's folder that each run gets copies of.
+    /// Files and folders in the user's folder to copy for each run.
     pub input: Vec<PathBuf>,
-    /// The file that is standard input; empty without.
+    /// File for standard input, which is empty without one.
     pub stdin: Option<PathBuf>,
-    /// The exit code of a run in which all is well.
+    /// Exit code of a correct run.
     pub exit_code: i32,
-    /// How long a run may take, if the campaign file says.
+    /// Time limit of a run, if given.
     pub timeout: Option<Duration>,
-    /// Bytes of memory that a run may take.
+    /// Memory limit of a run in bytes.
     pub memory: u64,
-    /// Bytes that a run may write.
+    /// Output limit of a run in bytes.
     pub output: u64,
-    /// How many runs without a fault are made.
+    /// Number of golden runs.
     pub golden_runs: u32,
-    /// What runs without a fault that differ mean.
+    /// Whether golden runs may differ.
     pub nondeterminism: Nondeterminism,
-    /// What decides whether a run is right: all of it must say so.
+    /// Conditions of a correct run, all of which must hold.
     pub comparisons: Vec<Comparison>,
 }
 
-/// What it means that runs without a fault differ.
+/// Whether golden runs may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nondeterminism {
-    /// It is an error, unless they differ in ignored lines only.
+    /// Only in ignored lines.
     Error,
-    /// It is none while they keep the tolerances.
+    /// Within the tolerances.
     Allow,
 }
 
-/// The end of what a program wrote, for people.
+/// The last part of a program's output, for messages.
 fn tail(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(TAIL)..]).into_owned()
 }

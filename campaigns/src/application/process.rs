@@ -1,4 +1,4 @@
-//! One program run to its end, whatever that is.
+//! Runs a program until it ends or exceeds a limit.
 
 use super::capture::Capture;
 use super::command::CommandLine;
@@ -23,46 +23,45 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often limits are looked at.
+/// Interval between checks of the limits.
 const TICK: Duration = Duration::from_millis(10);
 
-/// How often the memory of all processes is looked at, which takes a walk through `/proc`; that of
-/// the first is looked at each time.
+/// Interval between checks of the memory of all processes, which requires reading `/proc`. The memory of the
+/// first process is checked at each tick.
 const MEMORY_PERIOD: Duration = Duration::from_millis(200);
 
-/// How often the size of the program's folder is looked at.
+/// Interval between checks of the size of the program's folder.
 const FOLDER_PERIOD: Duration = Duration::from_secs(1);
 
-/// What a run may take; past that it is ended.
+/// Limits of a run, which is killed when it exceeds one.
 ///
-/// The memory is that which is really used, looked at a hundred times a second, and a program
-/// that takes much at once may be above the limit for that long. The kernel's own limits do not
-/// serve: RLIMIT_AS and RLIMIT_DATA count address space that the GPU's runtime reserves and never
-/// uses, RLIMIT_RSS does nothing, all of them hold for each process by itself, and what the
-/// program makes of a failed allocation does not show why it ended.
+/// The memory limit applies to resident memory, which is measured a hundred times a second, so a program may
+/// exceed it for a short time. The limits of the kernel are unsuitable: RLIMIT_AS and RLIMIT_DATA count address
+/// space that the GPU's runtime reserves but never uses, RLIMIT_RSS has no effect, and all of them apply to
+/// single processes. A program that handles a failed allocation also would not show why it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Wall-clock time.
     pub timeout: Duration,
-    /// Bytes of memory, of all its processes together.
+    /// Bytes of memory of all processes.
     pub memory: u64,
-    /// Bytes of each of standard output, standard error, and the files in its folder together,
-    /// inputs included.
+    /// Bytes of standard output, of standard error, and of all files in the run's folder including inputs;
+    /// applies to each of the three.
     pub output: u64,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with an exit code.
+    /// Exited with a code.
     Exited(i32),
-    /// By a signal.
+    /// Killed by a signal.
     Signalled(i32),
-    /// It took longer than it may.
+    /// Exceeded the time limit.
     TimedOut,
-    /// It took more memory than it may.
+    /// Exceeded the memory limit.
     OutOfMemory,
-    /// It wrote more than it may.
+    /// Exceeded the output limit.
     OutputTooLarge,
 }
 
@@ -81,7 +80,7 @@ impl Ended {
 
 impl From<ExitStatus> for Ended {
     fn from(status: ExitStatus) -> Ended {
-        // A process that was waited for has one or the other.
+        // The status of an ended process contains either an exit code or a signal.
         status.code().map_or(Ended::Signalled(status.signal().unwrap_or(0)), Ended::Exited)
     }
 }
@@ -90,15 +89,15 @@ impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Ended::Exited(code) => write!(f, "ended with exit code {code}"),
-            Ended::Signalled(signal) => write!(f, "was ended by signal {signal}"),
-            Ended::TimedOut => f.write_str("did not end in time"),
-            Ended::OutOfMemory => f.write_str("took more memory than it may"),
-            Ended::OutputTooLarge => f.write_str("wrote more than it may"),
+            Ended::Signalled(signal) => write!(f, "was killed by signal {signal}"),
+            Ended::TimedOut => f.write_str("exceeded the time limit"),
+            Ended::OutOfMemory => f.write_str("exceeded the memory limit"),
+            Ended::OutputTooLarge => f.write_str("exceeded the output limit"),
         }
     }
 }
 
-/// A program that ran.
+/// A program that has ended.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub ended: Ended,
@@ -107,15 +106,14 @@ pub(super) struct Finished {
     pub elapsed: Duration,
 }
 
-/// How long processes that were killed may take to end. One that waits for a device cannot.
+/// Time for killed processes to end. A process that waits for a device cannot end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Runs a program in `scratch` with exactly this environment, until it ends or is ended; nothing
-/// that it started is left, nor is it when this process is killed. It reads `stdin`, or nothing.
+/// Runs a program in `scratch` with this environment until it ends or exceeds a limit, and kills all of its
+/// descendants, also when this process is killed. Without `stdin`, standard input is empty.
 ///
 /// # Errors
-/// [`ApplicationError`] if it does not start or cannot be watched, and when `interrupt` becomes
-/// true.
+/// [`ApplicationError`] if the program cannot be started or monitored, and when `interrupt` becomes `true`.
 pub(super) fn run(
     command: &CommandLine,
     environment: &BTreeMap<OsString, OsString>,
@@ -125,26 +123,26 @@ pub(super) fn run(
     interrupt: &AtomicBool,
 ) -> Result<Finished, ApplicationError> {
     let clock = Instant::now();
-    let mut family = start(command, environment, scratch, stdin)?;
-    let mut stdout = Capture::new(family.reaper.stdout.take());
-    let mut stderr = Capture::new(family.reaper.stderr.take());
+    let mut tree = start(command, environment, scratch, stdin)?;
+    let mut stdout = Capture::new(tree.reaper.stdout.take());
+    let mut stderr = Capture::new(tree.reaper.stderr.take());
     let captures = [&mut stdout, &mut stderr];
     let deadline = clock + limits.timeout;
-    let stopped = watch(&family, captures, scratch, limits, deadline, interrupt);
-    let ended = family.end(PATIENCE).map_err(ApplicationError::Watch)?;
-    let status = ended.ok_or(ApplicationError::Stuck { pid: family.program })?;
+    let stopped = watch(&tree, captures, scratch, limits, deadline, interrupt);
+    let ended = tree.end(PATIENCE).map_err(ApplicationError::Watch)?;
+    let status = ended.ok_or(ApplicationError::Stuck { pid: tree.program })?;
     let elapsed = clock.elapsed();
-    let within = stdout.finish(limits.output) && stderr.finish(limits.output);
+    let is_within_limit = stdout.finish(limits.output) && stderr.finish(limits.output);
     let ended = match stopped.map_err(ApplicationError::Watch)? {
         Some(Stop::Interrupt) => return Err(ApplicationError::Interrupted),
         Some(Stop::Limit(ended)) => ended,
-        None if !within || scratch.size() > limits.output => Ended::OutputTooLarge,
+        None if !is_within_limit || scratch.size() > limits.output => Ended::OutputTooLarge,
         None => status.into(),
     };
     Ok(Finished { ended, stdout: stdout.bytes, stderr: stderr.bytes, elapsed })
 }
 
-/// Starts a program as the leader of a session of its own.
+/// Starts a program as the leader of a new session.
 fn start(
     command: &CommandLine,
     environment: &BTreeMap<OsString, OsString>,
@@ -166,20 +164,20 @@ fn start(
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // SAFETY: between fork and exec a process may only do what is safe in a signal handler.
-    // `settle` makes system calls and nothing else: it takes no lock and allocates nothing.
-    unsafe { ProcessTree::start(program, settle) }
+    // SAFETY: between fork and exec, only async-signal-safe functions are allowed. `prepare_process` only makes
+    // system calls; it takes no locks and does not allocate.
+    unsafe { ProcessTree::start(program, prepare_process) }
         .map_err(|reason| ApplicationError::Start { program: command.program.clone(), reason })
 }
 
-/// Prepares the new process, in which it runs: it leads a session, no signal is blocked, it leaves no
-/// core file, and has the same addresses each time.
-fn settle() -> io::Result<()> {
+/// Prepares the current, new process: starts a session, unblocks signals, disables core files and address space
+/// randomization.
+fn prepare_process() -> io::Result<()> {
     setsid()?;
     let mut none = MaybeUninit::uninit();
-    // SAFETY: system calls on this process, and a set on its stack.
+    // SAFETY: system calls on this process, with a signal set on its stack.
     unsafe {
-        // What asks this tool to end came to its whole group, from which this process has parted.
+        // Clears pending signals, which were sent to the process group of this program before `setsid`.
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             libc::signal(signal, libc::SIG_IGN);
             libc::signal(signal, libc::SIG_DFL);
@@ -187,35 +185,35 @@ fn settle() -> io::Result<()> {
         libc::sigemptyset(none.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
     }
-    // Where the machine's memory runs out, the kernel is to end the program, not this one. Some
-    // containers have no such file.
+    // If the machine runs out of memory, the kernel should kill the application first. Some containers lack the
+    // file.
     if let Ok(file) = open(c"/proc/self/oom_score_adj", OFlags::WRONLY, Mode::empty()) {
         let _ = rustix::io::write(&file, b"1000");
     }
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-    // SAFETY: personality(2) takes a number and touches no memory. Some containers forbid it;
-    // addresses then differ from run to run, which the fault-free runs show if it matters.
+    // SAFETY: personality(2) takes a number and accesses no memory. Some containers forbid it; addresses then
+    // differ between runs, and golden runs differ if this matters.
     unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
     Ok(())
 }
 
-/// Why a program is ended.
+/// Reason for killing a program.
 enum Stop {
     Limit(Ended),
     Interrupt,
 }
 
-/// Takes what a program writes until it ends by itself, or says why it has to be ended.
+/// Captures the output of a program until it ends. Returns the reason if the program has to be killed.
 fn watch(
-    family: &ProcessTree,
+    tree: &ProcessTree,
     mut captures: [&mut Capture; 2],
     scratch: &Scratch,
     limits: &Limits,
     deadline: Instant,
     interrupt: &AtomicBool,
 ) -> io::Result<Option<Stop>> {
-    // Readable when the program and all of its own have ended; they need not be waited for.
-    let reaper = Pid::from_child(&family.reaper);
+    // Readable when the program and all of its descendants have ended, even if nothing waits for them.
+    let reaper = Pid::from_child(&tree.reaper);
     let process = pidfd_open(reaper, PidfdFlags::empty())?;
     let mut next_memory = Instant::now() + MEMORY_PERIOD;
     let mut next_folder = Instant::now() + FOLDER_PERIOD;
@@ -232,7 +230,7 @@ fn watch(
             return Ok(None);
         }
         for capture in &mut captures {
-            if !capture.take(limits.output)? {
+            if !capture.read_available(limits.output)? {
                 return Ok(Some(Stop::Limit(Ended::OutputTooLarge)));
             }
         }
@@ -243,9 +241,9 @@ fn watch(
         if now >= deadline {
             return Ok(Some(Stop::Limit(Ended::TimedOut)));
         }
-        let mut resident = memory::resident_of(family.program);
+        let mut resident = memory::resident_of(tree.program);
         if now >= next_memory {
-            resident = memory::resident(reaper.as_raw_nonzero().get())?;
+            resident = memory::resident_of_descendants(reaper.as_raw_nonzero().get())?;
             next_memory = now + MEMORY_PERIOD;
         }
         if resident > limits.memory {

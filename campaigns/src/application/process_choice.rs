@@ -1,28 +1,31 @@
-//! The process of an application that faults strike.
+//! The target process of an application.
 
 use super::schema;
 use crate::file::location::{Field, FieldError, reject};
 use flipwave_agent::{ProcessPath, ProcessRecord};
 use std::fmt;
 
-/// Which of the processes that dispatch kernels is struck.
+/// Selects the target process among the processes that dispatch kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessChoice {
-    /// The one of this MPI rank.
+    /// By MPI rank.
     Rank(u32),
-    /// The one with this index, in the order in which they start.
+    /// By index, in the order in which the processes start.
     Index(u32),
-    /// The one whose program and arguments contain this.
+    /// By a part of its program and arguments.
     Command(String),
 }
 
 impl ProcessChoice {
-    /// Checks what a campaign file says at `field`.
+    /// Checks the choice in a campaign file at `field`.
     ///
     /// # Errors
-    /// If it names none of the three, or several.
-    pub(super) fn of(own: schema::Process, field: &Field) -> Result<ProcessChoice, FieldError> {
-        match own {
+    /// If not exactly one property is given, or the command is empty.
+    pub(super) fn check(
+        choice: schema::Process,
+        field: &Field,
+    ) -> Result<ProcessChoice, FieldError> {
+        match choice {
             schema::Process { rank: Some(rank), index: None, command: None } => {
                 Ok(ProcessChoice::Rank(rank))
             }
@@ -30,20 +33,21 @@ impl ProcessChoice {
                 Ok(ProcessChoice::Index(index))
             }
             schema::Process { rank: None, index: None, command: Some(command) } => {
-                match command.is_empty() {
-                    true => reject(&field.key("command"), "is empty; expected a part of a command"),
-                    false => Ok(ProcessChoice::Command(command)),
+                if command.is_empty() {
+                    reject(&field.key("command"), "is empty; expected a part of a command")
+                } else {
+                    Ok(ProcessChoice::Command(command))
                 }
             }
-            _ => reject(field, "expected one of `rank`, `index` and `command`"),
+            _ => reject(field, "expected exactly one of `rank`, `index` and `command`"),
         }
     }
 
-    /// Whether it means a process, which has this index.
-    pub(crate) fn is(&self, index: usize, (place, record): (&ProcessPath, &ProcessRecord)) -> bool {
+    /// Returns `true` if the choice selects the process with this index, path and record.
+    pub(crate) fn selects(&self, index: usize, path: &ProcessPath, record: &ProcessRecord) -> bool {
         match self {
-            ProcessChoice::Rank(rank) => place.rank == Some(*rank),
-            ProcessChoice::Index(own) => usize::try_from(*own) == Ok(index),
+            ProcessChoice::Rank(rank) => path.rank == Some(*rank),
+            ProcessChoice::Index(selected) => usize::try_from(*selected) == Ok(index),
             ProcessChoice::Command(part) => record.command.contains(part),
         }
     }

@@ -1,4 +1,4 @@
-//! Times and sizes as a campaign file writes them: a number and a unit.
+//! Parses times and sizes in campaign files: a number and a unit.
 
 use std::time::Duration;
 
@@ -8,34 +8,33 @@ const TIMES: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 
 /// Units of memory in bytes.
 const SIZES: [(&str, f64); 3] = [("KiB", 1024.0), ("MiB", 1048576.0), ("GiB", 1073741824.0)];
 
-/// The longest time that is waited for, in seconds: a year.
-const LONGEST: f64 = 31_536_000.0;
+/// Largest time in seconds: a year.
+const MAX_TIME: f64 = 31_536_000.0;
 
-/// A time such as `60 s`.
+/// Parses a time such as `60 s`.
 ///
 /// # Errors
-/// Says what was expected.
+/// A message with the expected form.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     match quantity(text, &TIMES) {
-        Some(seconds) if seconds > 0.0 && seconds <= LONGEST => {
+        Some(seconds) if seconds > 0.0 && seconds <= MAX_TIME => {
             Ok(Duration::from_secs_f64(seconds))
         }
         _ => Err(format!(
-            "`{text}` is no time; expected a number and a unit, ms, s, min or h, for example `60 s`"
+            "invalid time `{text}`; expected a number and a unit (ms, s, min or h), such as `60 s`"
         )),
     }
 }
 
-/// A size such as `8 GiB`, in bytes.
+/// Parses a size such as `8 GiB` and returns it in bytes.
 ///
 /// # Errors
-/// Says what was expected.
+/// A message with the expected form.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     match quantity(text, &SIZES) {
         Some(bytes) if bytes >= 1.0 && bytes.is_finite() => Ok(bytes as u64),
         _ => Err(format!(
-            "`{text}` is no size; expected a number and a unit, KiB, MiB or GiB, for example \
-             `8 GiB`"
+            "invalid size `{text}`; expected a number and a unit (KiB, MiB or GiB), such as `8 GiB`"
         )),
     }
 }
@@ -52,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantity_is_a_number_and_a_unit() {
+    fn quantities_are_a_number_and_a_unit() {
         assert_eq!(time("60 s"), Ok(Duration::from_secs(60)));
         assert_eq!(time("1.5min"), Ok(Duration::from_secs(90)));
         assert_eq!(time("250 ms"), Ok(Duration::from_millis(250)));

@@ -12,22 +12,22 @@ use std::io::ErrorKind;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// An application that ran. The folder that it ran in is removed when this is dropped.
+/// A completed run of an application. Dropping it removes the folder of the run.
 #[derive(Debug)]
 pub struct Ran {
-    /// How it ended.
+    /// End of the run.
     pub ended: Ended,
-    /// What it wrote to standard output, up to the limit.
+    /// Standard output, up to the limit.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error, up to the limit.
+    /// Standard error, up to the limit.
     pub stderr: Vec<u8>,
-    /// Wall-clock time that it took.
+    /// Wall-clock time of the run.
     pub elapsed: Duration,
     pub(super) scratch: Scratch,
 }
 
 impl Ran {
-    /// What the run put out; nothing if it left no such file.
+    /// Reads an output of the run; `None` if the run left no such file.
     ///
     /// # Errors
     /// [`ApplicationError::Read`].
@@ -39,7 +39,7 @@ impl Ran {
         };
         match flipwave_host::input::read(&path, flipwave_host::input::BINARY) {
             Ok(bytes) => Ok(Some(Cow::from(bytes))),
-            // A FIFO or a device is no output either.
+            // FIFOs and devices are not outputs.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
                 Ok(None)
             }
@@ -49,28 +49,29 @@ impl Ran {
 }
 
 impl Application {
-    /// What of a run is compared without a check, in the order of the comparisons; empty where it is missing.
+    /// Reads the outputs that are compared without a check, in the order of the comparisons. Missing outputs are
+    /// empty.
     ///
     /// # Errors
     /// [`ApplicationError::Read`].
     pub fn compared_outputs(&self, ran: &Ran) -> Result<Vec<Vec<u8>>, ApplicationError> {
-        let outputs = self.comparisons.iter().filter_map(|own| match own {
+        let outputs = self.comparisons.iter().filter_map(|comparison| match comparison {
             Comparison::Output { output, .. } => Some(output),
             Comparison::Check(_) => None,
         });
         outputs.map(|output| Ok(ran.output(output)?.unwrap_or_default().into_owned())).collect()
     }
 
-    /// Runs the application in a new folder with copies of its inputs, with `environment` added to
-    /// its own. Ends when it does, or at a limit; nothing that it started is left then, in whatever
-    /// session it is. Where this process is killed itself, the same holds; the folder stays.
+    /// Runs the application in a new folder with copies of its inputs, with `environment` added to its
+    /// environment, until it ends or exceeds a limit. Then kills all of its descendants, also those in other
+    /// sessions. If this process is killed, the descendants are killed too, but the folder remains.
     ///
-    /// Standard input is a file or empty, addresses are not randomised, no core file is written,
-    /// and no variable of this process is passed on but PATH.
+    /// Standard input is a file or empty, addresses are not randomized, no core file is written, and PATH is the
+    /// only variable inherited from this process.
     ///
     /// # Errors
-    /// [`ApplicationError`] if the run cannot be prepared, started or watched, if the disk is
-    /// full, and when `interrupt` becomes true.
+    /// [`ApplicationError`] if the run cannot be prepared, started or monitored, if the disk is full, and when
+    /// `interrupt` becomes `true`.
     pub fn run(
         &self,
         environment: &BTreeMap<OsString, OsString>,
@@ -86,17 +87,17 @@ impl Application {
             return Err(ApplicationError::DiskFull);
         }
         let Finished { ended, stdout, stderr, elapsed } = finished;
-        if self.comparisons.iter().any(|own| matches!(own, Comparison::Check(_))) {
-            let kept = std::fs::write(scratch.stdout(), &stdout)
+        let is_check = |comparison: &Comparison| matches!(comparison, Comparison::Check(_));
+        if self.comparisons.iter().any(is_check) {
+            let written = std::fs::write(scratch.stdout(), &stdout)
                 .and_then(|()| std::fs::write(scratch.stderr(), &stderr));
-            kept.map_err(|reason| ApplicationError::Scratch { reason })?;
+            written.map_err(|reason| ApplicationError::Scratch { reason })?;
         }
         Ok(Ran { ended, stdout, stderr, elapsed, scratch })
     }
 
-    /// The environment of a run: PATH as this process has it, so that programs are found; a home
-    /// and a folder for temporary files that are the run's own; the language and time zone in
-    /// which output is the same everywhere; and what the campaign file adds.
+    /// The environment of a run: PATH of this process, a home folder and a folder for temporary files in the
+    /// run's folder, a fixed language and time zone, and the variables in the campaign file.
     pub(super) fn environment(&self, scratch: &Scratch) -> BTreeMap<OsString, OsString> {
         let files = scratch.files().into_os_string();
         let mut environment = BTreeMap::from([
@@ -107,8 +108,8 @@ impl Application {
             ("TZ".into(), "UTC".into()),
         ]);
         environment.extend(std::env::var_os("PATH").map(|path| ("PATH".into(), path)));
-        let own = self.environment.iter();
-        environment.extend(own.map(|(name, value)| (name.into(), value.into())));
+        let added = self.environment.iter();
+        environment.extend(added.map(|(name, value)| (name.into(), value.into())));
         environment
     }
 }

@@ -1,9 +1,9 @@
-//! Errors that AMD's runtime reports in what a program prints.
+//! Recognizes errors of AMD's runtime in the output of a program.
 
 use regex_lite::Regex;
 use std::sync::LazyLock;
 
-/// What the messages look like, and where they come from.
+/// Patterns of the messages, with their sources.
 const MESSAGES: [&str; 6] = [
     // ROCr, Runtime::VMFaultHandler: "Memory access fault by GPU node-1 (Agent handle: 0x...) on
     // address 0x.... Reason: Unknown." Then it aborts.
@@ -13,8 +13,8 @@ const MESSAGES: [&str; 6] = [
     // ROCr, hsa_status_string, and the queue's error handler: "Queue error -
     // HSA_STATUS_ERROR_MEMORY_FAULT".
     r"HSA_STATUS_ERROR",
-    // HIP's log of errors, Device::callbackQueue among others: ":0:rocdevice.cpp :2652: 1 us: ...
-    // aborting with error : 0x29". The number at its beginning is the level: 0 none, 1 error.
+    // HIP's error log, for example of Device::callbackQueue: ":0:rocdevice.cpp :2652: 1 us: ...
+    // aborting with error : 0x29". The first number is the level: 0 none, 1 error.
     r"(?m)^:[01]:\w+\.[ch]pp\s*:\d+",
     // HIP, hipGetErrorName and hipGetErrorString, which programs print when a call fails.
     r"\bhipError[A-Z]\w+",
@@ -26,7 +26,7 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     MESSAGES.iter().map(|text| Regex::new(text).expect("a regular expression")).collect()
 });
 
-/// The first line of `faulty` with an error of the runtime of a kind that `golden` has not.
+/// Returns the first line of `faulty` with a runtime error whose pattern does not match `golden`.
 pub(super) fn find(golden: &[u8], faulty: &[u8]) -> Option<String> {
     let (golden, faulty) = (String::from_utf8_lossy(golden), String::from_utf8_lossy(faulty));
     let new = PATTERNS.iter().filter(|pattern| !pattern.is_match(&golden));
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_the_runtime_are_recognised() {
+    fn runtime_errors_are_recognized() {
         for line in [
             "Memory access fault by GPU node-1 (Agent handle: 0x5581) on address 0x7f00. Reason: Unknown.",
             "HW Exception by GPU node-1 (Agent handle: 0x5581) reason :GPU Hang",
@@ -59,14 +59,14 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_no_error() {
+    fn other_text_is_not_an_error() {
         for text in ["hipSuccess", "myhipErrorX", "hipError", ":3:hip.cpp :1: trace", "fault", ""] {
             assert_eq!(found(text), None, "{text}");
         }
     }
 
     #[test]
-    fn what_is_printed_without_a_fault_too_is_no_error() {
+    fn errors_of_the_golden_run_are_ignored() {
         let golden = b"expected: hipErrorInvalidValue\n";
         assert_eq!(find(golden, golden), None);
         let faulty = "expected: hipErrorInvalidValue\nHSA_STATUS_ERROR: generic\n";

@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-/// The folder of one run: what the program finds in it and writes to it, and beside that what it
-/// printed. It is removed when dropped.
+/// The folder of a run with the files of the program, and separately its captured output. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Scratch {
     folder: TempDir,
 }
 
 impl Scratch {
-    /// A new folder with copies of `input`, paths relative to `directory`, under the same paths.
+    /// Creates a folder and copies `input` to it. The paths are relative to `directory` and keep their names.
     ///
     /// # Errors
     /// [`ApplicationError::Scratch`], [`ApplicationError::Input`].
@@ -30,49 +29,49 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Where the program runs.
+    /// Working folder of the program.
     pub(super) fn files(&self) -> PathBuf {
         self.folder.path().join("files")
     }
 
-    /// Where standard output is kept for a check.
+    /// File with the standard output for checks.
     pub(super) fn stdout(&self) -> PathBuf {
         self.folder.path().join("stdout")
     }
 
-    /// Where standard error is kept for a check.
+    /// File with the standard error for checks.
     pub(super) fn stderr(&self) -> PathBuf {
         self.folder.path().join("stderr")
     }
 
-    /// Bytes of all files in the program's folder. What cannot be looked at counts nothing: files
-    /// may vanish meanwhile.
+    /// Total size of the files in the program's folder in bytes. Files that cannot be accessed do not count,
+    /// because files may be removed at the same time.
     pub(super) fn size(&self) -> u64 {
         let entries = WalkDir::new(self.files()).into_iter().flatten();
         let files = entries.filter(|entry| entry.file_type().is_file());
         files.flat_map(|file| file.metadata()).map(|metadata| metadata.len()).sum()
     }
 
-    /// Whether the disk has no room left.
+    /// Returns `true` if the disk is full.
     pub(super) fn disk_is_full(&self) -> bool {
-        // A disk without a limit has no blocks at all.
+        // A file system without a limit reports zero blocks.
         rustix::fs::statvfs(self.folder.path())
             .is_ok_and(|disk| disk.f_blocks > 0 && disk.f_bavail == 0)
     }
 }
 
-/// Copies `path` in `from` to the same path in `to`, a folder with all that is in it. Links are
-/// followed: through a link the program could change the user's file.
+/// Copies the file or folder `path` in `from` to the same path in `to`. Follows links, because the program could
+/// change the user's files through a link.
 fn copy(from: &Path, path: &Path, to: &Path) -> Result<(), ApplicationError> {
     let failed =
         |path: &Path, reason: io::Error| ApplicationError::Input { path: path.to_owned(), reason };
     for entry in WalkDir::new(from.join(path)).follow_links(true) {
         let entry = entry.map_err(|error| {
-            let place = error.path().map_or_else(|| from.join(path), Path::to_owned);
-            failed(&place, error.into())
+            let source = error.path().map_or_else(|| from.join(path), Path::to_owned);
+            failed(&source, error.into())
         })?;
         let source = entry.path();
-        // The walk begins at `from`, so that the prefix is always there.
+        // All entries are below `from`.
         let target = to.join(source.strip_prefix(from).unwrap_or(path));
         let kind = entry.file_type();
         let copied = if kind.is_dir() {
@@ -81,7 +80,7 @@ fn copy(from: &Path, path: &Path, to: &Path) -> Result<(), ApplicationError> {
             let parent = target.parent().unwrap_or(to);
             fs::create_dir_all(parent).and_then(|()| fs::copy(source, &target).map(|_| ()))
         } else {
-            Err(io::Error::other("it is neither a file nor a folder"))
+            Err(io::Error::other("neither a file nor a folder"))
         };
         copied.map_err(|reason| failed(source, reason))?;
     }
@@ -94,7 +93,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn inputs_are_copied_under_their_paths_and_links_followed() {
+    fn inputs_keep_their_paths_and_links_are_followed() {
         let user = tempfile::tempdir().expect("a folder");
         let file = |path: &str| user.path().join(path);
         fs::create_dir_all(file("inputs/deep")).expect("folders");
@@ -110,14 +109,14 @@ mod tests {
         assert_eq!(mode & 0o777, 0o755);
         assert!(fs::symlink_metadata(copy("inputs/link")).expect("copied").is_file());
         fs::write(copy("inputs/link"), "changed").expect("written");
-        assert_eq!(fs::read_to_string(file("run.sh")).expect("still there"), "#!/bin/sh");
+        assert_eq!(fs::read_to_string(file("run.sh")).expect("unchanged"), "#!/bin/sh");
         let folder = scratch.files();
         drop(scratch);
         assert!(!folder.exists());
     }
 
     #[test]
-    fn inputs_that_cannot_be_copied_are_named() {
+    fn errors_name_the_input_that_cannot_be_copied() {
         let user = tempfile::tempdir().expect("a folder");
         let error = |path: &str| {
             Scratch::new(user.path(), &[path.into()]).expect_err("no copy").to_string()

@@ -1,4 +1,4 @@
-//! Texts compared line by line, numbers in them as numbers.
+//! Compares texts line by line, and the numbers in them numerically.
 
 use super::comparison::Compared;
 use crate::file::element::ElementType;
@@ -6,14 +6,14 @@ use crate::outputs::compare::{Difference, Tolerance, compare};
 use regex_lite::Regex;
 use std::sync::LazyLock;
 
-/// Characters of a line that an error shows.
+/// Characters of a line that a message shows.
 const SHOWN: usize = 60;
 
-/// Characters before a difference that an error shows.
+/// Characters before a difference that a message shows.
 const CONTEXT: usize = 20;
 
-/// Decimal numbers as programs print them. Hexadecimal ones are found too, as they must not be
-/// taken for a decimal number and a rest; they are compared as text.
+/// Decimal numbers as printed by programs. Also matches hexadecimal numbers, so that they are not split into a
+/// decimal number and a rest; these are compared as text.
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     let number =
         r"(?i)0x[0-9a-f]+|[-+]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|\b(?:inf(?:inity)?|nan)\b)";
@@ -25,13 +25,13 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
 pub struct Pattern(Regex);
 
 impl Pattern {
-    /// The expression `text`.
+    /// Parses a regular expression.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// A message with the syntax error.
     pub(crate) fn new(text: &str) -> Result<Pattern, String> {
         let regex = Regex::new(text);
-        regex.map(Pattern).map_err(|error| format!("`{text}` is no regular expression: {error}"))
+        regex.map(Pattern).map_err(|error| format!("invalid regular expression `{text}`: {error}"))
     }
 }
 
@@ -41,10 +41,10 @@ impl PartialEq for Pattern {
     }
 }
 
-/// Compares two texts line by line without the lines that match one of `ignore`, which are left
-/// out of both. Within a line, decimal numbers are compared as doubles under the tolerance, where
-/// it has a limit, and what stands between them exactly. A line counts as one wrong element with
-/// infinite error where that differs, or where one text has it alone.
+/// Compares two texts line by line, without the lines of both that match one of `ignore`. Decimal numbers in
+/// a line are compared as doubles with the tolerance, if it has a limit; the text between them is compared
+/// exactly. A line with a difference in this text, or in only one of the texts, counts as one wrong element
+/// with infinite error.
 pub(super) fn compare_text(
     ignore: &[Pattern],
     tolerance: &Tolerance,
@@ -55,29 +55,29 @@ pub(super) fn compare_text(
     let mut faulty_lines = kept_lines(faulty, ignore);
     let mut compared = Compared::default();
     loop {
-        let own = match (golden_lines.next(), faulty_lines.next()) {
+        let line = match (golden_lines.next(), faulty_lines.next()) {
             (None, None) => return compared,
             (Some((_, golden)), Some((_, faulty))) if golden == faulty => continue,
             (Some((_, golden)), Some((line, faulty))) => {
                 compare_lines(tolerance, golden, faulty, line)
             }
             (Some((line, golden)), None) => {
-                Compared::unlike(format!("line {line}, {}, is missing", around(golden, 0)))
+                Compared::different(format!("line {line}, {}, is missing", excerpt(golden, 0)))
             }
             (None, Some((line, faulty))) => {
-                Compared::unlike(format!("line {line}, {}, is too much", around(faulty, 0)))
+                Compared::different(format!("line {line}, {}, is extra", excerpt(faulty, 0)))
             }
         };
-        compared = compared.and(own);
+        compared = compared.and(line);
     }
 }
 
-/// Whether no line is left of a text without those that match one of `ignore`.
+/// Returns `true` if every line of a text matches one of `ignore`.
 pub(super) fn is_all_ignored(text: &str, ignore: &[Pattern]) -> bool {
     kept_lines(text, ignore).next().is_none()
 }
 
-/// The lines that no pattern matches, with their numbers from 1 and their ends.
+/// Lines that match no pattern, including line ends, with their numbers from 1.
 fn kept_lines<'a>(
     text: &'a str,
     ignore: &'a [Pattern],
@@ -89,15 +89,15 @@ fn kept_lines<'a>(
     })
 }
 
-/// Compares two lines that are not the same.
+/// Compares two different lines.
 fn compare_lines(tolerance: &Tolerance, golden: &str, faulty: &str, line: usize) -> Compared {
-    let unlike = || {
+    let different = || {
         let start = first_difference(golden, faulty);
-        let (golden, faulty) = (around(golden, start), around(faulty, start));
-        Compared::unlike(format!("line {line}: {faulty} in place of {golden}"))
+        let (golden, faulty) = (excerpt(golden, start), excerpt(faulty, start));
+        Compared::different(format!("line {line}: {faulty} instead of {golden}"))
     };
     if !NUMBER.split(golden).eq(NUMBER.split(faulty)) {
-        return unlike();
+        return different();
     }
     let is_exact = *tolerance == Tolerance::default();
     let mut compared = Compared::default();
@@ -107,27 +107,27 @@ fn compare_lines(tolerance: &Tolerance, golden: &str, faulty: &str, line: usize)
             continue;
         }
         let (Ok(golden_value), Ok(value)) = (golden.parse::<f64>(), faulty.parse::<f64>()) else {
-            return unlike();
+            return different();
         };
         let (golden_bytes, bytes) = (golden_value.to_le_bytes(), value.to_le_bytes());
         let difference = compare(ElementType::F64, tolerance, &golden_bytes, &bytes);
         let elements_wrong = if is_exact { 1 } else { difference.elements_wrong };
-        let first = || format!("line {line}: {faulty} in place of {golden}");
+        let first = || format!("line {line}: {faulty} instead of {golden}");
         compared = compared.and(Compared::new(Difference { elements_wrong, ..difference }, first));
     }
     compared
 }
 
-/// The byte at which two texts begin to differ.
-fn first_difference(one: &str, other: &str) -> usize {
-    let mut pairs = one.char_indices().zip(other.chars());
-    let unequal = pairs.find(|((_, one), other)| one != other);
-    unequal.map_or(one.len().min(other.len()), |((place, _), _)| place)
+/// Byte offset of the first difference between two texts.
+fn first_difference(golden: &str, faulty: &str) -> usize {
+    let mut pairs = golden.char_indices().zip(faulty.chars());
+    let unequal = pairs.find(|((_, golden), faulty)| golden != faulty);
+    unequal.map_or(golden.len().min(faulty.len()), |((offset, _), _)| offset)
 }
 
-/// What of a line an error shows: that around the byte `place`, at which a character begins.
-fn around(line: &str, place: usize) -> String {
-    let start = line[..place].char_indices().rev().nth(CONTEXT).map_or(0, |(start, _)| start);
+/// Excerpt of a line for a message, around the character that begins at byte `offset`.
+fn excerpt(line: &str, offset: usize) -> String {
+    let start = line[..offset].char_indices().rev().nth(CONTEXT).map_or(0, |(start, _)| start);
     let shown: String = line[start..].chars().take(SHOWN).collect();
     let before = if start > 0 { "..." } else { "" };
     let after = if shown.len() < line[start..].len() { "..." } else { "" };
@@ -152,25 +152,25 @@ mod tests {
     fn difference(tolerance: Tolerance, golden: &str, faulty: &str) -> String {
         match similarity(tolerance, golden, faulty) {
             Similarity::Different(first) => first,
-            other => panic!("{other:?}"),
+            similarity => panic!("{similarity:?}"),
         }
     }
 
     #[test]
-    fn every_other_byte_differs_without_a_tolerance() {
+    fn exact_comparison_accepts_only_the_same_bytes() {
         assert_eq!(similarity(EXACT, "a 1\nb\n", "a 1\nb\n"), Similarity::Exact);
         for faulty in ["a 1\nb", "a 1\nb\n\n", "a 1\r\nb\n", "a 1.0\nb\n", "a  1\nb\n", "", "a 1\n"]
         {
             difference(EXACT, "a 1\nb\n", faulty);
         }
-        assert_eq!(difference(EXACT, "x\na 1\n", "x\na 2\n"), "line 2: 2 in place of 1");
-        assert_eq!(difference(EXACT, "on\n", "off\n"), r#"line 1: "off\n" in place of "on\n""#);
+        assert_eq!(difference(EXACT, "x\na 1\n", "x\na 2\n"), "line 2: 2 instead of 1");
+        assert_eq!(difference(EXACT, "on\n", "off\n"), r#"line 1: "off\n" instead of "on\n""#);
         assert_eq!(difference(EXACT, "a\nb\n", "a\n"), r#"line 2, "b\n", is missing"#);
-        assert_eq!(difference(EXACT, "a\n", "a\nb\n"), r#"line 2, "b\n", is too much"#);
+        assert_eq!(difference(EXACT, "a\n", "a\nb\n"), r#"line 2, "b\n", is extra"#);
     }
 
     #[test]
-    fn a_tolerance_is_for_numbers_and_nothing_else() {
+    fn tolerances_apply_only_to_numbers() {
         let near = relative(1e-3);
         assert_eq!(similarity(near, "x = 1000, y\n", "x = 1000.5, y\n"), Similarity::Within);
         assert_eq!(similarity(near, "-1.5e3\n", "-1500.0\n"), Similarity::Within);
@@ -183,18 +183,18 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_are_like_those_of_buffers() {
+    fn nan_and_infinities_are_compared_as_in_buffers() {
         let loose = Tolerance { absolute: Some(1e300), relative: Some(1e300), ulp: None };
         assert_eq!(similarity(loose, "nan\n", "-nan\n"), Similarity::Within);
         difference(loose, "inf\n", "-inf\n");
         difference(loose, "inf\n", "1e308\n");
         difference(loose, "1\n", "nan\n");
-        // Words that begin like them are words.
+        // Words that begin with `inf`.
         difference(loose, "info\n", "into\n");
     }
 
     #[test]
-    fn errors_are_over_all_numbers_and_lines() {
+    fn errors_accumulate_over_numbers_and_lines() {
         let compared = compare_text(&[], &relative(0.1), "1 2\n4\n8\n", "1 3\n4.2\n8\n");
         assert_eq!(compared.difference.elements_wrong, 1);
         assert_eq!(compared.difference.max_abs_error, 1.0);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn ignored_lines_are_left_out_of_both() {
+    fn ignored_lines_are_removed_from_both_texts() {
         let ignore = [Pattern::new("^time: .*$").expect("a pattern")];
         let compared = |faulty| compare_text(&ignore, &EXACT, "a\ntime: 1 s\nb\n", faulty);
         for same in ["a\ntime: 2 s\nb\n", "a\nb\n", "time: 3\na\ntime: 4\nb\ntime: 5\n"] {
@@ -213,11 +213,11 @@ mod tests {
         }
         assert!(matches!(compared("a\ntime 1 s\nb\n").similarity, Similarity::Different(_)));
         assert!(matches!(compared("a\ntime: 1 s\nc\n").similarity, Similarity::Different(_)));
-        assert!(Pattern::new("(").expect_err("no pattern").contains("`(`"));
+        assert!(Pattern::new("(").expect_err("invalid pattern").contains("`(`"));
     }
 
     #[test]
-    fn long_lines_are_shown_where_they_differ() {
+    fn messages_show_long_lines_around_the_difference() {
         let line = |end: &str| format!("{}{end}{}\n", "ü".repeat(500), "b".repeat(500));
         let shown = difference(EXACT, &line("is"), &line("was"));
         assert!(shown.contains("üwasb") && shown.contains("üisb"), "{shown}");

@@ -1,4 +1,4 @@
-//! Checks: the user's own programs that distinguish a right run from a wrong one.
+//! Checks: programs of the user that decide whether a run is correct.
 
 use super::command::CommandLine;
 use super::error::ApplicationError;
@@ -9,14 +9,15 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long a check may take.
+/// Time limit of a check.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Whether `check` calls a run right. It runs in the folder that the run left, with the
-/// application's environment and the paths of what it printed, and of the run without a fault.
+/// Returns `true` if `check` accepts a run. The check runs in the folder of the run, with the application's
+/// environment and the paths of the captured output and of the golden run.
 ///
 /// # Errors
-/// [`ApplicationError::Check`] if it gives no answer; [`ApplicationError`] if it cannot be run.
+/// [`ApplicationError::Check`] if the check neither accepts nor rejects the run; [`ApplicationError`] if it
+/// cannot be run.
 pub(super) fn accepts(
     application: &Application,
     check: &CommandLine,

@@ -1,114 +1,114 @@
-//! Why an application cannot be run under AMD's runtime.
+//! Errors of programs with the agent.
 
 use crate::application::ApplicationError;
 use flipwave_agent::{Event, ProcessEvent};
 use flipwave_injector::Site;
 use std::path::PathBuf;
 
-/// Why an application cannot be run under AMD's runtime, or came to no outcome.
+/// Errors returned when a program cannot be run with the agent, or a run has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
-    /// The library that is loaded into it.
+    /// The agent cannot be loaded.
     #[error(transparent)]
     Library(#[from] flipwave_agent::LibraryError),
-    /// The program that runs kernels.
+    /// This program cannot run kernels in separate processes.
     #[error(
-        "{} is not the program `flipwave`, which is needed to run kernels in processes of their \
-         own", found.display()
+        "{} is not the program `flipwave`, which is required to run kernels in separate processes",
+        found.display()
     )]
     NoProgram {
-        /// The program that runs.
+        /// The running program.
         found: PathBuf,
     },
-    /// The GPU of this machine.
+    /// A golden run failed on this machine's GPU.
     #[error(
-        "with `device: rocr`, {what} {ended} without a fault{advice}: is there an AMD GPU of the \
-         campaign's target that this user may use (/dev/kfd, the groups render and video)? \
+        "with `device: rocr`, {what} {ended} in a golden run{advice}: is there an AMD GPU of the \
+         campaign's target that this user may access (/dev/kfd, the groups render and video)? \
          `device: embedded` needs none{messages}"
     )]
     OnHardware {
-        /// What ran.
+        /// The program.
         what: &'static str,
-        /// How it ended.
+        /// The end of the run, as a predicate.
         ended: String,
-        /// What else to do.
+        /// Additional advice.
         advice: String,
-        /// What it wrote.
+        /// Output of the program.
         messages: String,
     },
-    /// Files of the tool.
-    #[error("cannot keep files of the run in {}: {reason}", folder.display())]
+    /// Files of a run cannot be written or read.
+    #[error("cannot write files of the run in {}: {reason}", folder.display())]
     Files {
         /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: std::io::Error,
     },
-    /// No GPU was used.
+    /// The application did not use a GPU.
     #[error(
         "the application did not use a GPU: it is not linked with AMD's runtime, or ended before"
     )]
     NoGpu,
-    /// Several processes, of which none is named.
+    /// Several processes dispatch kernels, and none is selected.
     #[error(
-        "several processes of the application dispatch kernels; name the one that is struck in `app`, \
-         with `process: {{index: 0}}`, `process: {{rank: 0}}` or `process: {{command: ...}}`:\n{list}"
+        "several processes of the application dispatch kernels; select one in `app`, with \
+         `process: {{index: 0}}`, `process: {{rank: 0}}` or `process: {{command: ...}}`:\n{list}"
     )]
     SeveralProcesses {
         /// The processes.
         list: String,
     },
-    /// No process is the one that is named.
-    #[error("no process that dispatches kernels is `process: {choice}`; there are:\n{list}")]
+    /// No process matches the selection.
+    #[error("no process that dispatches kernels matches `process: {choice}`; there are:\n{list}")]
     NoProcess {
-        /// What is named.
+        /// The selection.
         choice: String,
         /// The processes.
         list: String,
     },
-    /// Several processes are the one that is named.
+    /// Several processes match the selection.
     #[error(
-        "several processes that dispatch kernels are `process: {choice}`; name one by its index, \
-         for example `process: {{index: 0}}`:\n{list}"
+        "several processes that dispatch kernels match `process: {choice}`; select one by its \
+         index, such as `process: {{index: 0}}`:\n{list}"
     )]
     AmbiguousProcess {
-        /// What is named.
+        /// The selection.
         choice: String,
         /// The processes.
         list: String,
     },
-    /// The library failed inside of the application.
-    #[error("inside of the application: {0}")]
+    /// The agent failed.
+    #[error("inside the application: {0}")]
     Failed(String),
-    /// The device stopped a run without a fault.
-    #[error("a run without a fault was stopped by the device: {fault}; {error}")]
+    /// The device stopped a golden run.
+    #[error("the device stopped a golden run: {fault}; {error}")]
     Stopped {
-        /// Why, and where.
+        /// The device fault and its location.
         fault: String,
-        /// What came of it.
+        /// The error caused by it.
         error: String,
     },
-    /// The fault did not strike.
+    /// The run never reached the site.
     #[error(
-        "the fault was not injected: the application never came to {site}; it does not do the same \
+        "the fault was not injected: the application never reached {site}; it behaves differently \
          in each run"
     )]
     NotActivated {
         /// The site.
         site: Box<Site>,
     },
-    /// The place of the fault is not there.
+    /// The site was reached, but the fault could not be injected.
     #[error("the fault was not injected at {site}: {reason}")]
     NotStruck {
         /// The site.
         site: Box<Site>,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
 
 impl AttachError {
-    /// Why a run without a fault did not end as it must, if the device has stopped it.
+    /// Returns the error for a golden run that failed with `error`, if the device stopped it.
     pub(super) fn stopped_golden(
         events: &[ProcessEvent],
         error: &ApplicationError,

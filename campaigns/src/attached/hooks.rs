@@ -1,4 +1,4 @@
-//! Hooks for a program in another process: files with its code rewritten, and how it is used.
+//! Hooks for a program in another process: files with rewritten code, and the plan for the agent.
 
 use super::{AttachError, Attached};
 use flipwave_agent::{HookInjectionSession, HookPlan, PlannedCode, TargetProcess};
@@ -6,21 +6,32 @@ use flipwave_injector::{HookedCode, Site};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A folder with what the library in one run is to be given.
+/// A fault that hooks inject.
+#[derive(Clone, Copy)]
+pub(super) struct HookFault<'a> {
+    /// The target process.
+    pub process: &'a TargetProcess,
+    /// The site of the fault.
+    pub site: &'a Site,
+    /// Code with hooks.
+    pub codes: &'a [HookedCode],
+}
+
+/// A folder with the files of one run for the agent.
 pub(super) struct HookFiles {
     folder: PathBuf,
-    /// What the library is given.
+    /// The session of the agent.
     pub session: HookInjectionSession,
 }
 
 impl HookFiles {
-    /// Writes the code for a fault. `buffers` is where the program leaves the addresses of its
-    /// data.
+    /// Writes the files for a fault. The program writes the addresses of its buffers to the file `buffers`, if
+    /// given.
     pub fn write(
         attached: &Attached<'_>,
-        (process, site): (&TargetProcess, &Site),
-        codes: &[HookedCode],
-        (buffers, time_limit): (Option<PathBuf>, Duration),
+        HookFault { process, site, codes }: HookFault<'_>,
+        buffers: Option<PathBuf>,
+        time_limit: Duration,
     ) -> Result<HookFiles, AttachError> {
         let folder = attached.run_file("hooks");
         let plan = folder.join("plan.json");
@@ -33,11 +44,11 @@ impl HookFiles {
             by: attached.tool_path(),
         };
         let files = HookFiles { folder, session };
-        files.fill(codes, &plan).map_err(|reason| attached.files(reason))?;
+        files.write_code(codes, &plan).map_err(|reason| attached.file_error(reason))?;
         Ok(files)
     }
 
-    fn fill(&self, codes: &[HookedCode], plan: &Path) -> std::io::Result<()> {
+    fn write_code(&self, codes: &[HookedCode], plan: &Path) -> std::io::Result<()> {
         std::fs::create_dir(&self.folder)?;
         let mut planned = HookPlan::default();
         for (number, code) in codes.iter().enumerate() {
@@ -50,7 +61,9 @@ impl HookFiles {
                 original,
                 replacement,
                 kernel: code.kernel.as_deref().map(str::to_owned),
-                versions: versions.map(|(name, own)| (name.to_string(), own.clone())).collect(),
+                versions: versions
+                    .map(|(name, version)| (name.to_string(), version.clone()))
+                    .collect(),
                 hooks: code.hooks.clone(),
             });
         }
@@ -60,7 +73,7 @@ impl HookFiles {
 
 impl Drop for HookFiles {
     fn drop(&mut self) {
-        // They are in a folder that is removed later, if they cannot be now.
+        // Files that cannot be removed are removed with their parent folder later.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,6 +1,5 @@
-//! Programs of their own under AMD's runtime, on the embedded GPU or on this machine's own:
-//! recorded, run without a fault, and run with one. They are applications, and kernels on a device
-//! that needs a process for each run.
+//! Programs under AMD's runtime in separate processes, on the embedded GPU or on this machine's GPU: recording,
+//! golden runs and faulty runs. The programs are applications, or `flipwave launch` for kernels on hardware.
 
 pub(crate) mod error;
 mod hooks;
@@ -31,8 +30,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Variables of this process that programs on this machine's own GPU get, too, by how their names
-/// begin: where AMD's runtime and the driver are, and which GPUs it may use.
+/// Prefixes of variables that programs on this machine's GPU inherit: they locate AMD's runtime and driver, and
+/// select GPUs.
 const RUNTIME_VARIABLES: [&str; 9] = [
     Library::PATHS,
     Library::PRELOAD,
@@ -45,30 +44,30 @@ const RUNTIME_VARIABLES: [&str; 9] = [
     "GPU_",
 ];
 
-/// How many times as long as others a run may take that is recorded.
-const RECORDING: u32 = 20;
+/// Time limit of a recorded run, relative to other runs.
+const RECORDING_FACTOR: u32 = 20;
 
-/// How often reports of programs under way are looked at.
-const LOOK: Duration = Duration::from_millis(500);
+/// Interval between reads of the report of a running program.
+const REPORT_PERIOD: Duration = Duration::from_millis(500);
 
-/// Variables of a program's environment.
+/// Environment variables.
 type Variables = BTreeMap<OsString, OsString>;
 
-/// A program and where its runs leave what they report.
+/// A program with the agent in its processes, and the folder for reports of its runs.
 pub(crate) struct Attached<'a> {
     pub(crate) application: Cow<'a, Application>,
     gpu: String,
     library: Library,
     folder: tempfile::TempDir,
-    /// Numbers the runs.
+    /// Number of runs so far.
     runs: AtomicU64,
 }
 
 /// A recorded run of a program.
 pub(crate) struct RecordedRun {
-    /// The process that is struck, as a workload.
+    /// The target process as a workload.
     pub prepared: Prepared,
-    /// How that process is known in other runs.
+    /// Identifies the target process in other runs.
     pub process: TargetProcess,
 }
 
@@ -88,62 +87,59 @@ impl<'a> Attached<'a> {
         })
     }
 
-    /// A session of one run, which reports to a file and has its table of processes beside that.
+    /// Creates the session of one run, with a report file and a table of processes.
     fn session(&self, task: Task, report: &Path) -> Result<Session, AttachError> {
         let processes = report.with_extension("processes");
-        let has = |name: &str| self.application.environment.contains_key(name);
-        Table::create(&processes, has).map_err(|reason| self.files(reason))?;
+        let is_set = |name: &str| self.application.environment.contains_key(name);
+        Table::create(&processes, is_set).map_err(|reason| self.file_error(reason))?;
         let (report, processes) = (Some(report.to_owned()), Some(processes));
         Ok(Session { task, report, processes, ..Session::new(vec![self.gpu.clone()]) })
     }
 
-    /// How the tools library sees what a program does.
+    /// The way in which the agent observes the program.
     fn tool_path(&self) -> ToolPath {
-        match self.application.device.is_hardware() {
-            true => ToolPath::Hardware,
-            false => ToolPath::Hook,
-        }
+        if self.application.device.is_hardware() { ToolPath::Hardware } else { ToolPath::Hook }
     }
 
-    /// What a program needs to run on the campaign's device.
+    /// The environment of a program on the campaign's device.
     fn environment(&self, session: &Session) -> Result<Variables, AttachError> {
         if !self.application.device.is_hardware() {
-            return self.embedded(session);
+            return self.embedded_environment(session);
         }
-        let mut all: BTreeMap<OsString, OsString> = std::env::vars_os()
+        let mut variables: Variables = std::env::vars_os()
             .filter(|(name, _)| {
                 let name = name.to_string_lossy();
-                RUNTIME_VARIABLES.iter().any(|own| name.starts_with(own))
+                RUNTIME_VARIABLES.iter().any(|prefix| name.starts_with(prefix))
             })
             .collect();
-        // What the campaign file says stands above that.
+        // The campaign file takes precedence.
         let given = self.application.environment.iter();
-        all.extend(given.map(|(name, value)| (name.into(), value.into())));
-        let others = |name: &str| all.get(OsStr::new(name)).cloned();
-        let own = self.library.environment_on_hardware(session, others);
-        all.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
-        Ok(all)
+        variables.extend(given.map(|(name, value)| (name.into(), value.into())));
+        let existing = |name: &str| variables.get(OsStr::new(name)).cloned();
+        let added = self.library.environment_on_hardware(session, existing);
+        variables.extend(added.into_iter().map(|(name, value)| (name.into(), value)));
+        Ok(variables)
     }
 
-    /// What a program needs to run on the embedded GPU.
-    fn embedded(&self, session: &Session) -> Result<Variables, AttachError> {
-        let own = |name: &str| self.application.environment.get(name).map(OsString::from);
-        let variables = self.library.environment_with(session, own)?;
+    /// The environment of a program on the embedded GPU.
+    fn embedded_environment(&self, session: &Session) -> Result<Variables, AttachError> {
+        let existing = |name: &str| self.application.environment.get(name).map(OsString::from);
+        let variables = self.library.environment_with(session, existing)?;
         Ok(variables.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 
-    /// The runs without a fault.
+    /// Executes the golden runs on the campaign's device.
     fn golden(
         &self,
         campaign: &Campaign,
         interrupt: &AtomicBool,
     ) -> Result<ApplicationGolden, CampaignError> {
-        self.golden_in(campaign, |session| self.environment(session), interrupt)
+        self.golden_in_environment(campaign, |session| self.environment(session), interrupt)
     }
 
-    /// The same with the environment that a session gets. Where the device stops one, that is why
-    /// it does not end as it must, whatever the application makes of it.
-    fn golden_in(
+    /// Executes the golden runs in the environment that `environment` returns. If the device stops a run, the
+    /// error is the device fault, regardless of how the application ends after it.
+    fn golden_in_environment(
         &self,
         campaign: &Campaign,
         environment: impl FnOnce(&Session) -> Result<Variables, AttachError>,
@@ -164,7 +160,7 @@ impl<'a> Attached<'a> {
         Ok(golden)
     }
 
-    /// One run on the embedded GPU recorded, as a workload.
+    /// Records a run on the embedded GPU as a workload.
     pub(crate) fn record(
         &self,
         campaign: &Campaign,
@@ -175,8 +171,8 @@ impl<'a> Attached<'a> {
         let report = self.folder.path().join("golden.report");
         let command = self.application.command.to_string();
         let task = Task::Capture { file: file.clone(), command };
-        let environment = self.embedded(&self.session(task, &report)?)?;
-        let limits = Limits { timeout: golden.limits.timeout * RECORDING, ..golden.limits };
+        let environment = self.embedded_environment(&self.session(task, &report)?)?;
+        let limits = Limits { timeout: golden.limits.timeout * RECORDING_FACTOR, ..golden.limits };
         let ran = with_cancellation(&campaign.cancellation, &report, || {
             self.application.run(&environment, &limits, interrupt)
         })?;
@@ -184,23 +180,24 @@ impl<'a> Attached<'a> {
         if processes.all().next().is_none() {
             return Err(AttachError::NoGpu.into());
         }
-        if let Err(cause) = self.application.judge(golden, &ran, interrupt)?.completed() {
-            let reason = format!("the recorded run ended otherwise than the others: {cause}");
+        if let Err(cause) = self.application.judge(golden, &ran, interrupt)?.outputs() {
+            let reason =
+                format!("the recorded run did not end like the other golden runs: {cause}");
             return Err(AttachError::Failed(reason).into());
         }
-        // One more run without a fault, on the same device.
+        // On the embedded GPU, the recorded run is another golden run.
         if !self.application.device.is_hardware() {
             self.application.confirm(golden, &ran, interrupt)?;
         }
         let Chosen { capture: file, index, process } =
             choose(&processes, self.application.process.as_ref())?;
         let prepared = prepare_checked(campaign, &CaptureSource { file, dispatches: None })?;
-        // It ended as the others did, be that without an orderly end.
+        // The run ended like the others, so an irregular end needs no warning.
         let origin = Origin::Recording { warnings: Vec::new() };
         Ok(RecordedRun { prepared: Prepared { process: index, origin, ..prepared }, process })
     }
 
-    /// One run with a fault, and what the library reported in it.
+    /// Executes a faulty run and returns the events that the agent reported.
     fn run(
         &self,
         task: Task,
@@ -213,26 +210,26 @@ impl<'a> Attached<'a> {
         Ok((ran, self.events(&report)?))
     }
 
-    fn run_file(&self, what: &str) -> PathBuf {
+    fn run_file(&self, extension: &str) -> PathBuf {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
-        self.folder.path().join(format!("{number}.{what}"))
+        self.folder.path().join(format!("{number}.{extension}"))
     }
 
-    fn files(&self, reason: std::io::Error) -> AttachError {
+    fn file_error(&self, reason: std::io::Error) -> AttachError {
         AttachError::Files { folder: self.folder.path().to_owned(), reason }
     }
 
-    /// Reads the report of a run, and removes it with the table of processes.
+    /// Reads the report of a run, and removes the report and the table of processes.
     fn take_report(&self, report: &Path) -> Result<Vec<ProcessEvent>, AttachError> {
-        let events = read_report(report).map_err(|reason| self.files(reason))?;
+        let events = read_report(report).map_err(|reason| self.file_error(reason))?;
         for file in [report, &report.with_extension("processes")] {
-            // They are in a folder that is removed later, if they cannot be now.
+            // A file that cannot be removed is removed with its folder later.
             let _ = std::fs::remove_file(file);
         }
         Ok(events)
     }
 
-    /// What the library reported, and no more than once.
+    /// Reads and removes the report of a run. A failure of the agent becomes an error.
     fn events(&self, report: &Path) -> Result<Vec<ProcessEvent>, AttachError> {
         let events = self.take_report(report)?;
         let failure = events.iter().find_map(|reported| match &reported.event {
@@ -243,8 +240,7 @@ impl<'a> Attached<'a> {
     }
 }
 
-/// What comes of `run`, during which programs report to a file: whoever attends sees which of their
-/// dispatches take long.
+/// Calls `run` and passes long-running dispatches in the report of its programs to `cancellation`.
 fn with_cancellation<T>(
     cancellation: &CancellationToken,
     report: &Path,
@@ -254,14 +250,15 @@ fn with_cancellation<T>(
     std::thread::scope(|scope| {
         let follow = move || {
             let mut follower = Follower::new(report.to_owned());
-            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK) {
-                // A report that cannot be read is an error when all of it is read.
-                let running =
-                    follower.read_new().unwrap_or_default().into_iter().filter_map(running);
-                running.for_each(|own| cancellation.report(own));
+            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(REPORT_PERIOD) {
+                // An unreadable report becomes an error after the run.
+                let events = follower.read_new().unwrap_or_default();
+                events.into_iter().filter_map(running).for_each(|dispatch| {
+                    cancellation.report(dispatch);
+                });
             }
         };
-        // Where the system has no thread for it, nobody sees them.
+        // Without a thread, long-running dispatches are not reported.
         let _ = std::thread::Builder::new().spawn_scoped(scope, follow);
         let result = run();
         drop(end);
@@ -269,7 +266,7 @@ fn with_cancellation<T>(
     })
 }
 
-/// What an event says of a dispatch of the application that takes long.
+/// The long-running dispatch in an event.
 fn running(reported: ProcessEvent) -> Option<Running> {
     let Event::Running { dispatch: Some(_), kernel, instructions, milliseconds } = reported.event
     else {
@@ -279,17 +276,17 @@ fn running(reported: ProcessEvent) -> Option<Running> {
     Some(Running { kernel, wave_instructions: instructions, elapsed })
 }
 
-/// An application as one run of it on the embedded GPU, recorded.
+/// Records a run of an application on the embedded GPU as a workload.
 ///
 /// # Errors
-/// [`CampaignError`] if it does not run there.
+/// [`CampaignError`] if the application does not run there.
 pub(crate) fn recorded(
     campaign: &Campaign,
     application: &Application,
 ) -> Result<Prepared, CampaignError> {
     let interrupt = campaign.cancellation.stopped();
     let attached = Attached::new(campaign, Cow::Borrowed(application))?;
-    let environment = |session: &Session| attached.embedded(session);
-    let golden = attached.golden_in(campaign, environment, interrupt)?;
+    let environment = |session: &Session| attached.embedded_environment(session);
+    let golden = attached.golden_in_environment(campaign, environment, interrupt)?;
     Ok(attached.record(campaign, &golden, interrupt)?.prepared)
 }

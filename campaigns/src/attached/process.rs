@@ -1,6 +1,6 @@
-//! Runs of a program with a fault, each in processes of its own.
+//! Faulty runs of a program in separate processes.
 
-use super::hooks::HookFiles;
+use super::hooks::{HookFault, HookFiles};
 use super::{AttachError, Attached};
 use crate::application::{ApplicationError, ApplicationGolden, Limits, Ran};
 use crate::error::CampaignError;
@@ -13,84 +13,94 @@ use flipwave_injector::{Accelerations, Golden, HookedCode, Injection, Planned, S
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// A program that does not run on this machine's GPU without a fault: the user's own, or the one that
-/// runs kernels, of which nobody wants to hear how it ended.
-fn not_on_hardware(is_launch: bool, ended: String, advice: String, stderr: &str) -> AttachError {
+/// Kinds of programs in separate processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProgramKind {
+    /// The user's application.
+    Application,
+    /// `flipwave launch`, which runs the campaign's kernels.
+    Launch,
+}
+
+/// The error for a program whose golden run fails on this machine's GPU. The end of `flipwave launch` itself is
+/// of no interest to users.
+fn not_on_hardware(kind: ProgramKind, ended: String, advice: String, stderr: &str) -> AttachError {
     let stderr = stderr.trim();
-    let stderr = stderr.strip_prefix("flipwave: ").filter(|_| is_launch).unwrap_or(stderr);
+    let (what, advice, stderr) = match kind {
+        ProgramKind::Application => ("the application", advice, stderr),
+        ProgramKind::Launch => {
+            let stderr = stderr.strip_prefix("flipwave: ").unwrap_or(stderr);
+            ("running the kernels", String::new(), stderr)
+        }
+    };
     let messages = match stderr {
         "" => String::new(),
         text => format!("; it wrote:\n{text}"),
     };
-    let (what, advice) = match is_launch {
-        true => ("running the kernels", String::new()),
-        false => ("the application", advice),
-    };
     AttachError::OnHardware { what, ended, advice, messages }
 }
 
-/// A program that runs in processes of its own, and its runs there without a fault.
+/// A program in separate processes, with its golden runs.
 pub(crate) struct ProcessRuns<'a> {
     /// The program.
     pub attached: Attached<'a>,
-    /// Its runs without a fault.
+    /// The golden runs.
     pub golden: ApplicationGolden,
-    /// Which of its processes is struck.
+    /// The target process.
     pub process: TargetProcess,
 }
 
-/// What came of a run with a fault before its outputs are looked at.
+/// A faulty run whose outputs have not been compared.
 pub(crate) struct StruckRun {
-    /// What was struck.
+    /// The struck value.
     pub struck: Struck,
-    /// Why the device has stopped a dispatch, if it has. That stands above all else: what the
-    /// program made of it follows from that.
+    /// The fault with which the device stopped a dispatch. It takes precedence over the end of the program, which
+    /// is a consequence.
     pub fault: Option<FaultKind>,
-    /// What the program left.
+    /// The run of the program.
     pub ran: Ran,
 }
 
 impl<'a> ProcessRuns<'a> {
-    /// Runs a program without a fault on the device of its campaign. `is_launch`: the program is
-    /// Flipwave's own, which runs kernels.
+    /// Executes the golden runs of a program on the device of its campaign.
     ///
     /// # Errors
-    /// [`CampaignError`] if it does not end as it must there.
+    /// [`CampaignError`] if a run does not end as expected.
     pub fn new(
         campaign: &'a Campaign,
         attached: Attached<'a>,
-        is_launch: bool,
+        kind: ProgramKind,
     ) -> Result<Self, CampaignError> {
         let golden = attached.golden(campaign, campaign.cancellation.stopped());
         let golden = golden.map_err(|error| match error {
             CampaignError::Application(ApplicationError::GoldenEnded { ended, advice, stderr })
                 if campaign.device().is_hardware() =>
             {
-                not_on_hardware(is_launch, ended, advice, &stderr).into()
+                not_on_hardware(kind, ended, advice, &stderr).into()
             }
             error => error,
         })?;
         Ok(ProcessRuns { attached, golden, process: TargetProcess::Any })
     }
 
-    /// Writes down what dispatches may execute in runs with faults inside of the embedded GPU.
+    /// Writes the instruction limits of dispatches for faulty runs inside the embedded GPU.
     ///
     /// # Errors
     /// [`AttachError::Files`].
     pub fn write_limits(&self, golden: &Golden) -> Result<(), AttachError> {
-        // Numbers are always JSON.
+        // Numbers can always be serialized.
         let text = serde_json::to_string(&golden.instruction_limits()).unwrap_or_default();
-        std::fs::write(self.limits_file(), text).map_err(|reason| self.attached.files(reason))
+        std::fs::write(self.limits_file(), text).map_err(|reason| self.attached.file_error(reason))
     }
 
     fn limits_file(&self) -> PathBuf {
         self.attached.folder.path().join("limits.json")
     }
 
-    /// One run with a fault inside of the embedded GPU.
+    /// Executes a run with a fault that is injected inside the embedded GPU.
     ///
     /// # Errors
-    /// [`CampaignError`] if the program cannot be run, or the fault did not take place.
+    /// [`CampaignError`] if the program cannot be run, or the fault was not injected.
     pub fn inject(&self, site: &Site, interrupt: &AtomicBool) -> Result<StruckRun, CampaignError> {
         let (process, limits) = (self.process.clone(), self.limits_file());
         let task = Task::Inject { process, site: site.to_string(), limits };
@@ -98,23 +108,23 @@ impl<'a> ProcessRuns<'a> {
         StruckRun::new(*site, ran, &events)
     }
 
-    /// One run with a fault by the hooks in `codes`. `addresses` is where the program leaves the
-    /// addresses of its data, if it does.
+    /// Executes a run with a fault that the hooks in `codes` inject. The program writes the addresses of its
+    /// buffers to the file `addresses`, if given.
     ///
     /// # Errors
     /// As [`ProcessRuns::inject`].
-    pub fn inject_by_hooks(
+    pub fn inject_with_hooks(
         &self,
         site: &Site,
         codes: &[HookedCode],
         addresses: Option<PathBuf>,
         interrupt: &AtomicBool,
     ) -> Result<StruckRun, CampaignError> {
-        // A dispatch may take as long as a run, and a hung one shows by that.
-        let limit = self.golden.limits.timeout;
-        let files =
-            HookFiles::write(&self.attached, (&self.process, site), codes, (addresses, limit))?;
-        let limits = Limits { timeout: limit * 2, ..self.golden.limits };
+        // A dispatch that takes longer than a run may is hung.
+        let time_limit = self.golden.limits.timeout;
+        let fault = HookFault { process: &self.process, site, codes };
+        let files = HookFiles::write(&self.attached, fault, addresses, time_limit)?;
+        let limits = Limits { timeout: time_limit * 2, ..self.golden.limits };
         let task = Task::InjectWithHooks(files.session.clone());
         let (ran, events) = self.attached.run(task, &limits, interrupt)?;
         StruckRun::new(*site, ran, &events)
@@ -127,8 +137,8 @@ impl StruckRun {
     }
 }
 
-/// The end of a run that need not be run, because nothing reads what was struck; nothing where that
-/// is not so, and where such faults are injected all the same.
+/// The result of a planned injection that needs no run, because nothing reads the struck value. `None` for other
+/// injections, and if def-use pruning is disabled.
 pub(crate) fn known_result(
     planned: &Planned,
     accelerations: Accelerations,
@@ -152,7 +162,7 @@ fn fault(events: &[ProcessEvent]) -> Option<FaultKind> {
     })
 }
 
-/// What was struck.
+/// The struck value in the events of a run.
 fn struck(events: &[ProcessEvent], site: Site) -> Result<Struck, AttachError> {
     let site = Box::new(site);
     for reported in events {

@@ -230,7 +230,7 @@ compare: {sum: {relative: 1.0e-5}}
         assert_error("256, output", "0, output", "0, output", &["args[1].count", "expected 1"]);
         let shape = |shape: &str| format!("output: true, shape: {shape}");
         for (invalid, message) in [
-            ("[16, 15]", "16 x 15 is 240 elements, and there are 256"),
+            ("[16, 15]", "16 x 15 is 240 elements, but the output has 256"),
             ("[4, 4, 4, 4]", "4 dimensions; expected 1 to 3"),
             ("[]", "0 dimensions"),
             ("[256, 0]", "is 0 in a dimension"),
@@ -335,7 +335,7 @@ compare: {sum: {relative: 1.0e-5}}
         assert_ne!(socket.content, judge("{command: [sh]}").expect("good").content);
         for (severity, at, word) in [
             ("{}", "{}", "exactly one"),
-            ("{command: []}", "[]", "names no program"),
+            ("{command: []}", "[]", "no program"),
             ("{command: [no-such-program]}", "[no", "PATH"),
             ("{python: model.py}", "model.py", "FILE.py:FUNCTION"),
             ("{socket: s, timeout: soon}", "soon", "60 s"),

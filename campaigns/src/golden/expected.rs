@@ -76,7 +76,7 @@ pub(crate) fn compare_with_expected<'a>(
         })?;
         let found = found.bytes();
         let difference = compare(buffer.element, tolerance, &expected, &found);
-        let first = first_wrong((buffer.element, tolerance), &expected, &found);
+        let first = first_wrong(buffer.element, tolerance, &expected, &found);
         let unexpected = first.map(|first| {
             let text = |bytes: &[u8]| buffer.element.text_of(bytes, first);
             Box::new(Unexpected {

@@ -205,7 +205,7 @@ pub(crate) fn check_application(
     if campaign.allow.contains(&Suspicion::UnwrittenOutput) {
         return Ok(());
     }
-    match application.compares_nothing(first)? {
+    match application.empty_outputs(first)? {
         Some(outputs) => Err(SuspicionError::NothingCompared { outputs }.into()),
         None => Ok(()),
     }

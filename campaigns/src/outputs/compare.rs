@@ -1,9 +1,9 @@
-//! Outputs of a faulty run against those of the fault-free run.
+//! Compares outputs of a faulty run with those of the golden run.
 //!
-//! An element is right if it has the same bits, if both are NaN (whatever their payloads), or
-//! if it is within a tolerance. A NaN in place of a number, a number in place of a NaN, and an
-//! infinity in place of anything else are wrong under every tolerance, with infinite errors.
-//! Under `exact`, -0.0 in place of 0.0 is wrong, with error 0.
+//! An element is correct if it has the same bits, if both elements are NaN (with any payloads), or if it is
+//! within the tolerance. A NaN instead of a number, a number instead of a NaN, and an infinity instead of any
+//! other value are wrong with every tolerance, and have infinite errors. With `exact`, -0.0 instead of 0.0 is
+//! wrong, with error 0.
 
 use crate::file::element::{ElementType, Value};
 use crate::file::schema;
@@ -11,53 +11,53 @@ use crate::outputs::extents::{Extents, WrongBox};
 use flipwave_analysis::ErrorShape;
 use flipwave_injector::Output;
 
-/// How far an element may be from the fault-free one. It is right if it meets any of the
-/// limits; with none it must be exact.
+/// Limits of the difference between an element and the golden one. An element is correct if it satisfies any
+/// of the limits; without limits, it must be exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tolerance {
     /// Limit of |element - golden|.
     pub absolute: Option<f64>,
     /// Limit of |element - golden| / |golden|.
     pub relative: Option<f64>,
-    /// Limit in units in the last place: how many numbers of the type lie between, plus one.
+    /// Limit in units in the last place: the count of numbers of the type between the two, plus one.
     pub ulp: Option<u64>,
 }
 
-/// How an output is read and compared.
+/// Format and role of an output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputFormat {
     /// Type of the elements.
     pub element: ElementType,
-    /// Its dimensions, where they are declared.
+    /// Dimensions of the output, if declared.
     pub extents: Option<Extents>,
-    /// What it is looked at for.
+    /// Role of the output.
     pub role: OutputRole,
 }
 
-/// What an output is looked at for.
+/// Role of an output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OutputRole {
-    /// Results, and how far their elements may be off.
+    /// Results, compared with this tolerance.
     Result(Tolerance),
-    /// The verdict of the program's own check, and the buffer's name.
+    /// Result of a check in the program, in the buffer with this name.
     Detector(String),
 }
 
 impl Tolerance {
-    /// Checks what a campaign file says about an output with elements of type `element`.
+    /// Checks a tolerance in a campaign file for elements of type `element`.
     ///
     /// # Errors
-    /// Says which limit is not possible, and what is.
+    /// A message with the invalid limit and the expected values.
     pub(crate) fn new(
         tolerance: &schema::Tolerance,
         element: ElementType,
     ) -> Result<Tolerance, String> {
         let &schema::Tolerance { exact, absolute, relative, ulp } = tolerance;
-        let limited = absolute.is_some() || relative.is_some() || ulp.is_some();
-        if exact == Some(true) && limited {
-            return Err("`exact: true` allows no other limit beside it".to_owned());
+        let has_limits = absolute.is_some() || relative.is_some() || ulp.is_some();
+        if exact == Some(true) && has_limits {
+            return Err("`exact: true` cannot be combined with a limit".to_owned());
         }
-        if exact != Some(true) && !limited {
+        if exact != Some(true) && !has_limits {
             return Err(
                 "expected `exact: true`, or a limit: `absolute`, `relative` or `ulp`".to_owned()
             );
@@ -66,47 +66,49 @@ impl Tolerance {
             if let Some(limit) = limit
                 && !(limit.is_finite() && limit >= 0.0)
             {
-                return Err(format!("{key}: {limit:?} is no limit; expected a number from 0 up"));
+                return Err(format!(
+                    "invalid limit {key}: {limit:?}; expected a number of at least 0"
+                ));
             }
         }
         if ulp.is_some() && !element.is_float() {
-            return Err(format!("`ulp` is for floating-point outputs; this one is {element}"));
+            return Err(format!("`ulp` is only for floating-point outputs; this one is {element}"));
         }
         Ok(Tolerance { absolute, relative, ulp })
     }
 }
 
-/// How an output differs from the fault-free one.
+/// Differences of an output from the golden one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Difference {
-    /// Elements outside the tolerance.
+    /// Number of elements outside the tolerance.
     pub elements_wrong: u64,
-    /// Greatest |element - golden|, elements within the tolerance included.
+    /// Largest |element - golden|, including elements within the tolerance.
     pub max_abs_error: f64,
-    /// Greatest |element - golden| / |golden|, elements within the tolerance included; infinite
-    /// where golden is 0 and the element is not.
+    /// Largest |element - golden| / |golden|, including elements within the tolerance; infinite if golden is 0
+    /// and the element is not.
     pub max_rel_error: f64,
-    /// Where the elements outside the tolerance lie, of outputs with dimensions.
+    /// Spatial pattern of the elements outside the tolerance, for outputs with dimensions.
     pub shape: Option<ErrorShape>,
-    /// Elements that are NaN where golden is not.
+    /// Number of elements that are NaN while golden is not.
     pub nan: u64,
-    /// Elements that are infinite where golden is not.
+    /// Number of elements that are infinite while golden is not.
     pub inf: u64,
 }
 
 impl Difference {
-    /// This output's difference and another's, taken together.
-    pub(crate) fn and(self, other: Difference) -> Difference {
+    /// Combines the differences of two outputs.
+    pub(crate) fn and(self, next: Difference) -> Difference {
         Difference {
-            elements_wrong: self.elements_wrong + other.elements_wrong,
-            max_abs_error: self.max_abs_error.max(other.max_abs_error),
-            max_rel_error: self.max_rel_error.max(other.max_rel_error),
-            shape: match (self.shape, other.shape) {
+            elements_wrong: self.elements_wrong + next.elements_wrong,
+            max_abs_error: self.max_abs_error.max(next.max_abs_error),
+            max_rel_error: self.max_rel_error.max(next.max_rel_error),
+            shape: match (self.shape, next.shape) {
                 (Some(_), Some(_)) => Some(ErrorShape::Several),
-                (one, other) => one.or(other),
+                (shape, next) => shape.or(next),
             },
-            nan: self.nan + other.nan,
-            inf: self.inf + other.inf,
+            nan: self.nan + next.nan,
+            inf: self.inf + next.inf,
         }
     }
 }
@@ -118,67 +120,74 @@ pub fn compare(
     golden: &[u8],
     faulty: &[u8],
 ) -> Difference {
-    compare_each((element, tolerance), differing(golden, faulty), |_| {})
+    compare_elements(element, tolerance, differing(golden, faulty), |_| {})
 }
 
-/// The same of outputs with dimensions.
-pub(crate) fn compare_in(
+/// Compares two outputs of the same size, and determines the shape of the wrong elements if `extents` are given.
+pub(crate) fn compare_with_extents(
+    element: ElementType,
+    tolerance: &Tolerance,
     extents: Option<Extents>,
-    (element, tolerance): (ElementType, &Tolerance),
     golden: &[u8],
     faulty: &[u8],
 ) -> Difference {
-    compare_blocks(extents, (element, tolerance), differing(golden, faulty))
+    compare_blocks(element, tolerance, extents, differing(golden, faulty))
 }
 
-/// The same of what runs have left.
+/// Compares two outputs of a workload, and determines the shape of the wrong elements if `extents` are given.
 pub(crate) fn compare_outputs(
+    element: ElementType,
+    tolerance: &Tolerance,
     extents: Option<Extents>,
-    element: (ElementType, &Tolerance),
     golden: &Output,
     faulty: &Output,
 ) -> Difference {
-    compare_blocks(extents, element, golden.differing(faulty))
+    compare_blocks(element, tolerance, extents, golden.differing(faulty))
 }
 
 fn compare_blocks<'a>(
+    element: ElementType,
+    tolerance: &Tolerance,
     extents: Option<Extents>,
-    element: (ElementType, &Tolerance),
     differing: impl Iterator<Item = Block<'a>>,
 ) -> Difference {
-    let Some(extents) = extents else { return compare_each(element, differing, |_| {}) };
+    let Some(extents) = extents else {
+        return compare_elements(element, tolerance, differing, |_| {});
+    };
     let mut wrong = WrongBox::new(extents);
-    let difference = compare_each(element, differing, |index| wrong.add(index));
+    let difference = compare_elements(element, tolerance, differing, |index| wrong.add(index));
     Difference { shape: wrong.shape(), ..difference }
 }
 
-/// The number of the first element that is wrong.
+/// Index of the first wrong element.
 pub(crate) fn first_wrong(
-    element: (ElementType, &Tolerance),
+    element: ElementType,
+    tolerance: &Tolerance,
     golden: &[u8],
     faulty: &[u8],
 ) -> Option<u64> {
     let mut first = None;
-    compare_each(element, differing(golden, faulty), |index| {
+    compare_elements(element, tolerance, differing(golden, faulty), |index| {
         first.get_or_insert(index);
     });
     first
 }
 
-/// A block of two outputs, by its number: mostly all of them are the same. It has a whole number of elements
-/// of any type.
+/// Number and contents of a block of two outputs. Equal blocks are skipped; each contains a whole
+/// number of elements of any type.
 type Block<'a> = (usize, [&'a [u8]; 2]);
 
-/// The blocks that differ.
+/// Iterates over the blocks that differ.
 fn differing<'a>(golden: &'a [u8], faulty: &'a [u8]) -> impl Iterator<Item = Block<'a>> {
     let blocks = golden.chunks(Output::BLOCK).zip(faulty.chunks(Output::BLOCK));
-    let both = blocks.map(|(golden, faulty)| [golden, faulty]).enumerate();
-    both.filter(|(_, [golden, faulty])| golden != faulty)
+    let numbered = blocks.map(|(golden, faulty)| [golden, faulty]).enumerate();
+    numbered.filter(|(_, [golden, faulty])| golden != faulty)
 }
 
-/// Compares element by element, and gives `take` the number of each that is wrong.
-fn compare_each<'a>(
-    (element, tolerance): (ElementType, &Tolerance),
+/// Compares blocks element by element, and calls `take` with the index of each wrong element.
+fn compare_elements<'a>(
+    element: ElementType,
+    tolerance: &Tolerance,
     differing: impl Iterator<Item = Block<'a>>,
     mut take: impl FnMut(u64),
 ) -> Difference {
@@ -198,7 +207,7 @@ fn compare_each<'a>(
         }
         let (golden, faulty) = (element.decode(golden), element.decode(faulty));
         let error = golden.error(faulty);
-        if !error.within(tolerance) {
+        if !error.is_within(tolerance) {
             difference.elements_wrong += 1;
             take(index);
         }
@@ -210,25 +219,24 @@ fn compare_each<'a>(
     difference
 }
 
-/// Whether an output is within the tolerance of its format; detectors have none.
-pub(crate) fn is_right(format: &OutputFormat, golden: &Output, faulty: &Output) -> bool {
-    match format.role {
+/// Returns `true` if an output is within the tolerance of its format. Detectors have no tolerance.
+pub(crate) fn is_correct(format: &OutputFormat, golden: &Output, faulty: &Output) -> bool {
+    match &format.role {
         OutputRole::Result(tolerance) => {
-            let own = (format.element, &tolerance);
-            compare_outputs(None, own, golden, faulty).elements_wrong == 0
+            let difference = compare_outputs(format.element, tolerance, None, golden, faulty);
+            difference.elements_wrong == 0
         }
         OutputRole::Detector(_) => golden == faulty,
     }
 }
 
-/// Whether an output has no number, only NaN.
+/// Returns `true` if all elements of an output are NaN.
 pub(crate) fn is_all_nan(element: ElementType, output: &[u8]) -> bool {
     values(element, output).all(Value::is_nan)
 }
 
-/// Whether a tolerance accepts every number of the type in the place of each number of an output,
-/// which has at least one. The farther from it, the greater is every measure, so that the least and
-/// the greatest number show it.
+/// Returns `true` if an output contains numbers, and the tolerance accepts any number of the type instead of
+/// each of them. All errors grow with the distance, so testing the smallest and the largest number is sufficient.
 pub(crate) fn accepts_everything(
     element: ElementType,
     tolerance: &Tolerance,
@@ -238,9 +246,9 @@ pub(crate) fn accepts_everything(
         return false;
     }
     let ends = element.ends().map(|bits| element.decode(bits));
-    let mut numbers = values(element, output).filter(|own| own.is_finite()).peekable();
+    let mut numbers = values(element, output).filter(|value| value.is_finite()).peekable();
     numbers.peek().is_some()
-        && numbers.all(|own| ends.into_iter().all(|end| own.error(end).within(tolerance)))
+        && numbers.all(|number| ends.into_iter().all(|end| number.error(end).is_within(tolerance)))
 }
 
 /// The elements of an output.
@@ -265,7 +273,7 @@ impl Value {
         }
     }
 
-    /// How far `faulty`, an element of the same type with other bits, is from this one.
+    /// Error of `faulty`, an element of the same type with other bits, relative to this golden one.
     fn error(self, faulty: Value) -> ElementError {
         match (self, faulty) {
             (Value::Integer(golden), Value::Integer(faulty)) => {
@@ -293,7 +301,7 @@ impl Value {
     }
 }
 
-/// How far an element is off, by every measure.
+/// Error of an element by every measure.
 struct ElementError {
     exact: bool,
     absolute: f64,
@@ -309,8 +317,8 @@ impl ElementError {
         ulp: u64::MAX,
     };
 
-    fn within(&self, tolerance: &Tolerance) -> bool {
-        // The overflow of a difference of finite numbers is infinite too, and never within.
+    fn is_within(&self, tolerance: &Tolerance) -> bool {
+        // A difference of finite numbers that overflows is infinite and therefore outside every limit.
         self.exact
             || tolerance.absolute.is_some_and(|limit| self.absolute <= limit)
             || tolerance.relative.is_some_and(|limit| self.relative <= limit)
@@ -333,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_counts_every_other_bit_pattern() {
+    fn exact_comparison_counts_all_different_bit_patterns() {
         assert_eq!(compare_f32(EXACT, &[1.0, 2.0], &[1.0, 2.0]), Difference::default());
         let difference = compare_f32(EXACT, &[1.0, 2.0, 4.0], &[1.0, 3.0, 8.0]);
         assert_eq!(
@@ -350,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn nan_equals_nan_and_nothing_else() {
+    fn nan_equals_only_nan() {
         let loose = Tolerance { absolute: Some(1e300), relative: Some(1e300), ulp: Some(1 << 40) };
         let other_nan = f32::from_bits(f32::NAN.to_bits() | 1);
         for tolerance in [EXACT, loose] {
@@ -365,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn nan_and_infinities_count_only_where_the_fault_brought_them() {
+    fn nan_and_infinities_of_the_golden_run_do_not_count() {
         let (nan, inf) = (f32::NAN, f32::INFINITY);
         let golden = [1.0, nan, inf, 1.0, inf, nan, 2.0];
         let faulty = [nan, 1.0, 1.0, -inf, -inf, inf, 3.0];
@@ -374,22 +382,24 @@ mod tests {
         let back = compare_f32(EXACT, &faulty, &golden);
         assert_eq!((back.nan, back.inf), (2, 1));
         let integers = compare(ElementType::U32, &EXACT, &f32s(&golden), &f32s(&faulty));
-        assert_eq!((integers.nan, integers.inf), (0, 0), "bits of NaN are numbers there");
+        assert_eq!((integers.nan, integers.inf), (0, 0), "integers");
     }
 
-    /// Elements far apart, in other blocks of those that are compared at once.
+    /// Uses elements in several blocks.
     #[test]
-    fn elements_outside_the_tolerance_give_the_shape() {
+    fn shape_depends_on_elements_outside_the_tolerance() {
         let extents = Extents::new(&[3, 4096]).expect("dimensions");
         let golden = vec![1.0; 3 * 4096];
         let shape_of = |wrong: &[usize]| {
             let mut faulty = golden.clone();
-            // Within the tolerance, and of no account.
+            // Within the tolerance.
             faulty[17] = 1.25;
             wrong.iter().for_each(|index| faulty[*index] = 9.0);
             let tolerance = Tolerance { absolute: Some(0.5), ..EXACT };
             let (golden, faulty) = (f32s(&golden), f32s(&faulty));
-            compare_in(Some(extents), (ElementType::F32, &tolerance), &golden, &faulty).shape
+            let difference =
+                compare_with_extents(ElementType::F32, &tolerance, Some(extents), &golden, &faulty);
+            difference.shape
         };
         assert_eq!(shape_of(&[]), None);
         assert_eq!(shape_of(&[4095]), Some(ErrorShape::Single));
@@ -399,9 +409,9 @@ mod tests {
     }
 
     #[test]
-    fn shapes_in_several_outputs_are_said_so() {
-        let of = |shape| Difference { shape, ..Difference::default() };
-        let (row, none) = (of(Some(ErrorShape::Row)), of(None));
+    fn shapes_in_several_outputs_combine_to_several() {
+        let difference = |shape| Difference { shape, ..Difference::default() };
+        let (row, none) = (difference(Some(ErrorShape::Row)), difference(None));
         assert_eq!(row.and(none).shape, Some(ErrorShape::Row));
         assert_eq!(none.and(row).shape, Some(ErrorShape::Row));
         assert_eq!(none.and(none).shape, None);
@@ -409,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn an_infinity_is_near_nothing_else() {
+    fn infinities_equal_only_themselves() {
         let loose = Tolerance { absolute: Some(1e300), relative: Some(1e300), ulp: Some(10) };
         for faulty in [f32::MAX, f32::NEG_INFINITY] {
             assert_eq!(compare_f32(loose, &[f32::INFINITY], &[faulty]).elements_wrong, 1);
@@ -419,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn tolerated_elements_still_show_their_error() {
+    fn errors_include_tolerated_elements() {
         let tolerance = Tolerance { absolute: Some(0.5), ..EXACT };
         let difference = compare_f32(tolerance, &[1.0, 1.0], &[1.5, 1.75]);
         assert_eq!(
@@ -439,13 +449,13 @@ mod tests {
         let difference = compare_f32(tolerance, &[0.0, 1000.0], &[1e-30, 1000.5]);
         assert_eq!(difference.elements_wrong, 1);
         assert_eq!(difference.max_rel_error, f64::INFINITY);
-        // An element need meet one limit only.
+        // Satisfying one of the limits is sufficient.
         let either = Tolerance { absolute: Some(1e-20), ..tolerance };
         assert_eq!(compare_f32(either, &[0.0], &[1e-30]).elements_wrong, 0);
     }
 
     #[test]
-    fn units_in_the_last_place_count_numbers_across_zero() {
+    fn ulp_distance_is_continuous_across_zero() {
         let ulp = |limit| Tolerance { ulp: Some(limit), ..EXACT };
         let next = f32::from_bits(1.0f32.to_bits() + 1);
         assert_eq!(compare_f32(ulp(1), &[1.0], &[next]).elements_wrong, 0);
@@ -459,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_compared_without_loss() {
+    fn integers_are_compared_exactly() {
         let bytes = |number: u64| number.to_le_bytes();
         let one_off = compare(ElementType::U64, &EXACT, &bytes(u64::MAX), &bytes(u64::MAX - 1));
         assert_eq!((one_off.elements_wrong, one_off.max_abs_error), (1, 1.0));
@@ -471,20 +481,20 @@ mod tests {
     }
 
     #[test]
-    fn a_tolerance_accepts_everything_only_where_there_is_a_number_to_accept() {
+    fn outputs_without_numbers_do_not_accept_everything() {
         let all = Tolerance { absolute: Some(f64::MAX), ..EXACT };
         let accepts = |values: &[f32]| {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             accepts_everything(ElementType::F32, &all, &bytes)
         };
         assert!(accepts(&[1.0, f32::INFINITY, f32::NAN]));
-        for nothing_to_accept in [&[][..], &[f32::NAN], &[f32::INFINITY, f32::NEG_INFINITY]] {
-            assert!(!accepts(nothing_to_accept), "{nothing_to_accept:?}");
+        for without_numbers in [&[][..], &[f32::NAN], &[f32::INFINITY, f32::NEG_INFINITY]] {
+            assert!(!accepts(without_numbers), "{without_numbers:?}");
         }
     }
 
     #[test]
-    fn limits_are_checked() {
+    fn invalid_limits_are_rejected() {
         let none = schema::Tolerance { exact: None, absolute: None, relative: None, ulp: None };
         let check = |tolerance: &schema::Tolerance, element| Tolerance::new(tolerance, element);
         assert!(check(&none, ElementType::F32).is_err());

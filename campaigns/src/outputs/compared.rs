@@ -1,4 +1,4 @@
-//! What decides of a campaign's runs whether they are right, in words, for readers of results.
+//! Describes the comparisons of a campaign for readers of results.
 
 use crate::application::{Comparison, Format};
 use crate::file::campaign::{Campaign, CampaignWorkload};
@@ -18,22 +18,19 @@ impl fmt::Display for Tolerance {
             self.ulp.map(|limit| format!("{limit} ULP")),
         ];
         let limits: Vec<String> = limits.into_iter().flatten().collect();
-        match limits.is_empty() {
-            true => f.write_str("exactly"),
-            false => f.write_str(&limits.join(" or ")),
-        }
+        if limits.is_empty() { f.write_str("exactly") } else { f.write_str(&limits.join(" or ")) }
     }
 }
 
-/// What is compared of the runs of a campaign, and how.
+/// Describes the compared outputs of a campaign.
 pub(crate) fn compared(campaign: &Campaign, prepared: &Prepared) -> Vec<ComparedOutput> {
     let buffers = || prepared.workload.program.outputs.iter().zip(&prepared.formats);
     match &campaign.workload {
-        CampaignWorkload::Kernels(_) => buffers().map(of_buffer).collect(),
+        CampaignWorkload::Kernels(_) => buffers().map(compared_buffer).collect(),
         CampaignWorkload::Application(application) => {
-            application.comparisons.iter().map(of_application).collect()
+            application.comparisons.iter().map(application_comparison).collect()
         }
-        // A recorded run may have read thousands of pieces.
+        // The host of a recorded run may have read thousands of memory ranges.
         CampaignWorkload::Capture(source) => {
             let bytes = buffers().map(|(buffer, _)| buffer.bytes as u64).sum();
             let what = match &source.dispatches {
@@ -51,7 +48,7 @@ pub(crate) fn compared(campaign: &Campaign, prepared: &Prepared) -> Vec<Compared
     }
 }
 
-fn of_buffer((buffer, format): (&Buffer, &OutputFormat)) -> ComparedOutput {
+fn compared_buffer((buffer, format): (&Buffer, &OutputFormat)) -> ComparedOutput {
     ComparedOutput {
         name: buffer.name.clone(),
         element: format.element.to_string(),
@@ -65,17 +62,17 @@ fn of_buffer((buffer, format): (&Buffer, &OutputFormat)) -> ComparedOutput {
     }
 }
 
-fn of_application(comparison: &Comparison) -> ComparedOutput {
+fn application_comparison(comparison: &Comparison) -> ComparedOutput {
     let (name, element, comparison) = match comparison {
         Comparison::Output { output, format } => {
             let (element, comparison) = match format {
                 Format::Exact => ("bytes".to_owned(), Tolerance::default().to_string()),
                 Format::Text { ignore, tolerance } => {
-                    let but = match ignore.len() {
+                    let ignored = match ignore.len() {
                         0 => String::new(),
                         count => format!(", without lines that match {count} patterns"),
                     };
-                    ("numbers in text".to_owned(), format!("{tolerance}{but}"))
+                    ("numbers in text".to_owned(), format!("{tolerance}{ignored}"))
                 }
                 Format::Elements { element, tolerance, .. } => {
                     (element.to_string(), tolerance.to_string())
@@ -97,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tolerances_are_said_in_the_words_of_campaign_files() {
+    fn tolerances_are_described_with_the_keys_of_campaign_files() {
         let exact = Tolerance::default();
         let relative = Tolerance { relative: Some(1e-5), ..exact };
         let either = Tolerance { absolute: Some(0.5), ulp: Some(4), ..exact };

@@ -1,29 +1,29 @@
-//! Dimensions of outputs, and where in them the wrong elements lie.
+//! Dimensions of outputs, and the shape of wrong elements in them.
 
 use flipwave_analysis::ErrorShape;
 use std::fmt;
 
-/// Dimensions of an output, one to three: row-major, the last index of neighbours in memory.
+/// One to three dimensions of an output in row-major order: the last index is contiguous in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extents {
-    /// Elements in each dimension; 1 in those before the first.
+    /// Elements in each dimension, preceded by 1 for missing dimensions.
     all: [u64; 3],
-    /// How many dimensions there are.
+    /// Number of dimensions.
     rank: usize,
 }
 
 impl Extents {
-    /// Dimensions as a campaign file writes them.
+    /// Checks the dimensions in a campaign file.
     ///
     /// # Errors
-    /// Says what is expected in their place.
+    /// A message with the expected values.
     pub(crate) fn new(dimensions: &[u64]) -> Result<Extents, String> {
         let rank = dimensions.len();
         if !(1..=3).contains(&rank) {
             return Err(format!("{rank} dimensions; expected 1 to 3"));
         }
         if dimensions.contains(&0) {
-            return Err("is 0 in a dimension; expected at least 1 element".to_owned());
+            return Err("a dimension is 0; expected at least 1 element".to_owned());
         }
         let mut all = [1; 3];
         all[3 - rank..].copy_from_slice(dimensions);
@@ -35,19 +35,21 @@ impl Extents {
         &self.all[3 - self.rank..]
     }
 
-    /// Whether they are those of so many elements.
+    /// Checks that the dimensions have `count` elements.
     ///
     /// # Errors
-    /// Says how many they are of.
+    /// A message with their number of elements.
     pub(crate) fn check(&self, count: u64) -> Result<(), String> {
-        let product = self.all.iter().fold(1_u64, |product, own| product.saturating_mul(*own));
-        match product == count {
-            true => Ok(()),
-            false => Err(format!("{self} is {product} elements, and there are {count}")),
+        let product =
+            self.all.iter().fold(1_u64, |product, extent| product.saturating_mul(*extent));
+        if product == count {
+            Ok(())
+        } else {
+            Err(format!("{self} is {product} elements, but the output has {count}"))
         }
     }
 
-    /// The indices of an element.
+    /// Indices of an element in the dimensions.
     fn indices(&self, element: u64) -> [u64; 3] {
         let [_, rows, columns] = self.all;
         let row = element / columns;
@@ -63,7 +65,7 @@ impl fmt::Display for Extents {
     }
 }
 
-/// The wrong elements of an output: how many, and the box around them.
+/// Number of wrong elements of an output, and their bounding box.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WrongBox {
     extents: Extents,
@@ -73,12 +75,12 @@ pub(crate) struct WrongBox {
 }
 
 impl WrongBox {
-    /// No element yet.
+    /// Creates an empty set of elements.
     pub fn new(extents: Extents) -> WrongBox {
         WrongBox { extents, count: 0, least: [u64::MAX; 3], most: [0; 3] }
     }
 
-    /// One more.
+    /// Adds an element.
     pub fn add(&mut self, element: u64) {
         self.count += 1;
         for (axis, index) in self.extents.indices(element).into_iter().enumerate() {
@@ -87,8 +89,8 @@ impl WrongBox {
         }
     }
 
-    /// The shape that they have; nothing without elements. Which one depends on how many indices differ
-    /// and on how much of the box is wrong, so that every set of elements has exactly one.
+    /// Shape of the elements; `None` without elements. It depends on the number of indices that differ and on
+    /// the wrong fraction of the bounding box, so every set of elements has exactly one shape.
     pub fn shape(&self) -> Option<ErrorShape> {
         if self.count == 0 {
             return None;
@@ -116,28 +118,27 @@ mod tests {
         let extents = Extents::new(dimensions).expect("dimensions");
         let mut wrong = WrongBox::new(extents);
         for indices in elements {
-            let element =
-                indices.iter().zip(dimensions).fold(0, |sum, (index, own)| sum * own + index);
-            wrong.add(element);
+            let pairs = indices.iter().zip(dimensions);
+            wrong.add(pairs.fold(0, |sum, (index, extent)| sum * extent + index));
         }
         wrong.shape()
     }
 
-    /// No two edges are the same, so that exchanged indices give another shape.
+    /// The extents differ, so exchanged indices would give another shape.
     #[test]
-    fn planted_patterns_of_two_dimensions_have_their_shape() {
+    fn shapes_in_two_dimensions() {
         let flat = |elements: &[&[u64]]| shape(&[3, 5], elements);
         assert_eq!(flat(&[]), None);
         assert_eq!(flat(&[&[2, 4]]), Some(ErrorShape::Single));
         assert_eq!(flat(&[&[1, 0], &[1, 4]]), Some(ErrorShape::Row));
         assert_eq!(flat(&[&[0, 3], &[1, 3], &[2, 3]]), Some(ErrorShape::Column));
         assert_eq!(flat(&[&[0, 3], &[0, 4], &[1, 3], &[1, 4]]), Some(ErrorShape::Block));
-        // Neighbours in memory, at the end of one row and the beginning of the next.
+        // Adjacent in memory: the end of one row and the beginning of the next.
         assert_eq!(flat(&[&[0, 4], &[1, 0]]), Some(ErrorShape::Random));
     }
 
     #[test]
-    fn planted_patterns_of_three_dimensions_have_their_shape() {
+    fn shapes_in_three_dimensions() {
         let deep = |elements: &[&[u64]]| shape(&[2, 3, 5], elements);
         assert_eq!(deep(&[&[1, 2, 4]]), Some(ErrorShape::Single));
         assert_eq!(deep(&[&[1, 2, 0], &[1, 2, 4]]), Some(ErrorShape::Row));
@@ -148,23 +149,23 @@ mod tests {
             ("first and last", [[0, 1, 1], [1, 1, 2]]),
             ("first two", [[0, 1, 1], [1, 2, 1]]),
         ] {
-            // Two corners of a plane are half of it.
-            let corners = block.each_ref().map(|own| own.as_slice());
+            // Two corners are half of a plane of four elements.
+            let corners = block.each_ref().map(|corner| corner.as_slice());
             assert_eq!(deep(&corners), Some(ErrorShape::Block), "{axes}");
         }
         let corners: Vec<[u64; 3]> =
             (0..8).map(|corner| [corner / 4, corner / 2 % 2, corner % 2]).collect();
-        let some = |count: usize| {
-            let own: Vec<&[u64]> = corners.iter().rev().take(count).map(|own| &own[..]).collect();
-            deep(&own)
+        let last_corners = |count: usize| {
+            let last = corners.iter().rev().take(count);
+            deep(&last.map(|corner| &corner[..]).collect::<Vec<_>>())
         };
-        assert_eq!(some(8), Some(ErrorShape::Cubic));
-        assert_eq!(some(5), Some(ErrorShape::Cubic));
+        assert_eq!(last_corners(8), Some(ErrorShape::Cubic));
+        assert_eq!(last_corners(5), Some(ErrorShape::Cubic));
         assert_eq!(deep(&[&[0, 0, 0], &[1, 1, 1]]), Some(ErrorShape::Random));
     }
 
     #[test]
-    fn half_of_the_box_is_the_line_between_block_and_random() {
+    fn blocks_fill_at_least_half_of_the_box() {
         let three = [&[0, 0][..], &[1, 1], &[0, 2]];
         assert_eq!(shape(&[4, 8], &three), Some(ErrorShape::Block), "3 of 6");
         let wider = [&[0, 0][..], &[1, 1], &[0, 3]];
@@ -172,21 +173,24 @@ mod tests {
     }
 
     #[test]
-    fn what_has_one_dimension_is_a_row() {
+    fn elements_in_one_dimension_are_a_row() {
         assert_eq!(shape(&[9], &[&[0], &[8]]), Some(ErrorShape::Row));
     }
 
     #[test]
-    fn dimensions_that_cannot_be_are_refused() {
-        for (dimensions, said) in
+    fn invalid_dimensions_are_rejected() {
+        for (dimensions, message) in
             [(&[][..], "0 dimensions"), (&[2, 2, 2, 2], "4 dimensions"), (&[4, 0], "is 0")]
         {
-            let error = Extents::new(dimensions).expect_err("not possible");
-            assert!(error.contains(said), "{error}");
+            let error = Extents::new(dimensions).expect_err("invalid dimensions");
+            assert!(error.contains(message), "{error}");
         }
         let extents = Extents::new(&[4, 5]).expect("dimensions");
         assert_eq!(extents.check(20), Ok(()));
-        assert_eq!(extents.check(21), Err("4 x 5 is 20 elements, and there are 21".to_owned()));
+        assert_eq!(
+            extents.check(21),
+            Err("4 x 5 is 20 elements, but the output has 21".to_owned())
+        );
         let huge = Extents::new(&[u64::MAX, 2]).expect("dimensions");
         assert!(huge.check(u64::MAX - 1).is_err());
     }

@@ -196,8 +196,8 @@ impl ComparedEnding {
         for ((golden, faulty), format) in golden.outputs.iter().zip(&outputs).zip(formats) {
             match &format.role {
                 OutputRole::Result(tolerance) => {
-                    let element = (format.element, tolerance);
-                    let output = compare_outputs(format.extents, element, golden, faulty);
+                    let OutputFormat { element, extents, .. } = *format;
+                    let output = compare_outputs(element, tolerance, extents, golden, faulty);
                     difference = difference.and(output);
                 }
                 OutputRole::Detector(name) if golden != faulty => {

@@ -197,7 +197,7 @@ fn wrong_output(
         outputs[index] = Output::from(bytes);
         let place = Place::Memory { buffer: buffer as u32, offset: 0 };
         let is_correct =
-            crate::outputs::compare::is_right(format, &golden.outputs[index], &outputs[index]);
+            crate::outputs::compare::is_correct(format, &golden.outputs[index], &outputs[index]);
         let outcome = if is_correct { ExpectedOutcome::Masked(None) } else { ExpectedOutcome::Sdc };
         return Some(Planted {
             site: site(place, Action::Flip(flip)),

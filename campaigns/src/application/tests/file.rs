@@ -1,4 +1,4 @@
-//! Applications as campaign files say them.
+//! Tests of applications in campaign files.
 
 use super::*;
 use crate::application::{Comparison, Format, Nondeterminism, Output};
@@ -33,8 +33,8 @@ fn read(text: &str) -> Result<Campaign, FileError> {
     Campaign::parse(text, Path::new("/usr/app.yaml"))
 }
 
-/// Checks the error about the good campaign with `from` replaced by `to`: that it points to `at`
-/// in the new text, and has `parts` in it.
+/// Checks the error for the valid campaign with `from` replaced by `to`: it points to `at` in the new text and
+/// contains `parts`.
 fn assert_error(from: &str, to: &str, at: &str, parts: &[&str]) {
     assert!(GOOD.contains(from), "{from}");
     let text = GOOD.replacen(from, to, 1);
@@ -49,7 +49,7 @@ fn assert_error(from: &str, to: &str, at: &str, parts: &[&str]) {
 }
 
 #[test]
-fn an_application_is_read() {
+fn applications_are_read() {
     let app = application(read(GOOD).expect("good"));
     assert_eq!(app.command.program, Path::new("/bin/sh"));
     assert_eq!(app.command.arguments, ["-c", "true"]);
@@ -79,7 +79,7 @@ fn an_application_is_read() {
 }
 
 #[test]
-fn what_is_left_out_has_defaults() {
+fn missing_keys_have_defaults() {
     let app = application(read("name: app\nworkload: {app: {command: sh}}\n").expect("good"));
     assert_eq!((app.directory.as_path(), app.exit_code), (Path::new("/usr"), 0));
     assert_eq!((app.timeout, app.golden_runs), (None, 3));
@@ -89,7 +89,7 @@ fn what_is_left_out_has_defaults() {
 }
 
 #[test]
-fn unknown_keys_and_values_are_refused_where_they_stand() {
+fn unknown_keys_and_values_are_rejected_with_their_position() {
     assert_error("timeout", "timout", "timout", &["timout", "timeout"]);
     assert_error("stderr: exact", "stderr: exakt", "exakt", &["exakt", "`exact`"]);
     assert_error("stderr: exact", "stdrr: exact", "stdrr", &["stdrr", "stderr"]);
@@ -104,35 +104,35 @@ fn unknown_keys_and_values_are_refused_where_they_stand() {
 }
 
 #[test]
-fn programs_and_files_that_are_not_there_are_refused_where_they_stand() {
+fn missing_programs_and_files_are_rejected_with_their_position() {
     assert_error("[/bin/sh,", "[./missing,", "[./missing", &["app.command", "./missing"]);
-    assert_error("[/bin/sh, -c, 'true']", "[]", "[]", &["names no program"]);
+    assert_error("[/bin/sh, -c, 'true']", "[]", "[]", &["no program"]);
     assert_error("[passwd]", "[missing]", "missing", &["input[0]", "missing"]);
     assert_error("[passwd]", "[../usr]", "../usr", &["without `..`"]);
     assert_error("[passwd]", "[/etc/passwd]", "/etc", &["does not begin with `/`"]);
     assert_error("stdin: group", "stdin: missing", "missing", &["app.stdin"]);
-    assert_error("../etc", "../missing", "../missing", &["no folder"]);
+    assert_error("../etc", "../missing", "../missing", &["not a folder"]);
     assert_error("/bin/true", "./missing", "./missing", &["compare[3].check"]);
 }
 
 #[test]
-fn comparisons_that_cannot_be_are_refused_where_they_stand() {
+fn invalid_comparisons_are_rejected_with_their_position() {
     assert_error("'^time'", "'('", "'('", &["compare[0].stdout.ignore[0]", "regular expression"]);
     assert_error("relative: 1.0e-6", "ulp: 1", "1}", &["`type`"]);
-    assert_error("relative: 1.0e-6", "relative: .nan", "{relative", &["no limit"]);
+    assert_error("relative: 1.0e-6", "relative: .nan", "{relative", &["invalid limit"]);
     assert_error("type: f32", "ignore: [a]\n    type: f32", "[a]", &["no lines"]);
     assert_error("type: f32", "type: i32", "{ulp", &["`ulp`"]);
     assert_error("stderr: exact", "stdout: exact", "stdout: exact", &["twice"]);
     assert_error("stderr: exact", "{}", "{}", &["exactly one of"]);
     let both = "{stderr: exact, check: /bin/true}";
     assert_error("stderr: exact", both, both, &["exactly one of"]);
-    let beside = "{stderr: exact, ignore: [b]}";
-    assert_error("stderr: exact", beside, "[b]", &["does not go beside `stderr`"]);
+    let with_ignore = "{stderr: exact, ignore: [b]}";
+    assert_error("stderr: exact", with_ignore, "[b]", &["not allowed with `stderr`"]);
     assert_error("./out/field.bin", "/tmp/x", "/tmp/x", &["compare[2].file"]);
 }
 
 #[test]
-fn kernels_and_applications_do_not_mix() {
+fn kernels_and_applications_cannot_be_combined() {
     let kernels = "dispatches: []\n  app:";
     assert_error("app:", kernels, "dispatches", &["expected one of"]);
     assert_error(
@@ -156,7 +156,7 @@ fn kernels_and_applications_do_not_mix() {
 }
 
 #[test]
-fn an_application_is_not_put_together_like_kernels() {
+fn applications_cannot_be_assembled_as_kernels() {
     let campaign = read(GOOD).expect("good");
     let error = crate::program::prepare::prepare(&campaign).err().expect("no kernels");
     assert!(error.to_string().contains("`dispatches`"), "{error}");
@@ -166,7 +166,7 @@ fn an_application_is_not_put_together_like_kernels() {
 }
 
 #[test]
-fn the_example_of_the_documentation_is_an_application() {
+fn documentation_example_is_valid() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = |name: &str| folder.path().join(name);
     std::fs::create_dir(place("inputs")).expect("a folder");

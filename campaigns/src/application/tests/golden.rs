@@ -1,4 +1,4 @@
-//! Runs without a fault.
+//! Tests of golden runs.
 
 use super::*;
 use crate::application::{ApplicationGolden, Ended};
@@ -12,7 +12,7 @@ fn error(script: &str, keys: &str, others: &str) -> String {
 }
 
 #[test]
-fn runs_that_are_the_same_are_good() {
+fn equal_runs_are_accepted() {
     let golden = golden("echo 1", "", "").expect("good");
     assert_eq!((golden.first.ended, &golden.first.stdout[..]), (Ended::Exited(0), &b"1\n"[..]));
     assert_eq!(golden.limits.timeout, Duration::from_secs(30));
@@ -20,31 +20,30 @@ fn runs_that_are_the_same_are_good() {
 }
 
 #[test]
-fn the_time_allowed_is_the_files_or_many_times_the_longest_run() {
-    let stated = golden("true", ", timeout: 90 s", "").expect("good");
-    assert_eq!(stated.limits.timeout, Duration::from_secs(90));
+fn time_limit_is_that_of_the_file_or_relative_to_the_longest_run() {
+    let given = golden("true", ", timeout: 90 s", "").expect("good");
+    assert_eq!(given.limits.timeout, Duration::from_secs(90));
     let longer = golden("sleep 3.1", ", golden_runs: 1", "").expect("good");
     assert!(longer.limits.timeout >= Duration::from_secs(31));
     let late = error(&sleep(71201), ", timeout: 100 ms", "");
-    assert!(late.contains("did not end in time") && late.contains("`timeout`"), "{late}");
+    assert!(late.contains("exceeded the time limit") && late.contains("`timeout`"), "{late}");
 }
 
 #[test]
-fn nondeterminism_is_an_error_that_names_the_first_difference() {
+fn nondeterminism_errors_name_the_first_difference() {
     let text = error("echo same; echo $$", "", "");
-    assert!(text.contains("stdout, line 2: ") && text.contains("in place of"), "{text}");
+    assert!(text.contains("stdout, line 2: ") && text.contains("instead of"), "{text}");
     assert!(text.contains("`ignore`") && text.contains("nondeterminism: allow"), "{text}");
-    // What is ignored, or not compared, may differ; one run cannot.
+    // Ignored lines and files that are not compared may differ.
     let ignore = "compare: [stdout: {ignore: ['^[0-9]+$']}]";
     golden("echo same; echo $$", "", ignore).expect("ignored");
     golden("echo $$ > other", "", "").expect("not compared");
     golden("echo $$", ", golden_runs: 1", "").expect("one run");
 }
 
-/// The recorded run is confirmed like any other, which finds what differs in an application that
-/// was run once.
+/// Confirming the recorded run detects nondeterminism even with a single golden run.
 #[test]
-fn another_run_than_the_only_one_is_noticed() {
+fn confirm_detects_differences_from_a_single_golden_run() {
     let confirmed = |script: &str, keys: &str, others: &str| {
         let application = shell(script, &format!(", golden_runs: 1{keys}"), others);
         let golden = application.golden(&BTreeMap::new(), &GO_ON).expect("one run");
@@ -53,29 +52,29 @@ fn another_run_than_the_only_one_is_noticed() {
     };
     confirmed("echo same", "", "").expect("the same");
     let error = confirmed("echo $$", "", "").expect_err("different").to_string();
-    assert!(error.contains("two runs without a fault differ"), "{error}");
+    assert!(error.contains("two golden runs differ"), "{error}");
     let tolerance = "compare: [stdout: {tolerance: {absolute: 1.0e+9}}]";
     confirmed("echo $$", ", nondeterminism: allow", tolerance).expect("allowed");
 }
 
 #[test]
-fn an_application_of_which_nothing_is_compared_is_noticed() {
-    let nothing = |script: &str, others: &str| {
+fn empty_outputs_are_detected() {
+    let empty = |script: &str, others: &str| {
         let application = shell(script, ", golden_runs: 1", others);
         let golden = application.golden(&BTreeMap::new(), &GO_ON).expect("a run");
-        application.compares_nothing(&golden.first).expect("outputs")
+        application.empty_outputs(&golden.first).expect("outputs")
     };
-    assert_eq!(nothing("true", ""), Some("stdout".to_owned()));
+    assert_eq!(empty("true", ""), Some("stdout".to_owned()));
     let all_ignored = "compare: [stdout: {ignore: ['.*']}, stderr: exact]";
-    assert_eq!(nothing("echo 1; echo 2", all_ignored), Some("stdout, stderr".to_owned()));
-    // One output that has something, or a check, is enough.
-    assert_eq!(nothing("echo 1; echo 2 >&2", all_ignored), None);
-    assert_eq!(nothing("echo 1", "compare: [stdout: {ignore: ['^2']}]"), None);
-    assert_eq!(nothing("true", "compare: [stdout: exact, check: ['true']]"), None);
+    assert_eq!(empty("echo 1; echo 2", all_ignored), Some("stdout, stderr".to_owned()));
+    // One output with content, or a check.
+    assert_eq!(empty("echo 1; echo 2 >&2", all_ignored), None);
+    assert_eq!(empty("echo 1", "compare: [stdout: {ignore: ['^2']}]"), None);
+    assert_eq!(empty("true", "compare: [stdout: exact, check: ['true']]"), None);
 }
 
 #[test]
-fn a_tolerance_excuses_nondeterminism_only_where_that_is_allowed() {
+fn tolerances_permit_nondeterminism_only_if_allowed() {
     let tolerance = "compare: [stdout: {tolerance: {absolute: 1.0e+9}}]";
     assert!(error("echo $$", "", tolerance).contains("within the tolerance"));
     golden("echo $$", ", nondeterminism: allow", tolerance).expect("allowed");
@@ -86,7 +85,7 @@ fn a_tolerance_excuses_nondeterminism_only_where_that_is_allowed() {
 }
 
 #[test]
-fn a_run_that_does_not_end_as_it_must_is_an_error() {
+fn unexpected_ends_are_errors() {
     let text = error("echo oops >&2; exit 4", "", "");
     assert!(text.contains("`exit_code: 4`") && text.contains("oops"), "{text}");
     golden("exit 4", ", exit_code: 4", "").expect("expected");
@@ -98,21 +97,21 @@ fn a_run_that_does_not_end_as_it_must_is_an_error() {
 }
 
 #[test]
-fn outputs_that_cannot_be_compared_are_errors() {
+fn incomparable_outputs_are_errors() {
     let text = error("true", "", "compare: [file: out.csv]");
-    assert!(text.contains("out.csv") && text.contains("no file"), "{text}");
+    assert!(text.contains("out.csv") && text.contains("not a file"), "{text}");
     let binary = "printf '\\377' > out";
     let text = error(binary, "", "compare: [{file: out, tolerance: {absolute: 1}}]");
     assert!(text.contains("UTF-8") && text.contains("`type`"), "{text}");
     golden(binary, "", "compare: [file: out]").expect("bytes");
-    assert!(error(binary, "", "compare: [{file: out, type: f32}]").contains("no whole number"));
+    assert!(error(binary, "", "compare: [{file: out, type: f32}]").contains("not a multiple"));
 }
 
 #[test]
-fn a_check_must_accept_a_run_without_a_fault() {
+fn checks_must_accept_golden_runs() {
     golden("echo $$", "", "compare: [check: [sh, -c, 'test -s $FLIPWAVE_STDOUT']]").expect("right");
     let text = error("true", "", "compare: [check: [sh, -c, 'exit 1']]");
-    assert!(text.contains("without a fault wrong"), "{text}");
+    assert!(text.contains("rejects a golden run"), "{text}");
     let text = error("true", "", "compare: [check: [sh, -c, 'echo broken >&2; exit 2']]");
     assert!(text.contains("exit code 2") && text.contains("broken"), "{text}");
 }

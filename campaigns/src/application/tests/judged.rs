@@ -1,12 +1,12 @@
-//! What runs come to: the fault is a variable in the environment that the program obeys.
+//! Tests of judging. A variable in the environment, which the program executes, represents the fault.
 
 use super::*;
-use crate::application::{Ended, Judged};
+use crate::application::{Ended, Judged, JudgedOutputs};
 use crate::outputs::compare::Difference;
 use crate::run::due_cause::DueCause;
 use std::ffi::OsString;
 
-/// Judges a run of `script` with the variable FAULT set to `fault`, beside runs without it.
+/// Judges a run of `script` with the variable FAULT set to `fault`, compared with runs without it.
 fn judged(script: &str, keys: &str, others: &str, fault: &str) -> Judged {
     try_judge(script, keys, others, fault).expect("judged")
 }
@@ -25,13 +25,13 @@ fn try_judge(
     application.judge(&golden, &ran, &GO_ON)
 }
 
-/// Prints a right result, and then obeys.
+/// Judges a run that prints the correct result and then executes `fault`.
 fn after_result(fault: &str) -> Judged {
     judged("echo 1; eval \"$FAULT\"", "", "", fault)
 }
 
 #[test]
-fn every_way_to_end_is_distinguished_from_the_others() {
+fn ends_of_runs_are_distinguished() {
     assert!(matches!(after_result("true"), Judged::Matches { is_exact: true, .. }));
     assert!(matches!(after_result("echo 2"), Judged::Differs { .. }));
     assert_eq!(after_result("exit 1"), Judged::Ended(Ended::Exited(1)));
@@ -49,16 +49,16 @@ fn every_way_to_end_is_distinguished_from_the_others() {
 }
 
 #[test]
-fn a_run_that_was_stopped_has_a_cause_and_others_have_none() {
-    assert_eq!(after_result("true").completed(), Ok((true, Difference::default())));
-    assert!(matches!(after_result("echo 2").completed(), Ok((false, _))));
-    assert_eq!(after_result("exit 1").completed(), Err(DueCause::ExitCode));
-    assert_eq!(after_result("kill -SEGV $$").completed(), Err(DueCause::Signal));
+fn stopped_runs_have_a_cause_of_due() {
+    let correct = JudgedOutputs { is_correct: true, difference: Difference::default() };
+    assert_eq!(after_result("true").outputs(), Ok(correct));
+    assert!(after_result("echo 2").outputs().is_ok_and(|outputs| !outputs.is_correct));
+    assert_eq!(after_result("exit 1").outputs(), Err(DueCause::ExitCode));
+    assert_eq!(after_result("kill -SEGV $$").outputs(), Err(DueCause::Signal));
 }
 
-/// With wrong outputs and a check that finds nothing wrong: a crash is a crash.
 #[test]
-fn outputs_and_checks_say_nothing_of_a_run_that_crashed() {
+fn outputs_and_checks_of_crashed_runs_are_ignored() {
     let check = "compare: [check: ['true'], stdout: exact]";
     let script = "echo 1; eval \"$FAULT\"";
     assert_eq!(judged(script, "", check, "echo 2; exit 9"), Judged::Ended(Ended::Exited(9)));
@@ -81,18 +81,18 @@ fn files_are_compared_and_missing_ones_differ() {
     for (fault, place) in [
         ("rm out", "out, is missing"),
         ("rm out; mkfifo out", "out, is missing"),
-        ("echo 2 > out", "out, line 1: 2 in place of 1"),
+        ("echo 2 > out", "out, line 1: 2 instead of 1"),
         ("printf '\\0\\0\\0\\0' > bin", "bin, element 0"),
     ] {
         match judge(fault) {
             Judged::Differs { first, .. } => assert_eq!(first, place),
-            other => panic!("{fault}: {other:?}"),
+            judged => panic!("{fault}: {judged:?}"),
         }
     }
 }
 
 #[test]
-fn a_check_distinguishes_right_from_wrong() {
+fn checks_accept_or_reject_runs() {
     let check = "compare: [check: [sh, -c, 'test $(cat out) -ge $(cat $FLIPWAVE_GOLDEN/out) && \
                  diff $FLIPWAVE_STDOUT $FLIPWAVE_GOLDEN_STDOUT']]";
     let judge = |fault| judged("echo 5 > out; echo x; eval \"$FAULT\"", "", check, fault);
@@ -105,7 +105,7 @@ fn a_check_distinguishes_right_from_wrong() {
 }
 
 #[test]
-fn a_check_without_an_answer_is_an_error_and_no_outcome() {
+fn failing_checks_are_errors() {
     let check = "compare: [check: [sh, -c, 'test -e out || exit 2']]";
     let error =
         try_judge("touch out; eval \"$FAULT\"", "", check, "rm out").expect_err("no answer");

@@ -1,4 +1,4 @@
-//! Applications that are small shell programs, one for each way in which a run can go.
+//! Tests with applications that are short shell scripts.
 
 mod file;
 mod golden;
@@ -19,21 +19,21 @@ static GO_ON: AtomicBool = AtomicBool::new(false);
 const LIMITS: Limits =
     Limits { timeout: Duration::from_secs(60), memory: 1 << 30, output: 1 << 20 };
 
-/// Reads a campaign whose application has these keys, and these others after it.
+/// Parses a campaign whose application has the keys `keys`, followed by the text `others`.
 fn parse(directory: &Path, keys: &str, others: &str) -> Result<Campaign, FileError> {
     let text = format!("name: app\nworkload:\n  app: {keys}\n{others}");
     Campaign::parse(&text, &directory.join("app.yaml"))
 }
 
-/// The application of a campaign that has one.
+/// The application of a campaign.
 fn application(campaign: Campaign) -> Application {
     match campaign.workload {
         CampaignWorkload::Application(application) => application,
-        other => panic!("{other:?}"),
+        workload => panic!("{workload:?}"),
     }
 }
 
-/// The application that runs `script`, with these other keys, and these after it.
+/// An application that runs `script`, with additional keys, followed by the text `others`.
 fn shell(script: &str, keys: &str, others: &str) -> Application {
     let script = serde_json::to_string(script).expect("text");
     let keys = format!("{{command: [sh, -c, {script}]{keys}}}");
@@ -48,23 +48,32 @@ fn run(script: &str) -> Ran {
     run_within(&shell(script, "", ""), &LIMITS).expect("a run")
 }
 
-/// A command that ends in a day, and is no other's: `number` is of the test, and the process of
-/// the tests.
+/// A unique command that sleeps for most of a day. Its argument contains the number of the test and the ID of
+/// this process.
 fn sleep(number: u32) -> String {
     format!("sleep {number}.{}", std::process::id())
 }
 
-/// Whether a process runs whose command line has `text` in it.
+/// Returns `true` if a process is running whose command line contains `text`.
 fn is_running(text: &str) -> bool {
     let entries = std::fs::read_dir("/proc").expect("processes").flatten();
     let mut lines = entries.flat_map(|entry| std::fs::read(entry.path().join("cmdline")));
     lines.any(|line| String::from_utf8_lossy(&line).replace('\0', " ").contains(text))
 }
 
-/// Waits until that process runs, or no longer does; says whether it came to that.
-fn comes_to_run(text: &str, wanted: bool) -> bool {
+/// Waits until a process whose command line contains `text` is running. Returns `false` after a timeout.
+fn starts(text: &str) -> bool {
+    wait_until(|| is_running(text))
+}
+
+/// Waits until no process whose command line contains `text` is running. Returns `false` after a timeout.
+fn ends(text: &str) -> bool {
+    wait_until(|| !is_running(text))
+}
+
+fn wait_until(condition: impl Fn() -> bool) -> bool {
     (0..1000).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
-        is_running(text) == wanted
+        condition()
     })
 }

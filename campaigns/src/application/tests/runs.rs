@@ -1,4 +1,4 @@
-//! How runs end, and what is left of them.
+//! Tests of the ends and remains of runs.
 
 use super::*;
 use crate::application::{Ended, Output};
@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 #[test]
-fn a_program_ends_by_itself() {
+fn exit_codes_and_output_are_captured() {
     let ran = run("echo out; echo problem >&2; exit 3");
     assert_eq!(ran.ended, Ended::Exited(3));
     assert_eq!((&ran.stdout[..], &ran.stderr[..]), (&b"out\n"[..], &b"problem\n"[..]));
@@ -16,31 +16,32 @@ fn a_program_ends_by_itself() {
 }
 
 #[test]
-fn a_signal_ends_a_program() {
+fn signals_are_reported() {
     assert_eq!(run("kill -SEGV $$").ended, Ended::Signalled(11));
     assert_eq!(run("kill -KILL $$").ended, Ended::Signalled(9));
 }
 
-/// The program `flipwave` has them blocked in all its threads.
+/// `flipwave` blocks signals in all of its threads.
 #[test]
-fn no_signal_is_blocked_in_a_program() {
-    let own = std::thread::spawn(|| {
+fn signals_are_unblocked_in_programs() {
+    let blocking = std::thread::spawn(|| {
         let mut all = MaybeUninit::uninit();
-        // SAFETY: fills a set on the stack, and blocks in this thread what is in it.
+        // SAFETY: fills a signal set on the stack and blocks its signals in this thread.
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
         }
         ["TERM", "USR1"].map(|signal| run(&format!("kill -{signal} $$; echo on")))
     });
-    let ran = own.join().expect("two runs");
+    let ran = blocking.join().expect("two runs");
     let ended = ran.each_ref().map(|ran| (ran.ended, &ran.stdout[..]));
-    let expected = [libc::SIGTERM, libc::SIGUSR1].map(|own| (Ended::Signalled(own), &b""[..]));
+    let signals = [libc::SIGTERM, libc::SIGUSR1];
+    let expected = signals.map(|signal| (Ended::Signalled(signal), &b""[..]));
     assert_eq!(ended, expected);
 }
 
 #[test]
-fn a_program_without_an_end_runs_out_of_time() {
+fn programs_are_killed_at_the_time_limit() {
     let limits = Limits { timeout: Duration::from_millis(200), ..LIMITS };
     let script = format!("echo begun; {}", sleep(71001));
     let ran = run_within(&shell(&script, "", ""), &limits).expect("a run");
@@ -51,7 +52,7 @@ fn a_program_without_an_end_runs_out_of_time() {
 }
 
 #[test]
-fn a_program_that_heeds_no_signal_runs_out_of_time_too() {
+fn programs_that_ignore_signals_are_killed_at_the_time_limit() {
     let limits = Limits { timeout: Duration::from_millis(200), ..LIMITS };
     let script = format!("trap '' TERM INT HUP; while :; do {}; done", sleep(71002));
     let ran = run_within(&shell(&script, "", ""), &limits).expect("a run");
@@ -59,14 +60,14 @@ fn a_program_that_heeds_no_signal_runs_out_of_time_too() {
     assert!(!is_running(&sleep(71002)));
 }
 
-/// In the program's process group, in another of its session, and with the pipes in hand.
+/// Processes in the program's process group and in others, with open pipes.
 #[test]
-fn nothing_that_a_program_started_is_left() {
+fn child_processes_are_killed() {
     let clock = Instant::now();
     let [one, two, three, four] = [71003, 71004, 71005, 71006].map(sleep);
     let ran = run(&format!("{one} & (trap '' TERM; {two}) & echo done"));
     assert_eq!((ran.ended, &ran.stdout[..]), (Ended::Exited(0), &b"done\n"[..]));
-    // With job control each command has a process group; other shells than bash want a terminal.
+    // With job control, each command has a process group. Shells other than bash require a terminal.
     let ran = run(&format!("exec bash -c 'set -m; {three} & {four} & echo done'"));
     assert_eq!((ran.ended, &ran.stdout[..]), (Ended::Exited(0), &b"done\n"[..]));
     for sleeper in [one, two, three, four] {
@@ -75,40 +76,40 @@ fn nothing_that_a_program_started_is_left() {
     assert!(clock.elapsed() < Duration::from_secs(30));
 }
 
-/// Forked twice, in a session of its own, by a program that ends, and by one that has to be ended.
+/// Processes in other sessions whose parent has ended, started by a program that ends and by one that is killed.
 #[test]
-fn nothing_is_left_that_has_run_away_from_its_program() {
+fn daemons_are_killed() {
     let [one, two] = [71008, 71009].map(sleep);
-    let runaway = |sleeper: &str| {
+    let daemon = |sleeper: &str| {
         let seconds = sleeper.trim_start_matches("sleep ");
         format!(
             "(setsid sh -c 'echo away > away; exec sleep {seconds}' &); until [ -s away ]; do sleep 0.01; done; echo done"
         )
     };
-    let ran = run(&runaway(&one));
+    let ran = run(&daemon(&one));
     assert_eq!((ran.ended, &ran.stdout[..]), (Ended::Exited(0), &b"done\n"[..]));
     assert!(!is_running(&one));
     let limits = Limits { timeout: Duration::from_secs(3), ..LIMITS };
-    let script = format!("{}; {}", runaway(&two), sleep(71010));
+    let script = format!("{}; {}", daemon(&two), sleep(71010));
     let ran = run_within(&shell(&script, "", ""), &limits).expect("a run");
     assert_eq!((ran.ended, &ran.stdout[..]), (Ended::TimedOut, &b"done\n"[..]));
     assert!(!is_running(&two) && !is_running(&sleep(71010)));
 }
 
-/// The search for processes that the other tests rely on finds one that is there.
+/// Negative control of the searches in other tests.
 #[test]
-fn a_running_process_is_found() {
+fn running_processes_are_found() {
     let command = sleep(71007);
     let seconds = command.trim_start_matches("sleep ");
     let mut sleeper = std::process::Command::new("sleep").arg(seconds).spawn().expect("sleep");
-    assert!(comes_to_run(&command, true));
+    assert!(starts(&command));
     sleeper.kill().expect("killed");
     sleeper.wait().expect("ended");
     assert!(!is_running(&command));
 }
 
 #[test]
-fn a_program_that_prints_without_end_is_ended() {
+fn programs_are_killed_at_the_limit_of_printed_output() {
     for script in ["yes", "yes >&2", "head -c 10000000000 /dev/zero"] {
         let ran = run_within(&shell(script, "", ""), &LIMITS).expect("a run");
         assert_eq!(ran.ended, Ended::OutputTooLarge, "{script}");
@@ -116,71 +117,71 @@ fn a_program_that_prints_without_end_is_ended() {
             ran.stdout.len() as u64 <= LIMITS.output && ran.stderr.len() as u64 <= LIMITS.output
         );
     }
-    // Also where all of it comes at the very end.
+    // The limit is also checked at the end of a run.
     assert_eq!(run("head -c 1048577 /dev/zero").ended, Ended::OutputTooLarge);
     let ran = run("head -c 1048576 /dev/zero");
     assert_eq!((ran.ended, ran.stdout.len()), (Ended::Exited(0), 1 << 20));
 }
 
 #[test]
-fn a_program_that_writes_files_without_end_is_ended() {
+fn programs_are_killed_at_the_limit_of_files() {
     let ran = run("while :; do head -c 2000000 /dev/zero >> big; sleep 0.1; done");
     assert_eq!(ran.ended, Ended::OutputTooLarge);
     assert_eq!(run("head -c 2000000 /dev/zero > big").ended, Ended::OutputTooLarge);
     assert_eq!(run("head -c 1000000 /dev/zero > big").ended, Ended::Exited(0));
 }
 
-/// 64 MiB at most, of the program itself and of one that it started.
+/// Up to 64 MiB in the program itself, and in a child process.
 #[test]
-fn a_program_that_takes_too_much_memory_is_ended() {
+fn programs_are_killed_at_the_memory_limit() {
     let limits = Limits { memory: 32 << 20, ..LIMITS };
-    // tail keeps all that comes without a line's end.
-    let hog = format!("(head -c 67108864 /dev/zero; {}) | tail -n 1", sleep(71008));
+    // `tail` stores a line without an end in memory.
+    let hog = format!("(head -c 67108864 /dev/zero; {}) | tail -n 1", sleep(71011));
     for script in [hog.clone(), format!("exec sh -c '{hog}'")] {
         let ran = run_within(&shell(&script, "", ""), &limits).expect("a run");
         assert_eq!(ran.ended, Ended::OutOfMemory, "{script}");
-        assert!(!is_running(&sleep(71008)));
+        assert!(!is_running(&sleep(71011)));
     }
     assert_eq!(run("head -c 67108864 /dev/zero | tail -n 1 > /dev/null").ended, Ended::Exited(0));
 }
 
 #[test]
-fn an_interrupt_ends_a_run() {
+fn interrupts_end_a_run() {
     let interrupt = AtomicBool::new(false);
-    let application = shell(&sleep(71009), "", "");
+    let application = shell(&sleep(71012), "", "");
     std::thread::scope(|scope| {
         let running = scope.spawn(|| application.run(&BTreeMap::new(), &LIMITS, &interrupt));
-        assert!(comes_to_run(&sleep(71009), true));
+        assert!(starts(&sleep(71012)));
         interrupt.store(true, Ordering::Relaxed);
         let error = running.join().expect("a result").expect_err("interrupted");
         assert!(matches!(error, ApplicationError::Interrupted), "{error}");
     });
-    assert!(!is_running(&sleep(71009)));
+    assert!(!is_running(&sleep(71012)));
 }
 
 #[test]
-fn the_environment_is_the_stated_one() {
+fn environment_contains_only_the_documented_variables() {
     let application = shell("env | sed 's/=.*//' | sort", ", environment: {B: '2'}", "");
     let extra = BTreeMap::from([(OsString::from("A"), OsString::from("1"))]);
     let ran = application.run(&extra, &LIMITS, &GO_ON).expect("a run");
     let names = String::from_utf8(ran.stdout).expect("text");
-    // The shell adds PWD and the like itself.
+    // The shell adds some variables itself.
     let names: Vec<&str> =
         names.lines().filter(|&name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(&name)).collect();
     assert_eq!(names, ["A", "B", "HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "TZ"]);
     let both = shell("echo $A", ", environment: {A: file}", "");
     let ran = both.run(&extra, &LIMITS, &GO_ON).expect("a run");
-    assert_eq!(ran.stdout, b"1\n", "what is given to the run stands above the file");
+    assert_eq!(ran.stdout, b"1\n", "variables of the run take precedence over the file");
 }
 
 #[test]
-fn runs_are_alike_and_leave_no_core() {
-    // Where the stack is, as the kernel gives it: the address is random otherwise.
+fn addresses_are_fixed_and_core_files_disabled() {
+    // The address of the stack would be random otherwise.
     let stack = "grep stack /proc/self/maps; ulimit -c";
-    let (one, other) = (run(stack), run(stack));
-    assert!(one.stdout.ends_with(b"\n0\n"));
-    assert_eq!(one.stdout, other.stdout);
-    // The program leads a session of its own, without a terminal.
+    let (first, second) = (run(stack), run(stack));
+    assert!(first.stdout.ends_with(b"\n0\n"));
+    assert_eq!(first.stdout, second.stdout);
+    // The program leads a session without a terminal.
     assert_eq!(run("test $(cut -d' ' -f6 /proc/self/stat) = $$").ended, Ended::Exited(0));
 }
 
@@ -195,7 +196,7 @@ fn standard_input_is_a_file_or_empty() {
 }
 
 #[test]
-fn each_run_has_its_own_copies_and_leaves_files() {
+fn runs_use_copies_of_inputs_and_leave_files() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("data"), "0\n").expect("a file");
     let keys = "{command: [sh, -c, 'echo 1 >> data; cp data out; mkdir dir'], input: [data]}";
@@ -206,11 +207,11 @@ fn each_run_has_its_own_copies_and_leaves_files() {
         assert_eq!(output("out").as_deref(), Some(&b"0\n1\n"[..]));
         assert_eq!((output("missing"), output("dir")), (None, None));
     }
-    assert_eq!(std::fs::read(folder.path().join("data")).expect("there"), b"0\n");
+    assert_eq!(std::fs::read(folder.path().join("data")).expect("a file"), b"0\n");
 }
 
 #[test]
-fn a_program_that_does_not_start_is_an_error() {
+fn errors_describe_programs_that_cannot_be_started() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("program");
     let make = |text: &str| {

@@ -3,8 +3,8 @@
 
 use super::hooked::HookInjectors;
 use super::runner::{Inject, Runner};
-use crate::application::{Application, Comparison, Format};
-use crate::attached::process::{ProcessRuns, StruckRun, known_result};
+use crate::application::{Application, Comparison, Format, JudgedOutputs};
+use crate::attached::process::{ProcessRuns, ProgramKind, StruckRun, known_result};
 use crate::attached::{Attached, RecordedRun};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -31,7 +31,7 @@ impl<'a> ApplicationRunner<'a> {
         path: InjectionPath,
     ) -> Result<Self, CampaignError> {
         let attached = Attached::new(campaign, Cow::Borrowed(application))?;
-        let mut runs = ProcessRuns::new(campaign, attached, false)?;
+        let mut runs = ProcessRuns::new(campaign, attached, ProgramKind::Application)?;
         let interrupt = campaign.cancellation.stopped();
         let RecordedRun { prepared, process } =
             runs.attached.record(campaign, &runs.golden, interrupt)?;
@@ -97,7 +97,7 @@ impl Inject for InApplication<'_> {
             None => self.runs.inject(site, self.interrupt)?,
             Some(hooks) => {
                 let codes = hooks.code(site).map_err(Box::new)?;
-                self.runs.inject_by_hooks(site, &codes, None, self.interrupt)?
+                self.runs.inject_with_hooks(site, &codes, None, self.interrupt)?
             }
         };
         if let Some(kind) = fault {
@@ -105,9 +105,9 @@ impl Inject for InApplication<'_> {
         }
         let ProcessRuns { attached, golden, .. } = self.runs;
         let judged = attached.application.judge(golden, &ran, self.interrupt)?;
-        let ending = match judged.completed() {
+        let ending = match judged.outputs() {
             Err(cause) => ComparedEnding::Stopped(cause),
-            Ok((is_correct, difference)) => {
+            Ok(JudgedOutputs { is_correct, difference }) => {
                 let outputs = (self.is_judged && !is_correct)
                     .then(|| attached.application.compared_outputs(&ran))
                     .transpose()?

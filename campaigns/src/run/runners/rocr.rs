@@ -3,7 +3,7 @@
 use super::hooked::HookInjectors;
 use super::runner::{Inject, Runner};
 use crate::application::{Ended, Output, Ran};
-use crate::attached::process::{ProcessRuns, StruckRun, known_result};
+use crate::attached::process::{ProcessRuns, ProgramKind, StruckRun, known_result};
 use crate::attached::{AttachError, Attached};
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, Kernels};
@@ -29,7 +29,7 @@ impl<'a> RocrRunner<'a> {
     pub fn new(campaign: &'a Campaign, kernels: &Kernels) -> Result<Self, CampaignError> {
         let application = launch::application(campaign, kernels)?;
         let attached = Attached::new(campaign, Cow::Owned(application))?;
-        let runs = ProcessRuns::new(campaign, attached, true)?;
+        let runs = ProcessRuns::new(campaign, attached, ProgramKind::Launch)?;
         // Proxy instructions are not supported on hardware, so they are not replaced.
         let prepared = Prepared { path: InjectionPath::Hook, ..prepare(campaign)? };
         Ok(RocrRunner { campaign, runs, outputs: launch::outputs(kernels), prepared })
@@ -70,7 +70,7 @@ impl Inject for OnHardware<'_> {
         let RocrRunner { runs, outputs, prepared, .. } = self.runner;
         let codes = self.hooks.code(site).map_err(Box::new)?;
         let addresses = Some(launch::ADDRESSES.into());
-        let run = runs.inject_by_hooks(site, &codes, addresses, self.interrupt)?;
+        let run = runs.inject_with_hooks(site, &codes, addresses, self.interrupt)?;
         let StruckRun { struck, fault, ran } = run;
         let ending = match (fault, ran.ended) {
             (Some(kind), _) => ComparedEnding::Stopped(DueCause::Device(kind)),
