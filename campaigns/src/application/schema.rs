@@ -1,4 +1,4 @@
-//! An application and its comparisons as the campaign file writes them.
+//! Schema of applications and their comparisons in campaign files.
 
 use crate::file::element::ElementName;
 use crate::file::schema::Tolerance;
@@ -11,48 +11,48 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// An application, run in a process of its own for each fault.
+/// An application. Each injection runs it in a new process.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "an application: a mapping with `command` and others")]
 pub(crate) struct Application {
-    /// The program, found from `directory` or in PATH, and its arguments.
+    /// The program, which is searched for in `directory` or PATH, and its arguments.
     pub command: Words,
-    /// Where programs and inputs are found. No run writes there.
+    /// Folder of programs and inputs. Runs do not write to it.
     #[serde(default)]
     pub directory: PathBuf,
-    /// The process that faults strike, of an application in which several dispatch kernels.
+    /// The target process, if several processes of the application dispatch kernels.
     pub process: Option<Process>,
-    /// Variables added to PATH, HOME, TMPDIR, LANG, LC_ALL and TZ.
+    /// Variables to add to PATH, HOME, TMPDIR, LANG, LC_ALL and TZ.
     #[serde(default, deserialize_with = "unique_keys")]
     #[schemars(with = "BTreeMap<String, Text>")]
     pub environment: BTreeMap<String, String>,
-    /// Files and folders in `directory`, copied into the folder of each run.
+    /// Files and folders in `directory` to copy into the folder of each run.
     #[serde(default)]
     pub input: Vec<PathBuf>,
-    /// The file that is standard input; empty without.
+    /// File for standard input, which is empty without one.
     pub stdin: Option<PathBuf>,
-    /// What the program ends with when all is well.
+    /// Exit code of a correct run.
     #[serde(default)]
     pub exit_code: u8,
-    /// How long a run may take, for example `60 s`: 10 times the longest run without a fault, and
-    /// 30 s at least, if not said.
+    /// Time limit of a run, such as `60 s`. The default is 10 times the longest golden run, and at least 30
+    /// s.
     pub timeout: Option<String>,
-    /// How much memory all processes of a run may take together.
+    /// Memory limit of all processes of a run.
     #[schemars(extend("default" = MEMORY))]
     pub memory: Option<String>,
-    /// How much a run may write to each of standard output, standard error, and files together.
+    /// Size limit of standard output, of standard error, and of all files of a run.
     #[schemars(extend("default" = OUTPUT))]
     pub output: Option<String>,
-    /// How many runs without a fault are made and compared.
+    /// Number of golden runs to execute and compare.
     #[schemars(extend("default" = GOLDEN_RUNS))]
     pub golden_runs: Option<u32>,
-    /// What it means that runs without a fault differ.
+    /// Whether golden runs may differ.
     #[serde(default)]
     pub nondeterminism: Nondeterminism,
 }
 
-/// A process of an application, by one of its properties.
+/// A process of an application, selected by one of its properties.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with one of `rank`, `index` and `command`")]
@@ -60,36 +60,36 @@ pub(crate) struct Application {
 pub(crate) struct Process {
     /// The MPI rank.
     pub rank: Option<u32>,
-    /// The index among those that dispatch kernels, in the order in which they start.
+    /// The index among the processes that dispatch kernels, in the order in which they start.
     pub index: Option<u32>,
-    /// A part of its program and arguments.
+    /// A part of the program and its arguments.
     pub command: Option<String>,
 }
 
-/// Memory that a run may take if the file does not say.
+/// Default memory limit.
 pub(super) const MEMORY: &str = "8 GiB";
 
-/// How much a run may write if the file does not say.
+/// Default output limit.
 pub(super) const OUTPUT: &str = "1 GiB";
 
-/// Runs without a fault if the file does not say.
+/// Default number of golden runs.
 pub(super) const GOLDEN_RUNS: u32 = 3;
 
-/// What it means that runs without a fault differ.
+/// Whether golden runs may differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`error` or `allow`")]
 pub(crate) enum Nondeterminism {
-    /// It is an error, unless they differ in ignored lines only.
+    /// Only in ignored lines.
     #[default]
     Error,
-    /// It is none while they keep the tolerances.
+    /// Within the tolerances.
     Allow,
 }
 
-/// One thing that is compared, or a check that is run.
-// Distinguished by which of `stdout`, `stderr`, `file` and `check` is there. One flat mapping
-// instead of a choice, because the parser loses the position of errors inside that.
+/// A compared output, or a check to run.
+// A flat mapping with optional `stdout`, `stderr`, `file` and `check` instead of an enum, because the parser
+// loses the position of errors inside enums.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `stdout`, `stderr`, `file` or `check`")]
@@ -104,33 +104,32 @@ pub(crate) struct Comparison {
     pub stderr: Option<Stream>,
     /// A file in the folder of the run.
     pub file: Option<PathBuf>,
-    /// A program that ends with 0 where the run is right and with 1 where it is wrong, and its
-    /// arguments.
+    /// A program and its arguments. It accepts a run with exit code 0, and rejects it with 1.
     pub check: Option<Words>,
-    /// Of a text file: regular expressions of lines that are left out.
+    /// Regular expressions of lines to ignore, for text files.
     pub ignore: Option<Vec<String>>,
-    /// How far numbers in the file may be off.
+    /// Tolerance of the numbers in the file.
     pub tolerance: Option<Tolerance>,
-    /// Type of the elements of a binary file, which are little-endian. Without, it is text.
+    /// Type of the elements of a binary file, which are little-endian. Without a type, the file is text.
     #[serde(rename = "type")]
     pub element: Option<ElementName>,
-    /// Dimensions of a binary file's elements, one to three, the last that of neighbours in the file.
+    /// One to three dimensions of a binary file's elements. The last index is contiguous in the file.
     #[schemars(extend("minItems" = 1, "maxItems" = 3))]
     pub shape: Option<Vec<u64>>,
 }
 
-/// What of standard output or standard error is not compared exactly.
+/// Exceptions from the exact comparison of standard output or standard error.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `ignore` and `tolerance`")]
 pub(crate) struct Inexact {
-    /// Regular expressions of lines that are left out.
+    /// Regular expressions of lines to ignore.
     pub ignore: Option<Vec<String>>,
-    /// How far numbers in the text may be off.
+    /// Tolerance of the numbers in the text.
     pub tolerance: Option<Tolerance>,
 }
 
-/// How standard output or standard error is compared: `exact`, or a mapping.
+/// Comparison of standard output or standard error: `exact`, or a mapping.
 #[derive(Debug)]
 pub(crate) struct Stream(pub Inexact);
 

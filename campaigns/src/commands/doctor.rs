@@ -1,4 +1,4 @@
-//! What of this machine Flipwave can use.
+//! `flipwave doctor`: checks the parts of this machine that Flipwave can use.
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -18,14 +18,14 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Something that Flipwave can use.
+/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// Name of the checked component.
     pub what: &'static str,
-    /// What campaigns on the embedded GPU need.
+    /// `true` if campaigns on the embedded GPU need the component.
     pub is_needed: bool,
-    /// What was found, or why it cannot be used and what to do.
+    /// Description of the component, or why it cannot be used and what to do.
     pub found: Result<String, String>,
 }
 
@@ -39,8 +39,8 @@ impl Finding {
     }
 }
 
-/// Looks for all that Flipwave can use, and injects some faults for a proof. Writes to the folder of
-/// compiled kernels and to temporary files only.
+/// Checks all components that Flipwave can use, and injects some faults as a test. Writes only to the folder of
+/// compiled kernels and to temporary files.
 pub fn doctor() -> Vec<Finding> {
     vec![
         Finding::needed("compiler", compiler()),
@@ -50,7 +50,10 @@ pub fn doctor() -> Vec<Finding> {
         Finding::useful("hooks", injected(InjectionPath::Hook)),
         Finding::useful("LLVM", llvm()),
         Finding::useful("for applications", for_applications()),
-        Finding::useful("targets executed", targets(|own| EmbeddedGpu::new(own.clone()).is_ok())),
+        Finding::useful(
+            "targets executed",
+            targets(|target| EmbeddedGpu::new(target.clone()).is_ok()),
+        ),
         Finding::useful("targets with hooks", targets(has_rules)),
         Finding::useful("host", Ok(host())),
         Finding::useful("hipcc", hipcc()),
@@ -71,28 +74,30 @@ fn linker() -> Result<String, String> {
     let clang = clang_path();
     let package = package("lld", &clang_version(&clang).unwrap_or_default());
     let missing = |reason: String| format!("{reason}; install Debian's package {package}");
-    let said = flipwave_host::child::run(Command::new(clang).arg("--print-prog-name=ld.lld"), b"");
-    let said = said.map_err(|error| format!("the compiler does not say where it is: {error}"))?;
-    let path = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
+    let printed =
+        flipwave_host::child::run(Command::new(clang).arg("--print-prog-name=ld.lld"), b"");
+    let printed =
+        printed.map_err(|error| format!("the compiler does not print its path: {error}"))?;
+    let path = PathBuf::from(String::from_utf8_lossy(&printed.stdout).trim());
     let version = flipwave_host::child::run(Command::new(&path).arg("--version"), b"");
     let version = version.map_err(|error| missing(format!("{}: {error}", path.display())))?;
     let text = String::from_utf8_lossy(&version.stdout);
     let line = text.lines().next().filter(|_| version.status.success());
-    line.map(str::to_owned).ok_or_else(|| missing(format!("{} does not run", path.display())))
+    line.map(str::to_owned).ok_or_else(|| missing(format!("cannot run {}", path.display())))
 }
 
 fn libraries() -> Result<String, String> {
     let target: Target =
         default_target().parse().map_err(|error: UnknownTarget| error.to_string())?;
-    // The compiler is a finding of its own.
+    // A missing compiler is reported separately.
     let found = match clang_version(&clang_path()) {
-        Ok(_) => Compiler::find().and_then(|own| own.device_libraries(&target)),
+        Ok(_) => Compiler::find().and_then(|compiler| compiler.device_libraries(&target)),
         Err(_) => installed(""),
     };
     found.map(|folder| folder.display().to_string()).map_err(|error| error.to_string())
 }
 
-/// A kernel, whose faults have known outcomes among them.
+/// The kernel of the test campaign.
 const SOURCE: &str = "kernel void add(global int *sum, global const int *a) {
     sum[get_global_id(0)] = a[get_global_id(0)] + (int)get_local_id(0);
 }
@@ -111,20 +116,21 @@ workload:
 faults: {model: flip_one_bit, count: 8}
 ";
 
-/// Compiles a kernel and injects faults into it.
+/// Compiles the test kernel and injects faults into it.
 fn injected(path: InjectionPath) -> Result<String, String> {
     if clang_version(&clang_path()).is_err() {
         let without = match path {
             InjectionPath::Embedded => {
-                "no compiler for kernels; campaigns on compiled code need none"
+                "no compiler for kernels; campaigns on compiled code do not need one"
             }
-            InjectionPath::Hook => "no compiler for them",
+            InjectionPath::Hook => "no compiler for hooks",
         };
         return Err(without.to_owned());
     }
     let write = |folder: &Path| std::fs::write(folder.join("add.cl"), SOURCE);
-    let folder = tempfile::tempdir().and_then(|own| write(own.path()).map(|()| own));
-    let folder = folder.map_err(|error| format!("no temporary files: {error}; set TMPDIR"))?;
+    let folder = tempfile::tempdir().and_then(|folder| write(folder.path()).map(|()| folder));
+    let folder =
+        folder.map_err(|error| format!("cannot write temporary files: {error}; set TMPDIR"))?;
     let results = folder.path().join("results");
     let campaign = Campaign::parse(CAMPAIGN, &folder.path().join("doctor.yaml"));
     let options = RunOptions {
@@ -137,30 +143,30 @@ fn injected(path: InjectionPath) -> Result<String, String> {
         .and_then(|campaign| run(&campaign, &options, &mut Silent))
         .map_err(|error| error.to_string())?;
     let (done, target) = (report.record.done.total(), &report.record.facts.campaign.target);
-    let tested = report.self_test.map_or(0, |own| own.null + own.planted);
+    let tested = report.self_test.map_or(0, |test| test.null + test.planted);
     Ok(format!("{done} faults in a kernel for {target}, and {tested} whose outcomes are known"))
 }
 
-/// What is linked into this program.
+/// Checks the LLVM that is linked into this program.
 fn llvm() -> Result<String, String> {
     let known = |name: &&str| name.parse().is_ok_and(|target| Isa::new(&target).is_ok());
     match Target::names().filter(known).count() {
-        0 => Err("linked in, without the target AMDGPU; build with another LLVM 22".to_owned()),
+        0 => Err("linked without the target AMDGPU; build with another LLVM 22".to_owned()),
         count => Ok(format!("linked in, decodes code of {count} targets")),
     }
 }
 
-/// What is loaded into applications.
+/// Checks the library that is loaded into applications.
 fn for_applications() -> Result<String, String> {
     let found = Library::find(&cache_folder()).map_err(|error| error.to_string())?;
     Ok(found.file().display().to_string())
 }
 
-/// The processor's extensions that the embedded GPU has vector code for.
+/// Extensions of the processor for which the embedded GPU has vector code.
 fn host() -> String {
     #[cfg(target_arch = "x86_64")]
     {
-        let has = [
+        let extensions = [
             ("AVX2", is_x86_feature_detected!("avx2")),
             ("FMA", is_x86_feature_detected!("fma")),
             ("BMI2", is_x86_feature_detected!("bmi2")),
@@ -169,29 +175,29 @@ fn host() -> String {
             ("AVX-512DQ", is_x86_feature_detected!("avx512dq")),
             ("AVX-512VL", is_x86_feature_detected!("avx512vl")),
         ];
-        let has: Vec<&str> = has.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
-        format!(
-            "x86-64 with {}",
-            if has.is_empty() { "no vectors".to_owned() } else { has.join(" ") }
-        )
+        let supported = extensions.iter().filter(|(_, is_supported)| *is_supported);
+        let names: Vec<&str> = supported.map(|(name, _)| *name).collect();
+        let names = if names.is_empty() { "no vectors".to_owned() } else { names.join(" ") };
+        format!("x86-64 with {names}")
     }
     #[cfg(not(target_arch = "x86_64"))]
     format!("{}: nothing is compiled to code of the host", std::env::consts::ARCH)
 }
 
-fn targets(has: impl Fn(&Target) -> bool) -> Result<String, String> {
-    let own = Target::names().filter(|name| name.parse().is_ok_and(|target| has(&target)));
-    Ok(own.collect::<Vec<_>>().join(" "))
+/// Lists the targets that satisfy a condition.
+fn targets(condition: impl Fn(&Target) -> bool) -> Result<String, String> {
+    let names = Target::names().filter(|name| name.parse().is_ok_and(|target| condition(&target)));
+    Ok(names.collect::<Vec<_>>().join(" "))
 }
 
-/// Whether code of a target can be rewritten.
+/// Returns `true` if code of a target can be rewritten.
 fn has_rules(target: &Target) -> bool {
     target.wave_sizes().iter().all(|size| Rules::of(target, *size).is_some())
 }
 
 fn hipcc() -> Result<String, String> {
-    let missing = "not in PATH; programs in HIP are built with it (Debian: hipcc), campaigns on \
-                   kernels need none";
+    let missing = "not in PATH; required to build HIP programs (Debian: hipcc), but not for \
+                   campaigns on kernels";
     let found = flipwave_host::child::run(Command::new("hipcc").arg("--version"), b"");
     let text = found.map_err(|_| missing.to_owned())?;
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
@@ -202,11 +208,11 @@ fn driver() -> Result<String, String> {
     const DRIVER: &str = "/dev/kfd";
     let opened = std::fs::File::options().read(true).write(true).open(DRIVER);
     opened.map(|_| DRIVER.to_owned()).map_err(|error| {
-        format!("{DRIVER}: {error}; only `device: rocr` and `flipwave launch` need it, and a GPU")
+        format!("{DRIVER}: {error}; only `device: rocr` and `flipwave launch` need it and a GPU")
     })
 }
 
 fn runtime() -> Result<String, String> {
     let open = RocrDevice::open(0).map(|_| "a GPU that it can use".to_owned());
-    open.map_err(|error| format!("{error}; `flipwave exec` needs the runtime and no GPU"))
+    open.map_err(|error| format!("{error}; `flipwave exec` needs the runtime, but no GPU"))
 }

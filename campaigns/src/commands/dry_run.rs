@@ -1,4 +1,4 @@
-//! What a campaign would be, without being it.
+//! `flipwave run --dry-run`: estimates the duration of a campaign.
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -11,36 +11,37 @@ use flipwave_injector::FaultSpace;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-/// Injections that are tried at most, and for how long others are begun.
+/// Largest number of trial injections.
 const TRIALS: u64 = 16;
+/// Time after which no further trial injection is started.
 const TRIAL_TIME: Duration = Duration::from_secs(5);
 
-/// What a campaign would be.
+/// Size and estimated duration of a campaign.
 #[derive(Clone, Debug)]
 pub struct DryRun {
-    /// What faults are drawn from.
+    /// The fault space.
     pub population: FaultSpace,
-    /// The fault, in words.
+    /// Description of the fault.
     pub fault: String,
-    /// How the population was counted, in words.
+    /// Description of how the fault space was counted.
     pub counted: String,
-    /// How many faults, at most where the campaign ends when enough is known.
+    /// Number of planned injections; the upper limit with a stopping rule.
     pub planned: u64,
-    /// Whether it can end earlier.
+    /// `true` if a stopping rule can end the campaign earlier.
     pub ends_early: bool,
-    /// Compiling, loading, filling buffers, and the runs without a fault.
+    /// Duration of compilation, loading, initialization of buffers, and golden runs.
     pub start: Duration,
-    /// The fault-free run, in which is counted what can be hit.
+    /// Duration of the golden run with profiling.
     pub golden: Duration,
-    /// Injections that were tried; nothing is kept of them.
+    /// Number of trial injections. Their results are discarded.
     pub trials: u64,
-    /// All of these.
+    /// Total duration of the trial injections.
     pub tried: Duration,
 }
 
 impl DryRun {
-    /// How long the campaign will take with this many workers, as far as the injections that were
-    /// tried say: each worker makes one after another.
+    /// Estimates the duration of the campaign with this number of workers, from the average duration of the trial
+    /// injections.
     pub fn estimate(&self, workers: NonZeroUsize) -> Duration {
         let each = self.tried.as_secs_f64() / self.trials.max(1) as f64;
         let seconds = each * self.planned as f64 / workers.get() as f64;
@@ -48,8 +49,8 @@ impl DryRun {
     }
 }
 
-/// Does all that a campaign does before its first injection, and tries some of its injections, spread
-/// over all. Nothing is written. Of `options` those count that say how faults are injected.
+/// Prepares a campaign and executes some of its injections as trials, without writing anything. Uses only the
+/// options that affect injections.
 ///
 /// # Errors
 /// As [`run`](crate::run()).
@@ -71,9 +72,9 @@ pub fn dry_run(
     progress.phase(Phase::Planning);
     let plan = experiment.plan(&experiment.scheme.monitor())?;
     let trials = plan.count().min(TRIALS);
-    let spread =
+    let index_of =
         |trial: u64| (u128::from(trial) * u128::from(plan.count()) / u128::from(trials)) as u64;
-    let indices = (0..trials).map(spread);
+    let indices = (0..trials).map(index_of);
     let inject_options =
         InjectOptions { accelerations: options.accelerations, workers: options.workers };
     let (start, tried, time) =
@@ -84,7 +85,7 @@ pub fn dry_run(
                 if clock.elapsed() > TRIAL_TIME {
                     break;
                 }
-                campaign.unless_stopped(injections.inject_one(spread(number), planned))?;
+                campaign.unless_stopped(injections.inject_one(index_of(number), planned))?;
                 tried += 1;
             }
             Ok((start, tried, clock.elapsed()))

@@ -1,4 +1,4 @@
-//! A program with instructions that its target lacks.
+//! `flipwave emulate`: executes a program with emulated instructions.
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -13,67 +13,65 @@ use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::rewrite::{Instrumentation, RewriteError, Rewritten};
 use flipwave_injector::{CancellableDevice, Workload};
 use flipwave_isa::Pc;
-use flipwave_tools::Guest;
-use flipwave_tools::{
-    Executions, InstLocation, InstructionCount, Options, ToolError, measure_with,
-};
+use flipwave_tools::{Guest, InstructionCount, Options, ToolError, measure_with};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What came of an emulated program.
+/// Result of an emulated program.
 #[derive(Clone, Debug)]
 pub struct Emulation {
-    /// Each proxy in each dispatch.
+    /// Each proxy instruction in each dispatch.
     pub instructions: Vec<EmulatedInstruction>,
-    /// What each dispatch executed, emulated ones first.
+    /// Instruction counts of each dispatch; those of the emulated version first.
     pub executed: Vec<Executed>,
-    /// The outputs' contents, in their order in the campaign.
+    /// Contents of the outputs, in the order of the campaign.
     pub outputs: Vec<Vec<u8>>,
-    /// How the software version's outputs differ, by their names.
+    /// Differences from the outputs of the software version, by name.
     pub differences: Vec<(String, Difference)>,
 }
 
-/// How often an emulated instruction was executed.
+/// Execution count of an emulated instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EmulatedInstruction {
-    /// Its name.
+    /// Name of the emulated instruction.
     pub instruction: String,
-    /// The dispatch.
+    /// Index of the dispatch.
     pub dispatch: usize,
-    /// Its kernel.
+    /// Kernel of the dispatch.
     pub kernel: String,
-    /// The kernel or device function that the proxy is in.
+    /// Kernel or device function that contains the proxy instruction.
     pub function: String,
-    /// Where the proxy was in the code object.
+    /// Address of the proxy instruction in the code object.
     pub pc: String,
-    /// The source line, as `file:line`; empty where it is not known.
+    /// Source line, as `file:line`; empty if unknown.
     pub line: String,
-    /// Executions by waves.
+    /// Number of executions by waves.
     pub executions: u64,
 }
 
-/// What a dispatch executed.
+/// Instruction count of a dispatch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Executed {
     /// `emulated` or `software`.
     pub version: &'static str,
-    /// The dispatch.
+    /// Index of the dispatch.
     pub dispatch: usize,
-    /// Its kernel.
+    /// Kernel of the dispatch.
     pub kernel: String,
-    /// Waves.
+    /// Number of waves.
     pub waves: u64,
-    /// Instructions that waves executed; an emulated one counts as one.
+    /// Number of executed wave instructions. An emulated instruction counts once.
     pub instructions: u64,
-    /// The same for one wave, on average.
+    /// Average number of instructions per wave.
     pub per_wave: f64,
 }
 
 impl Executed {
     fn new(
         version: &'static str,
-        (dispatch, kernel): (usize, &str),
+        dispatch: usize,
+        kernel: &str,
         waves: u64,
         instructions: u64,
     ) -> Executed {
@@ -82,11 +80,11 @@ impl Executed {
     }
 }
 
-/// Runs a program with its emulated instructions, and the software version, if there is one.
+/// Executes a program with emulated instructions, and its software version, if given.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together, an instruction cannot be emulated, a
-/// dispatch does not complete, or all runs were to stop.
+/// [`CampaignError`] if the program cannot be assembled, an instruction cannot be emulated, a dispatch does not
+/// complete, or the campaign was cancelled.
 pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let instructions = campaign.instructions();
     if instructions.is_empty() {
@@ -98,10 +96,10 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let (prepared, software) = prepare_beside_software(campaign)?;
     let workload = &prepared.workload;
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
-    let places = scan(instructions, workload, &compiler).map_err(Box::new)?;
+    let proxies = find_proxies(instructions, workload, &compiler).map_err(Box::new)?;
     let emulator = Emulator { instructions, compiler: &compiler };
     let mut device = workload.device.clone();
-    let found = measure_with::<InstructionCount, _>(
+    let counts = measure_with::<InstructionCount, _>(
         &mut CancellableDevice { device: &mut device, cancellation: &campaign.cancellation },
         |module| workload.device.code_object(module),
         &workload.program.dispatches,
@@ -109,7 +107,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
         &compiler,
         Some(&emulator),
     );
-    let found = campaign.unless_stopped(found.map_err(|error| Box::new(error).into()))?;
+    let counts = campaign.unless_stopped(counts.map_err(|error| Box::new(error).into()))?;
     let mut emulation = Emulation {
         instructions: Vec::new(),
         executed: Vec::new(),
@@ -118,51 +116,52 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
             .map_err(|error| Box::new(ToolError::from(error)))?,
         differences: Vec::new(),
     };
-    for table in &found.tables {
-        let of = (table.dispatch, table.kernel.as_str());
-        let counted = table.rows.iter().map(|(_, own)| own.executions).sum();
-        emulation.executed.push(Executed::new("emulated", of, table.statistics.waves, counted));
-        let module = workload.program.dispatches.get(table.dispatch).map(|own| own.module);
-        let emulated = module.and_then(|module| places.get(&module.0));
-        emulation.instructions.extend(table.rows.iter().filter_map(|(place, own)| {
-            let (instruction, line) = emulated?.get(&place.pc)?;
-            Some(row((instruction, line), of, place, *own))
+    for table in &counts.tables {
+        let (dispatch, kernel) = (table.dispatch, table.kernel.as_str());
+        let executed = table.rows.iter().map(|(_, row)| row.executions).sum();
+        let waves = table.statistics.waves;
+        emulation.executed.push(Executed::new("emulated", dispatch, kernel, waves, executed));
+        let dispatched = workload.program.dispatches.get(dispatch);
+        let module_proxies = dispatched.and_then(|dispatch| proxies.get(&dispatch.module.0));
+        emulation.instructions.extend(table.rows.iter().filter_map(|(location, row)| {
+            let Proxy { instruction, line } = module_proxies?.get(&location.pc)?.clone();
+            Some(EmulatedInstruction {
+                instruction,
+                dispatch,
+                kernel: kernel.to_owned(),
+                function: location.function.clone(),
+                pc: location.pc.to_string(),
+                line,
+                executions: row.executions,
+            })
         }));
     }
     compare_software(campaign, &prepared, software, &mut emulation)?;
     campaign.unless_stopped(Ok(emulation))
 }
 
-fn row(
-    (instruction, line): (&str, &str),
-    (dispatch, kernel): (usize, &str),
-    place: &InstLocation,
-    counted: Executions,
-) -> EmulatedInstruction {
-    EmulatedInstruction {
-        instruction: instruction.to_owned(),
-        dispatch,
-        kernel: kernel.to_owned(),
-        function: place.function.clone(),
-        pc: place.pc.to_string(),
-        line: line.to_owned(),
-        executions: counted.executions,
-    }
+/// A proxy instruction in a code object.
+#[derive(Clone)]
+struct Proxy {
+    /// Name of the emulated instruction.
+    instruction: String,
+    /// Source line, as `file:line`; empty if unknown.
+    line: String,
 }
 
-/// Proxies of a code object: the instruction and its source line, by address.
-type Proxies = BTreeMap<Pc, (String, String)>;
+/// Proxy instructions of a code object, by address.
+type Proxies = BTreeMap<Pc, Proxy>;
 
-/// Finds the proxies of all code, by module; each instruction must be somewhere.
-fn scan(
+/// Finds the proxy instructions of all code, by module. Each emulated instruction must have at least one.
+fn find_proxies(
     instructions: &[Instruction],
     workload: &Workload,
     compiler: &HookCompiler,
 ) -> Result<BTreeMap<u32, Proxies>, EmulateError> {
     let mut found = BTreeMap::new();
-    let mut fits = Fits::default();
-    let modules: Vec<ModuleId> = workload.program.dispatches.iter().map(|own| own.module).collect();
-    for module in modules {
+    let mut matches = Matches::default();
+    let dispatches = &workload.program.dispatches;
+    for module in dispatches.iter().map(|dispatch| dispatch.module) {
         let Some(object) = workload.device.code_object(module) else { continue };
         if found.contains_key(&module.0) {
             continue;
@@ -172,50 +171,52 @@ fn scan(
         let scan = Scan::new(object, &program, instructions, compiler)?;
         let lines = object.lines().unwrap_or_default();
         let mut proxies = Proxies::new();
-        fits.add(instructions, &scan);
-        for own in scan.proxies() {
-            if let Some(inst) = program.inst(own.at) {
+        matches.add(instructions, &scan);
+        for proxy in scan.proxies() {
+            if let Some(inst) = program.inst(proxy.at) {
+                let instruction = proxy.instruction.name.clone();
                 let line = line(&lines, inst.pc);
-                proxies.insert(inst.pc, (own.instruction.name.clone(), line));
+                proxies.insert(inst.pc, Proxy { instruction, line });
             }
         }
         found.insert(module.0, proxies);
     }
-    fits.demand(instructions)?;
+    matches.check(instructions)?;
     Ok(found)
 }
 
-/// Which instructions fit something, over all code.
+/// Emulated instructions that have proxies, over all code objects.
 #[derive(Default)]
-struct Fits {
-    /// By instruction: what comes nearest, nothing where something fits.
-    nearest: BTreeMap<String, Option<ClosestMatch>>,
+struct Matches {
+    /// Closest match by name of the emulated instruction; `None` if it has a proxy.
+    closest: BTreeMap<String, Option<ClosestMatch>>,
 }
 
-impl Fits {
-    /// Takes in what was found in a code object.
+impl Matches {
+    /// Adds the matches in a code object.
     fn add(&mut self, instructions: &[Instruction], scan: &Scan<'_>) {
-        for own in scan.proxies() {
-            self.nearest.insert(own.instruction.name.clone(), None);
+        for proxy in scan.proxies() {
+            self.closest.insert(proxy.instruction.name.clone(), None);
         }
         for instruction in instructions {
-            let near = scan.closest_match(&instruction.name).cloned();
-            let near = near.unwrap_or(ClosestMatch::NoOperation);
-            let known = self.nearest.entry(instruction.name.clone()).or_insert(Some(near.clone()));
+            let closest = scan.closest_match(&instruction.name).cloned();
+            let closest = closest.unwrap_or(ClosestMatch::NoOperation);
+            let known =
+                self.closest.entry(instruction.name.clone()).or_insert(Some(closest.clone()));
             if matches!(known, Some(ClosestMatch::NoOperation)) {
-                *known = Some(near);
+                *known = Some(closest);
             }
         }
     }
 
-    /// Demands that each instruction fits something.
-    fn demand(mut self, instructions: &[Instruction]) -> Result<(), EmulateError> {
+    /// Checks that each emulated instruction has a proxy.
+    fn check(mut self, instructions: &[Instruction]) -> Result<(), EmulateError> {
         for instruction in instructions {
-            if let Some(Some(nearest)) = self.nearest.remove(&instruction.name) {
+            if let Some(Some(closest)) = self.closest.remove(&instruction.name) {
                 return Err(EmulateError::NoProxy {
                     instruction: instruction.name.clone(),
                     proxy: instruction.proxy.clone(),
-                    closest: Box::new(nearest),
+                    closest: Box::new(closest),
                 });
             }
         }
@@ -225,20 +226,20 @@ impl Fits {
 
 fn line(lines: &LineTable, pc: Pc) -> String {
     let line = lines.lookup(pc);
-    line.map(|own| format!("{}:{}", own.file, own.line)).unwrap_or_default()
+    line.map(|line| format!("{}:{}", line.file, line.line)).unwrap_or_default()
 }
 
-/// Puts emulated code in the place of a workload's own.
+/// Replaces the code of a workload by code that emulates its proxy instructions.
 ///
 /// # Errors
-/// [`CampaignError`] where an instruction cannot be emulated.
+/// [`CampaignError`] if an instruction cannot be emulated.
 pub(crate) fn install(
     instructions: &[Instruction],
     workload: &mut Workload,
 ) -> Result<(), CampaignError> {
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let mut modules: BTreeMap<u32, ModuleId> = BTreeMap::new();
-    let mut fits = Fits::default();
+    let mut matches = Matches::default();
     for index in 0..workload.program.dispatches.len() {
         let module = workload.program.dispatches[index].module;
         if let Some(emulated) = modules.get(&module.0) {
@@ -247,28 +248,28 @@ pub(crate) fn install(
         }
         let Some(object) = workload.device.code_object(module) else { continue };
         let (rewritten, guest) =
-            replaced(instructions, object, &compiler, &mut fits).map_err(Box::new)?;
+            replace_proxies(instructions, object, &compiler, &mut matches).map_err(Box::new)?;
         let loaded = workload.device.load(&rewritten.object);
         let loaded = loaded.map_err(|error| Box::new(ToolError::Device(error)))?;
         workload.guests.insert(loaded.0, Arc::new(guest));
         modules.insert(module.0, loaded);
         workload.program.dispatches[index].module = loaded;
     }
-    fits.demand(instructions).map_err(Box::new)?;
+    matches.check(instructions).map_err(Box::new)?;
     Ok(())
 }
 
-/// A code object with its proxies replaced, and what it was.
-fn replaced(
+/// Replaces the proxy instructions of a code object. Also returns the original code as the guest.
+fn replace_proxies(
     instructions: &[Instruction],
     object: &CodeObject,
     compiler: &HookCompiler,
-    fits: &mut Fits,
+    matches: &mut Matches,
 ) -> Result<(Rewritten, Guest), EmulateError> {
     let mut instrumentation = Instrumentation::new(object).map_err(Box::new)?;
     let program = instrumentation.program().clone();
     let scan = Scan::new(object, &program, instructions, compiler)?;
-    fits.add(instructions, &scan);
+    matches.add(instructions, &scan);
     scan.replace(&mut instrumentation);
     let rewritten = instrumentation.rewrite(compiler).map_err(Box::new)?;
     scan.check_replaced(&program, &rewritten.report)?;
@@ -277,7 +278,7 @@ fn replaced(
     Ok((rewritten, guest))
 }
 
-/// Runs the version in software, if there is one, and compares its outputs.
+/// Executes the software version, if given, and compares its outputs.
 fn compare_software(
     campaign: &Campaign,
     prepared: &Prepared,
@@ -291,16 +292,15 @@ fn compare_software(
     let program = flipwave_injector::Program { dispatches: software, ..program };
     let software = Workload { program, ..prepared.workload.clone() };
     let golden = golden(campaign, &software, &prepared.formats)?;
-    for (index, (dispatch, own)) in
-        software.program.dispatches.iter().zip(&golden.statistics).enumerate()
-    {
-        let of = (index, dispatch.kernel.as_str());
-        let executed = Executed::new("software", of, own.waves, own.wave_instructions);
+    let dispatches = software.program.dispatches.iter().zip(&golden.statistics);
+    for (index, (dispatch, statistics)) in dispatches.enumerate() {
+        let (waves, instructions) = (statistics.waves, statistics.wave_instructions);
+        let executed = Executed::new("software", index, &dispatch.kernel, waves, instructions);
         emulation.executed.push(executed);
     }
     let outputs = software.program.outputs.iter().zip(&prepared.formats);
-    let both = golden.outputs.iter().zip(&emulation.outputs);
-    for ((output, format), (software, emulated)) in outputs.zip(both) {
+    let contents = golden.outputs.iter().zip(&emulation.outputs);
+    for ((output, format), (software, emulated)) in outputs.zip(contents) {
         let tolerance = match &format.role {
             OutputRole::Result(tolerance) => *tolerance,
             OutputRole::Detector(_) => Tolerance::default(),
@@ -317,7 +317,7 @@ mod tests {
     use crate::format_tests::csv_text;
 
     #[test]
-    fn tables_have_fixed_columns() {
+    fn serialized_tables_are_fixed() {
         let instruction = EmulatedInstruction {
             instruction: "v_new".to_owned(),
             dispatch: 1,
@@ -333,7 +333,7 @@ mod tests {
              v_new,1,add,helper,0x100,add.cl:3,4\n"
         );
         assert_eq!(
-            csv_text(&Executed::new("software", (1, "add"), 2, 5)),
+            csv_text(&Executed::new("software", 1, "add", 2, 5)),
             "version,dispatch,kernel,waves,instructions,per_wave\nsoftware,1,add,2,5,2.5\n"
         );
     }

@@ -1,4 +1,4 @@
-//! Commands on a campaign other than running it.
+//! Commands on campaigns, except for running them.
 
 pub mod doctor;
 pub mod dry_run;

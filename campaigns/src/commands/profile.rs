@@ -1,4 +1,4 @@
-//! What a campaign's faults are drawn from, without injecting any.
+//! `flipwave profile`: profiles the fault space of a campaign.
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -7,11 +7,11 @@ use crate::program::prepare_emulated;
 use flipwave_injector::{PlanError, Profile, ProfiledRun};
 use std::num::NonZeroUsize;
 
-/// Runs a campaign's program once without faults and counts what its faults can hit.
+/// Executes the golden run of a campaign and profiles its fault space.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together or does not complete, if there is nothing
-/// to hit, or if all runs were to stop.
+/// [`CampaignError`] if the program cannot be assembled or does not complete, if the fault space is empty, or if
+/// the campaign was cancelled.
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
     campaign.faults()?;
     let prepared = prepare_emulated(campaign)?;

@@ -1,4 +1,4 @@
-//! One injection again.
+//! `flipwave replay`: repeats one injection.
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -13,22 +13,22 @@ use crate::severity::Judge;
 use flipwave_device::DeviceFault;
 use flipwave_injector::{Accelerations, Struck, analyze_site};
 
-/// What one injection did.
+/// Result of one injection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
-    /// What was struck.
+    /// The struck value.
     pub struck: Struck,
     /// The outcome.
     pub verdict: Verdict,
-    /// The dispatch that the device stopped, and why and where, if it did.
+    /// The dispatch that the device stopped, with the device fault.
     pub fault: Option<(u32, DeviceFault)>,
 }
 
-/// Runs a campaign's program with one fault at `site`.
+/// Executes a campaign's program with one fault at `site`.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together, does not complete without a fault,
-/// or never comes to the site.
+/// [`CampaignError`] if the program cannot be assembled, the golden run does not complete, or the faulty run never
+/// reaches the site.
 pub fn replay(
     campaign: &Campaign,
     site: impl Into<ProcessSite>,

@@ -1,15 +1,15 @@
-//! The fault-free run at the strict level: does the program itself keep the rules of the hardware?
+//! `flipwave strict`: executes the golden run on the strict level, which detects violations of hardware rules.
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::program::prepare_emulated;
 use flipwave_sim::strict::{StrictOptions, Violation};
 
-/// Runs a campaign's program once without faults, and gives what breaks the rules of the hardware.
-/// Faulty runs are never strict: a fault may break rules, and hardware would not report it.
+/// Executes the golden run of a campaign and returns its violations of hardware rules. Faulty runs are never
+/// strict: a fault may violate rules, which hardware does not report.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together or does not complete.
+/// [`CampaignError`] if the program cannot be assembled or does not complete.
 pub fn strict(
     campaign: &Campaign,
     options: StrictOptions,

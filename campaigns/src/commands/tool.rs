@@ -1,4 +1,4 @@
-//! Tools on a campaign's program.
+//! `flipwave tool`: measures a campaign's program with a tool.
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -9,18 +9,18 @@ use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::CancellableDevice;
 use flipwave_tools::{Measurement, Options, Replacer, Tool, ToolError, measure_with};
 
-/// Runs a campaign's program once without faults, with a tool in its kernels. Instructions that
-/// are emulated are single instructions to it.
+/// Executes the golden run of a campaign with a tool in its kernels. The tool sees an emulated instruction as a
+/// single instruction.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together or does not complete, if the tool cannot
-/// be put into it, or if all runs were to stop.
+/// [`CampaignError`] if the program cannot be assembled or does not complete, if the tool cannot be inserted, or
+/// if the campaign was cancelled.
 pub fn measure<T: Tool>(
     campaign: &Campaign,
     options: &Options,
 ) -> Result<Measurement<T::Row>, CampaignError> {
     let Prepared { workload, formats, .. } = prepare(campaign)?;
-    // Proxies compute something else than what is in their places.
+    // Proxy instructions compute other results than the emulated ones, so the golden run would be wrong.
     let instructions = campaign.instructions();
     if instructions.is_empty() {
         golden(campaign, &workload, &formats)?;
@@ -33,7 +33,7 @@ pub fn measure<T: Tool>(
     let emulator = Emulator { instructions, compiler: &compiler };
     let replacer = (!instructions.is_empty()).then_some(&emulator as &dyn Replacer);
     let dispatches = &workload.program.dispatches;
-    let found =
+    let measurement =
         measure_with::<T, _>(&mut device, code_of, dispatches, options, &compiler, replacer);
-    campaign.unless_stopped(found.map_err(|error| Box::new(error).into()))
+    campaign.unless_stopped(measurement.map_err(|error| Box::new(error).into()))
 }

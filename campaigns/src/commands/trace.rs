@@ -1,4 +1,4 @@
-//! One fault followed through a campaign's program.
+//! `flipwave trace`: traces the propagation of a fault through a campaign's program.
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -9,60 +9,65 @@ use crate::results::folder::FolderError;
 use crate::run::process_site::ProcessSite;
 use flipwave_analysis::{PropagationRow, Workgroup, propagation_svg};
 use flipwave_host::output::FormulaEscaper;
-use flipwave_injector::{Site, Spread, Step, Trace, TraceEnding, What, trace as follow};
+use flipwave_injector::{
+    Site, Spread, Step, Trace, TraceEnding, TraceEvent, What, trace as trace_fault,
+};
 use std::path::Path;
 
-/// How a fault went through a campaign's program.
+/// The propagation of a fault through a campaign's program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traced {
-    /// The campaign's name.
+    /// Name of the campaign.
     pub name: String,
-    /// The fault.
+    /// The fault site.
     pub site: Site,
-    /// What came of it.
+    /// The trace.
     pub trace: Trace,
-    /// The kernel of each dispatch.
+    /// Kernel of each dispatch.
     pub kernels: Vec<String>,
-    /// The name of each output.
+    /// Name of each output.
     pub outputs: Vec<String>,
 }
 
-/// Runs a campaign's program with a fault at `site` beside itself without one.
+/// Executes a campaign's program with a fault at `site` in lockstep with the golden run.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be put together, does not complete without a fault,
-/// never comes to the site, or has emulated instructions.
+/// [`CampaignError`] if the program cannot be assembled, the golden run does not complete, the run never reaches
+/// the site, or the program has proxy instructions.
 pub fn trace(campaign: &Campaign, site: impl Into<ProcessSite>) -> Result<Traced, CampaignError> {
     let prepared = prepare_emulated(campaign)?;
     let site = &site_in(campaign, &prepared, site.into())?;
     let Prepared { workload, formats, .. } = prepared;
     let limits = golden(campaign, &workload, &formats)?.instruction_limits();
-    let trace = campaign.unless_stopped(follow(&workload, site, &limits).map_err(Into::into))?;
+    let trace =
+        campaign.unless_stopped(trace_fault(&workload, site, &limits).map_err(Into::into))?;
     let kernels = workload.program.dispatches.into_iter().map(|dispatch| dispatch.kernel).collect();
     let outputs = workload.program.outputs.into_iter().map(|output| output.name).collect();
     Ok(Traced { name: campaign.name.clone(), site: *site, trace, kernels, outputs })
 }
 
 impl Traced {
-    /// What differed over time: a row for each event and for each time at which the numbers
-    /// changed, the last one for the end of the run.
+    /// The differences over time: a row for each event and each change of the numbers, and a last row for the end
+    /// of the run.
     pub fn rows(&self) -> Vec<PropagationRow> {
         let Trace { events, samples, time, .. } = &self.trace;
         let is_event = |time: u64| events.iter().any(|event| event.step.time == time);
         let samples = samples.iter().filter(|sample| !is_event(sample.step.time));
         let mut rows: Vec<PropagationRow> =
             samples.map(|sample| row(&sample.step, sample.spread, "")).collect();
-        rows.extend(events.iter().map(|own| row(&own.step, own.spread, event(&own.what))));
-        // Rows of the same time stay in their order.
+        let event_row =
+            |event: &TraceEvent| row(&event.step, event.spread, event_name(&event.what));
+        rows.extend(events.iter().map(event_row));
+        // The sort is stable: rows with the same time keep their order.
         rows.sort_by_key(|row| row.time);
         let last = rows.last().cloned().unwrap_or_default();
         let (dispatch, pc) = match &self.trace.ending {
             TraceEnding::Faulted { dispatch, fault } => (Some(*dispatch), Some(fault.place.pc.0)),
             _ => (None, None),
         };
-        let (opcode, event) = (String::new(), ending(&self.trace.ending).to_owned());
+        let (opcode, event) = (String::new(), ending_name(&self.trace.ending).to_owned());
         let (workgroup, wave) = (None, None);
-        // Where nothing differs any more the run need not be followed.
+        // The trace ends when no difference is left.
         let is_dead = self.trace.ending == TraceEnding::Died;
         rows.push(PropagationRow {
             time: if is_dead { last.time } else { *time },
@@ -77,7 +82,7 @@ impl Traced {
         rows
     }
 
-    /// Writes `trace.csv` and `trace.svg` into a folder, which is made if it is not there.
+    /// Writes `trace.csv` and `trace.svg` to a folder. Creates the folder if necessary.
     ///
     /// # Errors
     /// [`CampaignError::Folder`].
@@ -126,8 +131,8 @@ fn row(step: &Step, spread: Spread, event: &str) -> PropagationRow {
     }
 }
 
-/// What an event is called in the table.
-fn event(what: &What) -> &'static str {
+/// Name of an event in the table.
+fn event_name(what: &What) -> &'static str {
     match what {
         What::Fault(_) => "fault",
         What::Value(_) => "value",
@@ -142,8 +147,8 @@ fn event(what: &What) -> &'static str {
     }
 }
 
-/// What an ending is called in the table.
-fn ending(ending: &TraceEnding) -> &'static str {
+/// Name of an ending in the table.
+fn ending_name(ending: &TraceEnding) -> &'static str {
     match ending {
         TraceEnding::Died => "died",
         TraceEnding::Contained { .. } => "contained",
