@@ -28,8 +28,8 @@ impl Capture {
         Ok(self.bytes.len() as u64 <= limit)
     }
 
-    /// Reads the remaining output after all processes have ended. Returns `true` if the total is at most `limit`
-    /// bytes.
+    /// Reads the remaining output after all processes have ended. Returns `true` if the total is at
+    /// most `limit` bytes.
     pub(super) fn finish(&mut self, limit: u64) -> bool {
         while self.bytes.len() as u64 <= limit && matches!(self.read_chunk(), Ok(true)) {}
         let within = self.bytes.len() as u64 <= limit;

@@ -17,7 +17,8 @@ use std::path::{Component, Path, PathBuf};
 /// Largest number of golden runs.
 const MAX_GOLDEN_RUNS: u32 = 1000;
 
-/// Checks an application at `field` of a campaign file, and its comparisons at `compare`. It runs on `device`.
+/// Checks an application at `field` of a campaign file, and its comparisons at `compare`. It runs
+/// on `device`.
 ///
 /// # Errors
 /// The first field with an invalid value.

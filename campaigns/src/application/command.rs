@@ -21,8 +21,8 @@ impl fmt::Display for CommandLine {
 }
 
 impl CommandLine {
-    /// Resolves the program in `words`. A name with a `/` is relative to `directory`; any other is searched
-    /// for in the folders of PATH.
+    /// Resolves the program in `words`. A name with a `/` is relative to `directory`; any other is
+    /// searched for in the folders of PATH.
     ///
     /// # Errors
     /// A message if the program cannot be found or executed.

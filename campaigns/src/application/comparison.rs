@@ -83,8 +83,8 @@ pub enum Similarity {
 pub struct Compared {
     /// Similarity of the outputs.
     pub similarity: Similarity,
-    /// Number and errors of the wrong elements, which are numbers, lines of text, or bytes. The error of an
-    /// element that is not a number is infinite.
+    /// Number and errors of the wrong elements, which are numbers, lines of text, or bytes. The
+    /// error of an element that is not a number is infinite.
     pub difference: Difference,
 }
 
@@ -165,8 +165,8 @@ impl Format {
         }
     }
 
-    /// Compares an output with that of the golden run, which [`Format::check`] has accepted. A missing output is
-    /// different.
+    /// Compares an output with that of the golden run, which [`Format::check`] has accepted. A
+    /// missing output is different.
     pub(super) fn compare(
         &self,
         output: &Output,

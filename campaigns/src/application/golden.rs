@@ -29,15 +29,16 @@ pub struct ApplicationGolden {
 }
 
 impl Application {
-    /// Executes the configured number of golden runs with `environment` added to the application's environment.
+    /// Executes the configured number of golden runs with `environment` added to the application's
+    /// environment.
     ///
-    /// Without `timeout` in the campaign file, the time limit of faulty runs is ten times the longest golden run,
-    /// and at least 30 s.
+    /// Without `timeout` in the campaign file, the time limit of faulty runs is ten times the
+    /// longest golden run, and at least 30 s.
     ///
     /// # Errors
-    /// [`ApplicationError`] if a run does not end as expected, if an output cannot be compared, if a check
-    /// rejects a run, or if the runs differ: with `nondeterminism: error` in any compared output except ignored
-    /// lines, with `allow` by more than the tolerances.
+    /// [`ApplicationError`] if a run does not end as expected, if an output cannot be compared, if
+    /// a check rejects a run, or if the runs differ: with `nondeterminism: error` in any compared
+    /// output except ignored lines, with `allow` by more than the tolerances.
     pub fn golden(
         &self,
         environment: &BTreeMap<OsString, OsString>,
@@ -113,7 +114,8 @@ impl Application {
         Ok(())
     }
 
-    /// Returns the names of the outputs if all of them are empty for the comparison and there is no check.
+    /// Returns the names of the outputs if all of them are empty for the comparison and there is no
+    /// check.
     ///
     /// # Errors
     /// [`ApplicationError::Read`].

@@ -62,14 +62,15 @@ impl Judged {
 }
 
 impl Application {
-    /// Judges a run. Compares outputs and runs checks only if the run ended as the golden run and printed no
-    /// runtime error: a crash is never masked or SDC, regardless of its outputs.
+    /// Judges a run. Compares outputs and runs checks only if the run ended as the golden run and
+    /// printed no runtime error: a crash is never masked or SDC, regardless of its outputs.
     ///
-    /// A runtime error takes precedence over the signal or exit code that followed it, and counts even if the
-    /// program ended as expected.
+    /// A runtime error takes precedence over the signal or exit code that followed it, and counts
+    /// even if the program ended as expected.
     ///
     /// # Errors
-    /// [`ApplicationError`] if outputs cannot be read, or a check neither accepts nor rejects the run.
+    /// [`ApplicationError`] if outputs cannot be read, or a check neither accepts nor rejects the
+    /// run.
     pub fn judge(
         &self,
         golden: &ApplicationGolden,

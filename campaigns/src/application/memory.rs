@@ -11,8 +11,8 @@ struct Process {
     resident: u64,
 }
 
-/// Total resident bytes of all descendants of a process, without the process itself. Memory shared by several
-/// of them counts several times.
+/// Total resident bytes of all descendants of a process, without the process itself. Memory shared
+/// by several of them counts several times.
 pub(super) fn resident_of_descendants(ancestor: i32) -> io::Result<u64> {
     let mut all = HashMap::new();
     for entry in std::fs::read_dir("/proc")? {
@@ -20,7 +20,8 @@ pub(super) fn resident_of_descendants(ancestor: i32) -> io::Result<u64> {
         let number = name.to_str().and_then(|name| name.parse().ok());
         all.extend(number.and_then(|number| Some((number, process(number)?))));
     }
-    // The process ID of a parent may be greater than that of its child, so each chain is followed to its root.
+    // The process ID of a parent may be greater than that of its child, so each chain is followed
+    // to its root.
     let is_descendant = |mut process: Process| {
         let mut left = all.len();
         while process.parent != ancestor && left > 0 {

@@ -26,14 +26,15 @@
 //!   - check: [./verify.sh]            # exit code 0: correct; 1: wrong
 //! ```
 //!
-//! Each run starts in a new folder with copies of the inputs. HOME and TMPDIR are this folder, LANG and LC_ALL
-//! are C, TZ is UTC, and PATH is inherited.
+//! Each run starts in a new folder with copies of the inputs. HOME and TMPDIR are this folder, LANG
+//! and LC_ALL are C, TZ is UTC, and PATH is inherited.
 //!
-//! A run is correct if all entries of `compare` accept it. Lines that match one of the regular expressions of
-//! `ignore` are not compared. With a tolerance, decimal numbers in text are compared numerically, and the text
-//! between them exactly. A check runs in the folder of the run; FLIPWAVE_STDOUT and FLIPWAVE_STDERR name files
-//! with its captured output, FLIPWAVE_GOLDEN names the folder of the golden run, and FLIPWAVE_GOLDEN_STDOUT and
-//! FLIPWAVE_GOLDEN_STDERR name its captured output.
+//! A run is correct if all entries of `compare` accept it. Lines that match one of the regular
+//! expressions of `ignore` are not compared. With a tolerance, decimal numbers in text are compared
+//! numerically, and the text between them exactly. A check runs in the folder of the run;
+//! FLIPWAVE_STDOUT and FLIPWAVE_STDERR name files with its captured output, FLIPWAVE_GOLDEN names
+//! the folder of the golden run, and FLIPWAVE_GOLDEN_STDOUT and FLIPWAVE_GOLDEN_STDERR name its
+//! captured output.
 
 mod capture;
 mod check;
@@ -81,7 +82,8 @@ pub struct Application {
     pub device: CampaignDevice,
     /// The program and its arguments.
     pub command: CommandLine,
-    /// Absolute path of the user's folder, which programs and inputs are relative to. Runs do not write to it.
+    /// Absolute path of the user's folder, which programs and inputs are relative to. Runs do not
+    /// write to it.
     pub directory: PathBuf,
     /// The target process, if given.
     pub process: Option<ProcessChoice>,
@@ -101,18 +103,18 @@ pub struct Application {
     pub output: u64,
     /// Number of golden runs.
     pub golden_runs: u32,
-    /// Whether golden runs may differ.
+    /// Treatment of differences between golden runs.
     pub nondeterminism: Nondeterminism,
     /// Conditions of a correct run, all of which must hold.
     pub comparisons: Vec<Comparison>,
 }
 
-/// Whether golden runs may differ.
+/// Treatment of differences between golden runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nondeterminism {
-    /// Only in ignored lines.
+    /// Differences are an error, except in ignored lines.
     Error,
-    /// Within the tolerances.
+    /// Differences within the tolerances are allowed.
     Allow,
 }
 

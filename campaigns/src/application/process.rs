@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 /// Interval between checks of the limits.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Interval between checks of the memory of all processes, which requires reading `/proc`. The memory of the
-/// first process is checked at each tick.
+/// Interval between checks of the memory of all processes, which requires reading `/proc`. The
+/// memory of the first process is checked at each tick.
 const MEMORY_PERIOD: Duration = Duration::from_millis(200);
 
 /// Interval between checks of the size of the program's folder.
@@ -35,18 +35,19 @@ const FOLDER_PERIOD: Duration = Duration::from_secs(1);
 
 /// Limits of a run, which is killed when it exceeds one.
 ///
-/// The memory limit applies to resident memory, which is measured a hundred times a second, so a program may
-/// exceed it for a short time. The limits of the kernel are unsuitable: RLIMIT_AS and RLIMIT_DATA count address
-/// space that the GPU's runtime reserves but never uses, RLIMIT_RSS has no effect, and all of them apply to
-/// single processes. A program that handles a failed allocation also would not show why it ended.
+/// The memory limit applies to resident memory, which is measured a hundred times a second, so a
+/// program may exceed it for a short time. The limits of the kernel are unsuitable: RLIMIT_AS and
+/// RLIMIT_DATA count address space that the GPU's runtime reserves but never uses, RLIMIT_RSS has
+/// no effect, and all of them apply to single processes. A program that handles a failed allocation
+/// also would not show why it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Wall-clock time.
     pub timeout: Duration,
     /// Bytes of memory of all processes.
     pub memory: u64,
-    /// Bytes of standard output, of standard error, and of all files in the run's folder including inputs;
-    /// applies to each of the three.
+    /// Bytes of standard output, of standard error, and of all files in the run's folder including
+    /// inputs; applies to each of the three.
     pub output: u64,
 }
 
@@ -109,11 +110,13 @@ pub(super) struct Finished {
 /// Time for killed processes to end. A process that waits for a device cannot end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Runs a program in `scratch` with this environment until it ends or exceeds a limit, and kills all of its
-/// descendants, also when this process is killed. Without `stdin`, standard input is empty.
+/// Runs a program in `scratch` with this environment until it ends or exceeds a limit, and kills
+/// all of its descendants, also when this process is killed. Without `stdin`, standard input is
+/// empty.
 ///
 /// # Errors
-/// [`ApplicationError`] if the program cannot be started or monitored, and when `interrupt` becomes `true`.
+/// [`ApplicationError`] if the program cannot be started or monitored, and when `interrupt` becomes
+/// `true`.
 pub(super) fn run(
     command: &CommandLine,
     environment: &BTreeMap<OsString, OsString>,
@@ -164,20 +167,21 @@ fn start(
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // SAFETY: between fork and exec, only async-signal-safe functions are allowed. `prepare_process` only makes
-    // system calls; it takes no locks and does not allocate.
+    // SAFETY: between fork and exec, only async-signal-safe functions are allowed.
+    // `prepare_process` only makes system calls; it takes no locks and does not allocate.
     unsafe { ProcessTree::start(program, prepare_process) }
         .map_err(|reason| ApplicationError::Start { program: command.program.clone(), reason })
 }
 
-/// Prepares the current, new process: starts a session, unblocks signals, disables core files and address space
-/// randomization.
+/// Prepares the current, new process: starts a session, unblocks signals, disables core files and
+/// address space randomization.
 fn prepare_process() -> io::Result<()> {
     setsid()?;
     let mut none = MaybeUninit::uninit();
     // SAFETY: system calls on this process, with a signal set on its stack.
     unsafe {
-        // Clears pending signals, which were sent to the process group of this program before `setsid`.
+        // Clears pending signals, which were sent to the process group of this program before
+        // `setsid`.
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             libc::signal(signal, libc::SIG_IGN);
             libc::signal(signal, libc::SIG_DFL);
@@ -185,14 +189,14 @@ fn prepare_process() -> io::Result<()> {
         libc::sigemptyset(none.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
     }
-    // If the machine runs out of memory, the kernel should kill the application first. Some containers lack the
-    // file.
+    // If the machine runs out of memory, the kernel should kill the application first. Some
+    // containers lack the file.
     if let Ok(file) = open(c"/proc/self/oom_score_adj", OFlags::WRONLY, Mode::empty()) {
         let _ = rustix::io::write(&file, b"1000");
     }
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-    // SAFETY: personality(2) takes a number and accesses no memory. Some containers forbid it; addresses then
-    // differ between runs, and golden runs differ if this matters.
+    // SAFETY: personality(2) takes a number and accesses no memory. Some containers forbid it;
+    // addresses then differ between runs, and golden runs differ if this matters.
     unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
     Ok(())
 }
@@ -203,7 +207,8 @@ enum Stop {
     Interrupt,
 }
 
-/// Captures the output of a program until it ends. Returns the reason if the program has to be killed.
+/// Captures the output of a program until it ends. Returns the reason if the program has to be
+/// killed.
 fn watch(
     tree: &ProcessTree,
     mut captures: [&mut Capture; 2],
@@ -212,7 +217,8 @@ fn watch(
     deadline: Instant,
     interrupt: &AtomicBool,
 ) -> io::Result<Option<Stop>> {
-    // Readable when the program and all of its descendants have ended, even if nothing waits for them.
+    // Readable when the program and all of its descendants have ended, even if nothing waits for
+    // them.
     let reaper = Pid::from_child(&tree.reaper);
     let process = pidfd_open(reaper, PidfdFlags::empty())?;
     let mut next_memory = Instant::now() + MEMORY_PERIOD;

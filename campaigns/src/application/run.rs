@@ -49,8 +49,8 @@ impl Ran {
 }
 
 impl Application {
-    /// Reads the outputs that are compared without a check, in the order of the comparisons. Missing outputs are
-    /// empty.
+    /// Reads the outputs that are compared without a check, in the order of the comparisons.
+    /// Missing outputs are empty.
     ///
     /// # Errors
     /// [`ApplicationError::Read`].
@@ -62,16 +62,17 @@ impl Application {
         outputs.map(|output| Ok(ran.output(output)?.unwrap_or_default().into_owned())).collect()
     }
 
-    /// Runs the application in a new folder with copies of its inputs, with `environment` added to its
-    /// environment, until it ends or exceeds a limit. Then kills all of its descendants, also those in other
-    /// sessions. If this process is killed, the descendants are killed too, but the folder remains.
+    /// Runs the application in a new folder with copies of its inputs, with `environment` added to
+    /// its environment, until it ends or exceeds a limit. Then kills all of its descendants, also
+    /// those in other sessions. If this process is killed, the descendants are killed too, but the
+    /// folder remains.
     ///
-    /// Standard input is a file or empty, addresses are not randomized, no core file is written, and PATH is the
-    /// only variable inherited from this process.
+    /// Standard input is a file or empty, addresses are not randomized, no core file is written,
+    /// and PATH is the only variable inherited from this process.
     ///
     /// # Errors
-    /// [`ApplicationError`] if the run cannot be prepared, started or monitored, if the disk is full, and when
-    /// `interrupt` becomes `true`.
+    /// [`ApplicationError`] if the run cannot be prepared, started or monitored, if the disk is
+    /// full, and when `interrupt` becomes `true`.
     pub fn run(
         &self,
         environment: &BTreeMap<OsString, OsString>,
@@ -96,8 +97,9 @@ impl Application {
         Ok(Ran { ended, stdout, stderr, elapsed, scratch })
     }
 
-    /// The environment of a run: PATH of this process, a home folder and a folder for temporary files in the
-    /// run's folder, a fixed language and time zone, and the variables in the campaign file.
+    /// The environment of a run: PATH of this process, a home folder and a folder for temporary
+    /// files in the run's folder, a fixed language and time zone, and the variables in the campaign
+    /// file.
     pub(super) fn environment(&self, scratch: &Scratch) -> BTreeMap<OsString, OsString> {
         let files = scratch.files().into_os_string();
         let mut environment = BTreeMap::from([

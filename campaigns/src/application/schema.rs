@@ -35,8 +35,8 @@ pub(crate) struct Application {
     /// Exit code of a correct run.
     #[serde(default)]
     pub exit_code: u8,
-    /// Time limit of a run, such as `60 s`. The default is 10 times the longest golden run, and at least 30
-    /// s.
+    /// Time limit of a run, such as `60 s`. The default is 10 times the longest golden run, and at
+    /// least 30 s.
     pub timeout: Option<String>,
     /// Memory limit of all processes of a run.
     #[schemars(extend("default" = MEMORY))]
@@ -47,7 +47,7 @@ pub(crate) struct Application {
     /// Number of golden runs to execute and compare.
     #[schemars(extend("default" = GOLDEN_RUNS))]
     pub golden_runs: Option<u32>,
-    /// Whether golden runs may differ.
+    /// Treatment of differences between golden runs.
     #[serde(default)]
     pub nondeterminism: Nondeterminism,
 }
@@ -75,21 +75,21 @@ pub(super) const OUTPUT: &str = "1 GiB";
 /// Default number of golden runs.
 pub(super) const GOLDEN_RUNS: u32 = 3;
 
-/// Whether golden runs may differ.
+/// Treatment of differences between golden runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`error` or `allow`")]
 pub(crate) enum Nondeterminism {
-    /// Only in ignored lines.
+    /// Differences are an error, except in ignored lines.
     #[default]
     Error,
-    /// Within the tolerances.
+    /// Differences within the tolerances are allowed.
     Allow,
 }
 
 /// A compared output, or a check to run.
-// A flat mapping with optional `stdout`, `stderr`, `file` and `check` instead of an enum, because the parser
-// loses the position of errors inside enums.
+// A flat mapping with optional `stdout`, `stderr`, `file` and `check` instead of an enum, because
+// the parser loses the position of errors inside enums.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with `stdout`, `stderr`, `file` or `check`")]
@@ -110,10 +110,12 @@ pub(crate) struct Comparison {
     pub ignore: Option<Vec<String>>,
     /// Tolerance of the numbers in the file.
     pub tolerance: Option<Tolerance>,
-    /// Type of the elements of a binary file, which are little-endian. Without a type, the file is text.
+    /// Type of the elements of a binary file, which are little-endian. Without a type, the file is
+    /// text.
     #[serde(rename = "type")]
     pub element: Option<ElementName>,
-    /// One to three dimensions of a binary file's elements. The last index is contiguous in the file.
+    /// One to three dimensions of a binary file's elements. The last index is contiguous in the
+    /// file.
     #[schemars(extend("minItems" = 1, "maxItems" = 3))]
     pub shape: Option<Vec<u64>>,
 }

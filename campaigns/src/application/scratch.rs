@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
-/// The folder of a run with the files of the program, and separately its captured output. Removed when dropped.
+/// The folder of a run with the files of the program, and separately its captured output. Removed
+/// when dropped.
 #[derive(Debug)]
 pub(super) struct Scratch {
     folder: TempDir,
 }
 
 impl Scratch {
-    /// Creates a folder and copies `input` to it. The paths are relative to `directory` and keep their names.
+    /// Creates a folder and copies `input` to it. The paths are relative to `directory` and keep
+    /// their names.
     ///
     /// # Errors
     /// [`ApplicationError::Scratch`], [`ApplicationError::Input`].
@@ -44,8 +46,8 @@ impl Scratch {
         self.folder.path().join("stderr")
     }
 
-    /// Total size of the files in the program's folder in bytes. Files that cannot be accessed do not count,
-    /// because files may be removed at the same time.
+    /// Total size of the files in the program's folder in bytes. Files that cannot be accessed do
+    /// not count, because files may be removed at the same time.
     pub(super) fn size(&self) -> u64 {
         let entries = WalkDir::new(self.files()).into_iter().flatten();
         let files = entries.filter(|entry| entry.file_type().is_file());
@@ -60,8 +62,8 @@ impl Scratch {
     }
 }
 
-/// Copies the file or folder `path` in `from` to the same path in `to`. Follows links, because the program could
-/// change the user's files through a link.
+/// Copies the file or folder `path` in `from` to the same path in `to`. Follows links, because the
+/// program could change the user's files through a link.
 fn copy(from: &Path, path: &Path, to: &Path) -> Result<(), ApplicationError> {
     let failed =
         |path: &Path, reason: io::Error| ApplicationError::Input { path: path.to_owned(), reason };

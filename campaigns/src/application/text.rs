@@ -12,8 +12,8 @@ const SHOWN: usize = 60;
 /// Characters before a difference that a message shows.
 const CONTEXT: usize = 20;
 
-/// Decimal numbers as printed by programs. Also matches hexadecimal numbers, so that they are not split into a
-/// decimal number and a rest; these are compared as text.
+/// Decimal numbers as printed by programs. Also matches hexadecimal numbers, so that they are not
+/// split into a decimal number and a rest; these are compared as text.
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     let number =
         r"(?i)0x[0-9a-f]+|[-+]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|\b(?:inf(?:inity)?|nan)\b)";
@@ -41,10 +41,10 @@ impl PartialEq for Pattern {
     }
 }
 
-/// Compares two texts line by line, without the lines of both that match one of `ignore`. Decimal numbers in
-/// a line are compared as doubles with the tolerance, if it has a limit; the text between them is compared
-/// exactly. A line with a difference in this text, or in only one of the texts, counts as one wrong element
-/// with infinite error.
+/// Compares two texts line by line, without the lines of both that match one of `ignore`. Decimal
+/// numbers in a line are compared as doubles with the tolerance, if it has a limit; the text
+/// between them is compared exactly. A line with a difference in this text, or in only one of the
+/// texts, counts as one wrong element with infinite error.
 pub(super) fn compare_text(
     ignore: &[Pattern],
     tolerance: &Tolerance,

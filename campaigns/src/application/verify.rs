@@ -12,12 +12,12 @@ use std::time::Duration;
 /// Time limit of a check.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Returns `true` if `check` accepts a run. The check runs in the folder of the run, with the application's
-/// environment and the paths of the captured output and of the golden run.
+/// Returns `true` if `check` accepts a run. The check runs in the folder of the run, with the
+/// application's environment and the paths of the captured output and of the golden run.
 ///
 /// # Errors
-/// [`ApplicationError::Check`] if the check neither accepts nor rejects the run; [`ApplicationError`] if it
-/// cannot be run.
+/// [`ApplicationError::Check`] if the check neither accepts nor rejects the run;
+/// [`ApplicationError`] if it cannot be run.
 pub(super) fn accepts(
     application: &Application,
     check: &CommandLine,

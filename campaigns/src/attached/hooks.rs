@@ -25,8 +25,8 @@ pub(super) struct HookFiles {
 }
 
 impl HookFiles {
-    /// Writes the files for a fault. The program writes the addresses of its buffers to the file `buffers`, if
-    /// given.
+    /// Writes the files for a fault. The program writes the addresses of its buffers to the file
+    /// `buffers`, if given.
     pub fn write(
         attached: &Attached<'_>,
         HookFault { process, site, codes }: HookFault<'_>,

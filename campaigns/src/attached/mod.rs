@@ -1,5 +1,6 @@
-//! Programs under AMD's runtime in separate processes, on the embedded GPU or on this machine's GPU: recording,
-//! golden runs and faulty runs. The programs are applications, or `flipwave launch` for kernels on hardware.
+//! Programs under AMD's runtime in separate processes, on the embedded GPU or on this machine's
+//! GPU: recording, golden runs and faulty runs. The programs are applications, or `flipwave launch`
+//! for kernels on hardware.
 
 pub(crate) mod error;
 mod hooks;
@@ -30,8 +31,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Prefixes of variables that programs on this machine's GPU inherit: they locate AMD's runtime and driver, and
-/// select GPUs.
+/// Prefixes of variables that programs on this machine's GPU inherit: they locate AMD's runtime and
+/// driver, and select GPUs.
 const RUNTIME_VARIABLES: [&str; 9] = [
     Library::PATHS,
     Library::PRELOAD,
@@ -137,8 +138,8 @@ impl<'a> Attached<'a> {
         self.golden_in_environment(campaign, |session| self.environment(session), interrupt)
     }
 
-    /// Executes the golden runs in the environment that `environment` returns. If the device stops a run, the
-    /// error is the device fault, regardless of how the application ends after it.
+    /// Executes the golden runs in the environment that `environment` returns. If the device stops
+    /// a run, the error is the device fault, regardless of how the application ends after it.
     fn golden_in_environment(
         &self,
         campaign: &Campaign,

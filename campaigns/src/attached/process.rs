@@ -22,8 +22,8 @@ pub(crate) enum ProgramKind {
     Launch,
 }
 
-/// The error for a program whose golden run fails on this machine's GPU. The end of `flipwave launch` itself is
-/// of no interest to users.
+/// The error for a program whose golden run fails on this machine's GPU. The end of
+/// `flipwave launch` itself is of no interest to users.
 fn not_on_hardware(kind: ProgramKind, ended: String, advice: String, stderr: &str) -> AttachError {
     let stderr = stderr.trim();
     let (what, advice, stderr) = match kind {
@@ -54,8 +54,8 @@ pub(crate) struct ProcessRuns<'a> {
 pub(crate) struct StruckRun {
     /// The struck value.
     pub struck: Struck,
-    /// The fault with which the device stopped a dispatch. It takes precedence over the end of the program, which
-    /// is a consequence.
+    /// The fault with which the device stopped a dispatch. It takes precedence over the end of the
+    /// program, which is a consequence.
     pub fault: Option<FaultKind>,
     /// The run of the program.
     pub ran: Ran,
@@ -108,8 +108,8 @@ impl<'a> ProcessRuns<'a> {
         StruckRun::new(*site, ran, &events)
     }
 
-    /// Executes a run with a fault that the hooks in `codes` inject. The program writes the addresses of its
-    /// buffers to the file `addresses`, if given.
+    /// Executes a run with a fault that the hooks in `codes` inject. The program writes the
+    /// addresses of its buffers to the file `addresses`, if given.
     ///
     /// # Errors
     /// As [`ProcessRuns::inject`].
@@ -137,8 +137,8 @@ impl StruckRun {
     }
 }
 
-/// The result of a planned injection that needs no run, because nothing reads the struck value. `None` for other
-/// injections, and if def-use pruning is disabled.
+/// The result of a planned injection that needs no run, because nothing reads the struck value.
+/// `None` for other injections, and if def-use pruning is disabled.
 pub(crate) fn known_result(
     planned: &Planned,
     accelerations: Accelerations,

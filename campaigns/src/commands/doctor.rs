@@ -39,8 +39,8 @@ impl Finding {
     }
 }
 
-/// Checks all components that Flipwave can use, and injects some faults as a test. Writes only to the folder of
-/// compiled kernels and to temporary files.
+/// Checks all components that Flipwave can use, and injects some faults as a test. Writes only to
+/// the folder of compiled kernels and to temporary files.
 pub fn doctor() -> Vec<Finding> {
     vec![
         Finding::needed("compiler", compiler()),

@@ -40,8 +40,8 @@ pub struct DryRun {
 }
 
 impl DryRun {
-    /// Estimates the duration of the campaign with this number of workers, from the average duration of the trial
-    /// injections.
+    /// Estimates the duration of the campaign with this number of workers, from the average
+    /// duration of the trial injections.
     pub fn estimate(&self, workers: NonZeroUsize) -> Duration {
         let each = self.tried.as_secs_f64() / self.trials.max(1) as f64;
         let seconds = each * self.planned as f64 / workers.get() as f64;
@@ -49,8 +49,8 @@ impl DryRun {
     }
 }
 
-/// Prepares a campaign and executes some of its injections as trials, without writing anything. Uses only the
-/// options that affect injections.
+/// Prepares a campaign and executes some of its injections as trials, without writing anything.
+/// Uses only the options that affect injections.
 ///
 /// # Errors
 /// As [`run`](crate::run()).

@@ -83,8 +83,8 @@ impl Executed {
 /// Executes a program with emulated instructions, and its software version, if given.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be assembled, an instruction cannot be emulated, a dispatch does not
-/// complete, or the campaign was cancelled.
+/// [`CampaignError`] if the program cannot be assembled, an instruction cannot be emulated, a
+/// dispatch does not complete, or the campaign was cancelled.
 pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let instructions = campaign.instructions();
     if instructions.is_empty() {
@@ -152,7 +152,8 @@ struct Proxy {
 /// Proxy instructions of a code object, by address.
 type Proxies = BTreeMap<Pc, Proxy>;
 
-/// Finds the proxy instructions of all code, by module. Each emulated instruction must have at least one.
+/// Finds the proxy instructions of all code, by module. Each emulated instruction must have at
+/// least one.
 fn find_proxies(
     instructions: &[Instruction],
     workload: &Workload,

@@ -1,5 +1,5 @@
-//! `flipwave fidelity`: reports which operations of a program are exact, and what depends on results that no
-//! document specifies.
+//! `flipwave fidelity`: reports which operations of a program are exact, and what depends on
+//! results that no document specifies.
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;

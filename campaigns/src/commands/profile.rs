@@ -10,8 +10,8 @@ use std::num::NonZeroUsize;
 /// Executes the golden run of a campaign and profiles its fault space.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be assembled or does not complete, if the fault space is empty, or if
-/// the campaign was cancelled.
+/// [`CampaignError`] if the program cannot be assembled or does not complete, if the fault space is
+/// empty, or if the campaign was cancelled.
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
     campaign.faults()?;
     let prepared = prepare_emulated(campaign)?;

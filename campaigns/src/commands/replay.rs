@@ -27,8 +27,8 @@ pub struct Replay {
 /// Executes a campaign's program with one fault at `site`.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be assembled, the golden run does not complete, or the faulty run never
-/// reaches the site.
+/// [`CampaignError`] if the program cannot be assembled, the golden run does not complete, or the
+/// faulty run never reaches the site.
 pub fn replay(
     campaign: &Campaign,
     site: impl Into<ProcessSite>,

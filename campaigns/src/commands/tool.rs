@@ -9,18 +9,19 @@ use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::CancellableDevice;
 use flipwave_tools::{Measurement, Options, Replacer, Tool, ToolError, measure_with};
 
-/// Executes the golden run of a campaign with a tool in its kernels. The tool sees an emulated instruction as a
-/// single instruction.
+/// Executes the golden run of a campaign with a tool in its kernels. The tool sees an emulated
+/// instruction as a single instruction.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be assembled or does not complete, if the tool cannot be inserted, or
-/// if the campaign was cancelled.
+/// [`CampaignError`] if the program cannot be assembled or does not complete, if the tool cannot be
+/// inserted, or if the campaign was cancelled.
 pub fn measure<T: Tool>(
     campaign: &Campaign,
     options: &Options,
 ) -> Result<Measurement<T::Row>, CampaignError> {
     let Prepared { workload, formats, .. } = prepare(campaign)?;
-    // Proxy instructions compute other results than the emulated ones, so the golden run would be wrong.
+    // Proxy instructions compute other results than the emulated ones, so the golden run would be
+    // wrong.
     let instructions = campaign.instructions();
     if instructions.is_empty() {
         golden(campaign, &workload, &formats)?;

@@ -32,8 +32,8 @@ pub struct Traced {
 /// Executes a campaign's program with a fault at `site` in lockstep with the golden run.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be assembled, the golden run does not complete, the run never reaches
-/// the site, or the program has proxy instructions.
+/// [`CampaignError`] if the program cannot be assembled, the golden run does not complete, the run
+/// never reaches the site, or the program has proxy instructions.
 pub fn trace(campaign: &Campaign, site: impl Into<ProcessSite>) -> Result<Traced, CampaignError> {
     let prepared = prepare_emulated(campaign)?;
     let site = &site_in(campaign, &prepared, site.into())?;
@@ -47,8 +47,8 @@ pub fn trace(campaign: &Campaign, site: impl Into<ProcessSite>) -> Result<Traced
 }
 
 impl Traced {
-    /// The differences over time: a row for each event and each change of the numbers, and a last row for the end
-    /// of the run.
+    /// The differences over time: a row for each event and each change of the numbers, and a last
+    /// row for the end of the run.
     pub fn rows(&self) -> Vec<PropagationRow> {
         let Trace { events, samples, time, .. } = &self.trace;
         let is_event = |time: u64| events.iter().any(|event| event.step.time == time);

@@ -1,9 +1,9 @@
 //! Compares outputs of a faulty run with those of the golden run.
 //!
-//! An element is correct if it has the same bits, if both elements are NaN (with any payloads), or if it is
-//! within the tolerance. A NaN instead of a number, a number instead of a NaN, and an infinity instead of any
-//! other value are wrong with every tolerance, and have infinite errors. With `exact`, -0.0 instead of 0.0 is
-//! wrong, with error 0.
+//! An element is correct if it has the same bits, if both elements are NaN (with any payloads), or
+//! if it is within the tolerance. A NaN instead of a number, a number instead of a NaN, and an
+//! infinity instead of any other value are wrong with every tolerance, and have infinite errors.
+//! With `exact`, -0.0 instead of 0.0 is wrong, with error 0.
 
 use crate::file::element::{ElementType, Value};
 use crate::file::schema;
@@ -11,15 +11,16 @@ use crate::outputs::extents::{Extents, WrongBox};
 use flipwave_analysis::ErrorShape;
 use flipwave_injector::Output;
 
-/// Limits of the difference between an element and the golden one. An element is correct if it satisfies any
-/// of the limits; without limits, it must be exact.
+/// Limits of the difference between an element and the golden one. An element is correct if it
+/// satisfies any of the limits; without limits, it must be exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tolerance {
     /// Limit of |element - golden|.
     pub absolute: Option<f64>,
     /// Limit of |element - golden| / |golden|.
     pub relative: Option<f64>,
-    /// Limit in units in the last place: the count of numbers of the type between the two, plus one.
+    /// Limit in units in the last place: the count of numbers of the type between the two, plus
+    /// one.
     pub ulp: Option<u64>,
 }
 
@@ -85,8 +86,8 @@ pub struct Difference {
     pub elements_wrong: u64,
     /// Largest |element - golden|, including elements within the tolerance.
     pub max_abs_error: f64,
-    /// Largest |element - golden| / |golden|, including elements within the tolerance; infinite if golden is 0
-    /// and the element is not.
+    /// Largest |element - golden| / |golden|, including elements within the tolerance; infinite if
+    /// golden is 0 and the element is not.
     pub max_rel_error: f64,
     /// Spatial pattern of the elements outside the tolerance, for outputs with dimensions.
     pub shape: Option<ErrorShape>,
@@ -123,7 +124,8 @@ pub fn compare(
     compare_elements(element, tolerance, differing(golden, faulty), |_| {})
 }
 
-/// Compares two outputs of the same size, and determines the shape of the wrong elements if `extents` are given.
+/// Compares two outputs of the same size, and determines the shape of the wrong elements if
+/// `extents` are given.
 pub(crate) fn compare_with_extents(
     element: ElementType,
     tolerance: &Tolerance,
@@ -134,7 +136,8 @@ pub(crate) fn compare_with_extents(
     compare_blocks(element, tolerance, extents, differing(golden, faulty))
 }
 
-/// Compares two outputs of a workload, and determines the shape of the wrong elements if `extents` are given.
+/// Compares two outputs of a workload, and determines the shape of the wrong elements if `extents`
+/// are given.
 pub(crate) fn compare_outputs(
     element: ElementType,
     tolerance: &Tolerance,
@@ -235,8 +238,9 @@ pub(crate) fn is_all_nan(element: ElementType, output: &[u8]) -> bool {
     values(element, output).all(Value::is_nan)
 }
 
-/// Returns `true` if an output contains numbers, and the tolerance accepts any number of the type instead of
-/// each of them. All errors grow with the distance, so testing the smallest and the largest number is sufficient.
+/// Returns `true` if an output contains numbers, and the tolerance accepts any number of the type
+/// instead of each of them. All errors grow with the distance, so testing the smallest and the
+/// largest number is sufficient.
 pub(crate) fn accepts_everything(
     element: ElementType,
     tolerance: &Tolerance,
@@ -318,7 +322,8 @@ impl ElementError {
     };
 
     fn is_within(&self, tolerance: &Tolerance) -> bool {
-        // A difference of finite numbers that overflows is infinite and therefore outside every limit.
+        // A difference of finite numbers that overflows is infinite and therefore outside every
+        // limit.
         self.exact
             || tolerance.absolute.is_some_and(|limit| self.absolute <= limit)
             || tolerance.relative.is_some_and(|limit| self.relative <= limit)

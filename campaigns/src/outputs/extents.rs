@@ -89,8 +89,9 @@ impl WrongBox {
         }
     }
 
-    /// Shape of the elements; `None` without elements. It depends on the number of indices that differ and on
-    /// the wrong fraction of the bounding box, so every set of elements has exactly one shape.
+    /// Shape of the elements; `None` without elements. It depends on the number of indices that
+    /// differ and on the wrong fraction of the bounding box, so every set of elements has exactly
+    /// one shape.
     pub fn shape(&self) -> Option<ErrorShape> {
         if self.count == 0 {
             return None;

@@ -76,8 +76,8 @@ pub(crate) fn is_temporary(name: &str) -> bool {
     name == LOCK || name.starts_with(LOCK_PREFIX) || name.starts_with(UNFINISHED_PREFIX)
 }
 
-/// Checks that results can be written to a locked folder: existing entries with the names of its files are
-/// regular files. Removes incomplete files of killed runs.
+/// Checks that results can be written to a locked folder: existing entries with the names of its
+/// files are regular files. Removes incomplete files of killed runs.
 ///
 /// # Errors
 /// [`FolderError::Access`].
@@ -131,8 +131,8 @@ fn line_ends(mut text: impl BufRead) -> std::io::Result<u64> {
     }
 }
 
-/// Checks that results may be written to `path`: the folder is new or empty, or contains results of the same
-/// campaign and seed. Does not change the folder.
+/// Checks that results may be written to `path`: the folder is new or empty, or contains results of
+/// the same campaign and seed. Does not change the folder.
 ///
 /// # Errors
 /// [`FolderError`].
@@ -244,14 +244,14 @@ mod tests {
     #[test]
     fn other_files_are_neither_replaced_nor_removed() {
         let folder = folder();
-        let other = folder.path().join("thesis.tex");
-        std::fs::write(&other, "text").expect("written");
+        let unrelated = folder.path().join("thesis.tex");
+        std::fs::write(&unrelated, "text").expect("written");
         let error = check(folder.path(), "d", 1).expect_err("occupied");
         assert!(error.to_string().contains("not results"), "{error}");
         record(folder.path(), "{}");
         let lock = FolderLock::take_free(folder.path()).expect("free");
         clear(&lock).expect("cleared");
-        assert!(other.exists());
+        assert!(unrelated.exists());
         assert!(!folder.path().join(RECORD).exists());
     }
 }

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 /// Interval at which a run checks that it still holds the lock of the folder.
 const LOCK_PERIOD: Duration = Duration::from_secs(1);
 
-/// Writer of `results.csv`. Each row is on disk before the next one is written; a row that cannot be written is
-/// removed completely.
+/// Writer of `results.csv`. Each row is on disk before the next one is written; a row that cannot
+/// be written is removed completely.
 pub(crate) struct ResultsFile<'a> {
     path: PathBuf,
     file: File,
@@ -78,8 +78,8 @@ impl<'a> ResultsFile<'a> {
     }
 }
 
-/// Converts `results.csv` to `results.parquet`, if `format` requests it. The file is written as a whole or not
-/// at all.
+/// Converts `results.csv` to `results.parquet`, if `format` requests it. The file is written as a
+/// whole or not at all.
 pub(crate) fn write_columns(lock: &FolderLock, format: ResultsFormat) -> Result<(), FolderError> {
     if format == ResultsFormat::Csv {
         return Ok(());

@@ -1,7 +1,7 @@
 //! `run.json`: the record of a run, the only result file that depends on time and host.
 //!
-//! Later versions read the file (`about.rs`, `folder.rs`). It has no version number: fields keep their names,
-//! and readers accept records without newer fields.
+//! Later versions read the file (`about.rs`, `folder.rs`). It has no version number: fields keep
+//! their names, and readers accept records without newer fields.
 
 use crate::file::campaign::Campaign;
 use crate::file::faults::Faults;
@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Facts about a campaign, known before its first injection. `run.json` and plans of shards record them.
+/// Facts about a campaign, known before its first injection. `run.json` and plans of shards record
+/// them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CampaignFacts {
     /// The campaign.
@@ -98,8 +99,8 @@ pub struct CampaignIdentity {
     pub selection: String,
     /// SHA-256 of the campaign file.
     pub sha256: String,
-    /// SHA-256 of the file's content except comments, name, seed and number of faults. A campaign can be
-    /// resumed if this is unchanged.
+    /// SHA-256 of the file's content except comments, name, seed and number of faults. A campaign
+    /// can be resumed if this is unchanged.
     pub content: String,
 }
 
@@ -205,8 +206,8 @@ pub struct Timings {
     pub prepare: f64,
     /// The golden run with profiling.
     pub golden: f64,
-    /// The second golden run, which resolves the first batch of faults and records checkpoints. Other batches
-    /// are resolved during injection.
+    /// The second golden run, which resolves the first batch of faults and records checkpoints.
+    /// Other batches are resolved during injection.
     pub rehearsal: f64,
     /// All injections.
     pub inject: f64,

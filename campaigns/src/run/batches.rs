@@ -1,5 +1,6 @@
-//! Resolves the faults of a part of a plan in batches, as workers request them: injection starts as soon as
-//! the first batch is resolved, and few batches are in memory, regardless of the length of the part.
+//! Resolves the faults of a part of a plan in batches, as workers request them: injection starts as
+//! soon as the first batch is resolved, and few batches are in memory, regardless of the length of
+//! the part.
 
 use flipwave_injector::{Plan, PlanError, Planned};
 use std::collections::BTreeMap;
@@ -10,8 +11,8 @@ use std::thread::{self, Scope};
 /// Faults of the first batch: few, so that the first rows are available soon.
 const FIRST_BATCH: u64 = 1 << 12;
 
-/// Faults of each further batch. Resolving them takes one run of the workload, which is short compared with
-/// this many injections, and some megabytes of memory.
+/// Faults of each further batch. Resolving them takes one run of the workload, which is short
+/// compared with this many injections, and some megabytes of memory.
 pub(crate) const BATCH: u64 = 1 << 16;
 
 /// The batches in use of a part of a plan.

@@ -3,7 +3,7 @@
 use flipwave_device::FaultKind;
 use std::fmt;
 
-/// What stopped a run: the cause of a DUE outcome.
+/// Cause of a DUE outcome: the reason why a run was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DueCause {
     /// The device stopped a dispatch.

@@ -1,4 +1,5 @@
-//! A campaign that is ready to inject all or some of its faults, with its fault space and golden run.
+//! A campaign that is ready to inject all or some of its faults, with its fault space and golden
+//! run.
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -77,10 +78,12 @@ struct FirstBatch {
 }
 
 impl<'a> Experiment<'a> {
-    /// Creates an experiment from the results, the fidelity and the profile of the first golden run.
+    /// Creates an experiment from the results, the fidelity and the profile of the first golden
+    /// run.
     ///
     /// # Errors
-    /// [`CampaignError::NoFaults`], [`CampaignError::Statistics`], and errors of the runner without outputs.
+    /// [`CampaignError::NoFaults`], [`CampaignError::Statistics`], and errors of the runner without
+    /// outputs.
     pub fn new(
         campaign: &'a Campaign,
         runner: &'a dyn Runner,
@@ -100,8 +103,8 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    /// Creates an experiment from a first golden run in this process. Also returns the recording of the run,
-    /// which the second one uses.
+    /// Creates an experiment from a first golden run in this process. Also returns the recording of
+    /// the run, which the second one uses.
     ///
     /// # Errors
     /// As [`Experiment::new`].
@@ -140,12 +143,13 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Resolves the faults of `indices`, the first ones of a part of `plan`, in a second golden run, and
-    /// calls `act`, which can inject faults of the plan. `recorded` comes from the first golden run.
+    /// Resolves the faults of `indices`, the first ones of a part of `plan`, in a second golden
+    /// run, and calls `act`, which can inject faults of the plan. `recorded` comes from the first
+    /// golden run.
     ///
     /// # Errors
-    /// Errors of `act`; [`CampaignError::NotDeterministic`] if the second run differs from the first,
-    /// [`CampaignError::Plan`]; others if the runner cannot inject.
+    /// Errors of `act`; [`CampaignError::NotDeterministic`] if the second run differs from the
+    /// first, [`CampaignError::Plan`]; others if the runner cannot inject.
     pub fn with_injections<T>(
         &self,
         plan: &Plan<'_>,
@@ -223,8 +227,8 @@ impl<'a> Experiment<'a> {
 }
 
 impl Injections<'_> {
-    /// Injects the faults with these indices. `take` receives their rows on this thread, in order, until it
-    /// returns [`ControlFlow::Break`].
+    /// Injects the faults with these indices. `take` receives their rows on this thread, in order,
+    /// until it returns [`ControlFlow::Break`].
     ///
     /// # Errors
     /// The first error of an injection or of `take`, after `take` has received all earlier rows;
@@ -269,8 +273,8 @@ impl Injections<'_> {
         self.first.as_ref().map_or(&[], |first| &first.faults)
     }
 
-    /// Injects one fault of the plan. A panic becomes an error with the site, so that the campaign keeps its
-    /// rows.
+    /// Injects one fault of the plan. A panic becomes an error with the site, so that the campaign
+    /// keeps its rows.
     ///
     /// # Errors
     /// The error of the injection.

@@ -87,15 +87,16 @@ pub struct Report {
     pub files: Vec<PathBuf>,
 }
 
-/// Runs a campaign. Each row is written to `results.csv` as soon as all rows before it have been written.
+/// Runs a campaign. Each row is written to `results.csv` as soon as all rows before it have been
+/// written.
 ///
-/// If the campaign is cancelled, running injections end without an outcome, and the status of the report is
-/// [`Status::Interrupted`].
+/// If the campaign is cancelled, running injections end without an outcome, and the status of the
+/// report is [`Status::Interrupted`].
 ///
 /// # Errors
-/// [`CampaignError`]. If an injection fails, the rows before it stay on disk, and `run.json` contains the
-/// error. If the campaign is cancelled before the first injection, the error of the current run, with its
-/// location, or [`CampaignError::Interrupted`].
+/// [`CampaignError`]. If an injection fails, the rows before it stay on disk, and `run.json`
+/// contains the error. If the campaign is cancelled before the first injection, the error of the
+/// current run, with its location, or [`CampaignError::Interrupted`].
 pub fn run(
     campaign: &Campaign,
     options: &RunOptions,
@@ -145,7 +146,8 @@ pub(crate) fn run_on<'r>(
     run.inject_all(&lock, recorded, record, progress)
 }
 
-/// Returns the injection mechanism of a campaign: `path` if given, otherwise the default of its device.
+/// Returns the injection mechanism of a campaign: `path` if given, otherwise the default of its
+/// device.
 ///
 /// # Errors
 /// [`CampaignError::OnlyEmbedded`], [`CampaignError::NotByHook`].
@@ -244,7 +246,8 @@ impl Run<'_> {
             _ => Ok(()),
         };
         let recorded = record.write(lock);
-        // A full disk, or a folder that was taken over, makes all four fail; the first error is the cause.
+        // A full disk, or a folder that was taken over, makes all four fail; the first error is the
+        // cause.
         injected?;
         summarised?;
         columns?;

@@ -34,7 +34,7 @@ pub enum Verdict {
     },
     /// Detected unrecoverable error: the program was stopped.
     Due {
-        /// What stopped the program.
+        /// Why the program was stopped.
         cause: DueCause,
     },
 }
@@ -57,8 +57,8 @@ pub enum MaskedCause {
 pub struct CompletedRun {
     /// Differences of the outputs.
     pub difference: Difference,
-    /// Additional wave instructions, negative for fewer; `None` if the program's instructions cannot
-    /// be distinguished from those of hooks.
+    /// Additional wave instructions, negative for fewer; `None` if the program's instructions
+    /// cannot be distinguished from those of hooks.
     pub instructions: Option<i64>,
     /// `true` if the number of instructions changed by more than the threshold.
     pub timing_changed: Option<bool>,
@@ -238,8 +238,8 @@ pub struct Classifier<'a> {
 }
 
 impl Classifier<'_> {
-    /// Classifies an injection into a workload whose outputs have these `formats`. `next_use` is the
-    /// next use of the struck value in the golden run, if known.
+    /// Classifies an injection into a workload whose outputs have these `formats`. `next_use` is
+    /// the next use of the struck value in the golden run, if known.
     pub fn classify(
         &self,
         injection: Injection,

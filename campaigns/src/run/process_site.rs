@@ -4,8 +4,8 @@ use flipwave_injector::{Site, SiteError};
 use std::fmt;
 use std::str::FromStr;
 
-/// A fault site and its process. Its text form is `process=1 dispatch=0 ...`, or that of the site if only
-/// one process dispatches kernels.
+/// A fault site and its process. Its text form is `process=1 dispatch=0 ...`, or that of the site
+/// if only one process dispatches kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProcessSite {
     /// Index of the process among those that dispatch kernels; `None` if it is the only one.
@@ -69,7 +69,8 @@ fn struck(process: Option<u32>) -> String {
 }
 
 impl ProcessSite {
-    /// Returns the site if it is in the campaign's target process. A site without a process is in any.
+    /// Returns the site if it is in the campaign's target process. A site without a process is in
+    /// any.
     pub(crate) fn in_process(self, target: Option<u32>) -> Result<Site, OtherProcessError> {
         match self.process {
             Some(found) if target != Some(found) => {

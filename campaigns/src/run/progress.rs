@@ -22,7 +22,8 @@ pub enum Phase {
 
 /// Receiver of progress reports. All calls come from one thread.
 pub trait Progress {
-    /// Called when the campaign of variant `number` of `count` begins. Later reports are about this variant.
+    /// Called when the campaign of variant `number` of `count` begins. Later reports are about this
+    /// variant.
     fn variant(&mut self, _name: &str, _number: usize, _count: usize) {}
 
     /// Called when a step begins.

@@ -26,16 +26,17 @@ pub enum ResumeError {
     Folder(#[from] FolderError),
 }
 
-/// Largest number of rows whose sites are compared with the plan, which takes one run of the workload. In
-/// larger campaigns, the compared rows are spread over all rows.
+/// Largest number of rows whose sites are compared with the plan, which takes one run of the
+/// workload. In larger campaigns, the compared rows are spread over all rows.
 const COMPARED: u64 = 1 << 14;
 
-/// Adds the rows of an earlier run to `monitor` and passes each to `take`. `plan` returns the plan of the
-/// rows, whose sites are in `process`. Removes an incomplete last line from the file, so that rows can be
-/// appended. A missing file has no rows.
+/// Adds the rows of an earlier run to `monitor` and passes each to `take`. `plan` returns the plan
+/// of the rows, whose sites are in `process`. Removes an incomplete last line from the file, so
+/// that rows can be appended. A missing file has no rows.
 ///
 /// # Errors
-/// [`ResumeError`], and [`flipwave_injector::PlanError`] if the sites of the plan cannot be resolved.
+/// [`ResumeError`], and [`flipwave_injector::PlanError`] if the sites of the plan cannot be
+/// resolved.
 pub(crate) fn read_existing_rows<'p>(
     lock: &FolderLock,
     monitor: &mut CampaignMonitor,
@@ -95,7 +96,8 @@ fn not_planned(path: &Path, index: u64) -> ResumeError {
     ResumeError::Other { path: path.to_owned(), what }
 }
 
-/// A selection of at most [`COMPARED`] rows: every `step`-th row and the last, each with index and site.
+/// A selection of at most [`COMPARED`] rows: every `step`-th row and the last, each with index and
+/// site.
 struct Sites {
     step: u64,
     spread: Vec<(u64, String)>,

@@ -14,10 +14,10 @@ pub(crate) struct Workers {
     pub ahead: u64,
 }
 
-/// Executes jobs 0 to `count` - 1 with `work` on several threads. `take` receives the results on this
-/// thread, in order and as soon as possible. Jobs start in order; if `stop` is set or `take` returns an
-/// error, the results taken are therefore those of the first jobs. Jobs that have started when `stop` is
-/// set are completed.
+/// Executes jobs 0 to `count` - 1 with `work` on several threads. `take` receives the results on
+/// this thread, in order and as soon as possible. Jobs start in order; if `stop` is set or `take`
+/// returns an error, the results taken are therefore those of the first jobs. Jobs that have
+/// started when `stop` is set are completed.
 ///
 /// # Errors
 /// The first error of `take`.
@@ -93,8 +93,8 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until job `index` is less than `ahead` jobs after the next one to be taken. Returns `false` if
-    /// no more results are taken.
+    /// Waits until job `index` is less than `ahead` jobs after the next one to be taken. Returns
+    /// `false` if no more results are taken.
     fn wait_for(&self, index: u64, ahead: u64) -> bool {
         let is_early =
             |state: &mut GateState| !state.is_closed && index - state.taken.min(index) >= ahead;

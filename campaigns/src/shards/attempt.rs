@@ -1,5 +1,5 @@
-//! Records of attempts to execute a part, for `flipwave status`. Only the rows decide which injections are
-//! done.
+//! Records of attempts to execute a part, for `flipwave status`. Only the rows decide which
+//! injections are done.
 
 use super::layout::SharedFolder;
 use super::part::Part;
@@ -129,8 +129,9 @@ impl Attempt {
         Ok(all)
     }
 
-    /// Returns `true` if the attempt is running, as far as the process `observer` can see: its state is
-    /// [`AttemptState::Running`], and its process is alive, or invisible with a recent update.
+    /// Returns `true` if the attempt is running, as far as the process `observer` can see: its
+    /// state is [`AttemptState::Running`], and its process is alive, or invisible with a recent
+    /// update.
     pub fn is_running(&self, observer: &Owner) -> bool {
         let silence = Duration::from_secs(now().saturating_sub(self.seen));
         self.state == AttemptState::Running

@@ -18,8 +18,9 @@ pub(super) struct Compiled {
     pub compiler: Option<String>,
 }
 
-/// Replaces the sources of a campaign with code objects in the folder. Compiles the ones that are missing. The
-/// source and its options identify a code object; included files are those of the first shard.
+/// Replaces the sources of a campaign with code objects in the folder. Compiles the ones that are
+/// missing. The source and its options identify a code object; included files are those of the
+/// first shard.
 ///
 /// # Errors
 /// [`CampaignError::Prepare`] for sources that cannot be compiled, [`FolderError::Access`].

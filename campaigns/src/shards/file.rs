@@ -1,5 +1,6 @@
-//! Files of rows. The first line identifies the campaign; the last line contains the number of rows and a
-//! checksum, which reveals incomplete and damaged files. Files with the same rows have the same bytes.
+//! Files of rows. The first line identifies the campaign; the last line contains the number of rows
+//! and a checksum, which reveals incomplete and damaged files. Files with the same rows have the
+//! same bytes.
 
 use super::error::ShardError;
 use super::layout::SharedFolder;
@@ -53,7 +54,8 @@ pub(super) struct RowsKey<'a> {
     pub seed: u64,
 }
 
-/// Writes rows to a file on this machine, and publishes it in the shared folder when it is complete.
+/// Writes rows to a file on this machine, and publishes it in the shared folder when it is
+/// complete.
 pub(super) struct ShardWriter {
     file: BufWriter<NamedTempFile>,
     digest: Sha256,
@@ -97,7 +99,8 @@ impl ShardWriter {
         self.file.write_all(line)
     }
 
-    /// Completes the file and publishes it in `folder`, unless it has no rows. Returns its length in bytes.
+    /// Completes the file and publishes it in `folder`, unless it has no rows. Returns its length
+    /// in bytes.
     pub fn publish(mut self, folder: &SharedFolder) -> Result<u64, FolderError> {
         if self.rows.is_empty() {
             return Ok(0);
@@ -138,8 +141,8 @@ impl ShardReader {
     /// Opens the file of the rows in `range`.
     ///
     /// # Errors
-    /// [`ShardError::Damaged`] if the first line is invalid, [`ShardError::OtherRows`] if the rows belong to
-    /// another campaign.
+    /// [`ShardError::Damaged`] if the first line is invalid, [`ShardError::OtherRows`] if the rows
+    /// belong to another campaign.
     pub fn open(
         folder: &SharedFolder,
         key: RowsKey<'_>,

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// Digits of indices in names, so that names have the order of indices up to 10^12.
 const DIGITS: usize = 12;
 
-/// A results folder to which several shards write concurrently. Files are published as a whole, are never
-/// changed, and detect damage.
+/// A results folder to which several shards write concurrently. Files are published as a whole, are
+/// never changed, and detect damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedFolder(PathBuf);
 

@@ -1,5 +1,5 @@
-//! Interim looks of a sharded campaign. A look is a function of the rows: the first shard that sees all rows
-//! before a look computes it, and the others read it.
+//! Interim looks of a sharded campaign. A look is a function of the rows: the first shard that sees
+//! all rows before a look computes it, and the others read it.
 
 use super::error::ShardError;
 use super::layout::SharedFolder;

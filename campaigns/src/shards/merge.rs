@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 /// Options of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeOptions {
-    /// Folders with shards. Rows with the same seed form one campaign; the campaigns of several seeds follow
-    /// one another.
+    /// Folders with shards. Rows with the same seed form one campaign; the campaigns of several
+    /// seeds follow one another.
     pub folders: Vec<PathBuf>,
     /// Results folder.
     pub out: PathBuf,
@@ -42,11 +42,12 @@ pub struct Merged {
 /// Interval between two attempts to find all shards.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Merges shards into `results.csv`, `summary.csv`, `rates.svg` and `run.json`. All but `run.json` have the
-/// same bytes as in an unsharded run. The table is written as a whole or not at all.
+/// Merges shards into `results.csv`, `summary.csv`, `rates.svg` and `run.json`. All but `run.json`
+/// have the same bytes as in an unsharded run. The table is written as a whole or not at all.
 ///
 /// # Errors
-/// [`ShardError`], in particular [`ShardError::Missing`] if the campaign is not complete; [`FolderError`].
+/// [`ShardError`], in particular [`ShardError::Missing`] if the campaign is not complete;
+/// [`FolderError`].
 pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
     let clock = Instant::now();
     let mut failed_looks = BTreeMap::new();
@@ -155,7 +156,8 @@ fn is_goal_met(
     Ok(is_goal_met)
 }
 
-/// Writes `results.csv` as a whole and calls `count` for each row. Returns the looks of the first campaign.
+/// Writes `results.csv` as a whole and calls `count` for each row. Returns the looks of the first
+/// campaign.
 fn write_table(
     lock: &FolderLock,
     campaigns: &[Shards],

@@ -1,7 +1,7 @@
 //! Shards: parts of a campaign, on any number of machines that share a folder.
 //!
-//! Shards take no locks, and never change a file of another shard. The content of a file depends only on its
-//! name. Files are published as a whole and detect damage:
+//! Shards take no locks, and never change a file of another shard. The content of a file depends
+//! only on its name. Files are published as a whole and detect damage:
 //!
 //! ```text
 //! plans/000000100000.json               what all shards have in common (plan.rs)
@@ -13,12 +13,13 @@
 //! attempts/3-of-200.TOKEN.json          attempts to execute a shard, for `flipwave status` (attempt.rs)
 //! ```
 //!
-//! All of these files outlive the process that wrote them. [`ShardPlan::FORMAT`] is the version of plans,
-//! attempts and looks; files of rows (file.rs) and golden runs (store.rs) have their own versions.
+//! All of these files outlive the process that wrote them. [`ShardPlan::FORMAT`] is the version of
+//! plans, attempts and looks; files of rows (file.rs) and golden runs (store.rs) have their own
+//! versions.
 //!
-//! A part that is executed twice gives the same bytes. Files that are incomplete or not yet visible on
-//! another machine are created again. Only a merge takes a lock: it writes the table of an unsharded run,
-//! possibly into the same folder.
+//! A part that is executed twice gives the same bytes. Files that are incomplete or not yet visible
+//! on another machine are created again. Only a merge takes a lock: it writes the table of an
+//! unsharded run, possibly into the same folder.
 
 mod attempt;
 mod code;

@@ -33,8 +33,8 @@ impl Part {
         }
     }
 
-    /// Indices of the part in each stage of a campaign whose stages end at these injection counts. A shard has
-    /// a part of each stage, so that all shards work on the same stage.
+    /// Indices of the part in each stage of a campaign whose stages end at these injection counts.
+    /// A shard has a part of each stage, so that all shards work on the same stage.
     pub fn indices_by_stage(&self, ends: &[u64]) -> Vec<Range<u64>> {
         let starts = [0].into_iter().chain(ends.iter().copied());
         let stages = starts.zip(ends);

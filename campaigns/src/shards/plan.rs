@@ -1,5 +1,5 @@
-//! Shard plans: the properties that all shards of a campaign share. A plan never changes; a campaign that is
-//! extended to more injections gets an additional plan.
+//! Shard plans: the properties that all shards of a campaign share. A plan never changes; a
+//! campaign that is extended to more injections gets an additional plan.
 
 use super::error::ShardError;
 use super::layout::SharedFolder;
@@ -18,7 +18,8 @@ pub struct ShardPlan {
     /// Facts about the campaign. Comments and name may differ between plans of a folder.
     #[serde(flatten)]
     pub facts: CampaignFacts,
-    /// SHA-256 of everything that determines rows except the seed. Campaigns with equal values can be pooled.
+    /// SHA-256 of everything that determines rows except the seed. Campaigns with equal values can
+    /// be pooled.
     pub space: String,
     /// Number of planned injections.
     pub count: u64,
@@ -37,8 +38,8 @@ struct Format {
 }
 
 impl ShardPlan {
-    /// Format of a folder of shards: its plans, and the attempts, looks and files of rows that belong to a
-    /// plan. Incremented when another version would misread or mix them.
+    /// Format of a folder of shards: its plans, and the attempts, looks and files of rows that
+    /// belong to a plan. Incremented when another version would misread or mix them.
     ///
     /// Format 3 includes the text of `Sample::draws` in the digest of the space.
     pub const FORMAT: u32 = 3;
@@ -48,7 +49,8 @@ impl ShardPlan {
         CampaignMonitor::new(self.facts.design.clone(), self.until.clone(), self.pilot.clone())
     }
 
-    /// Injection counts at which the stages of the campaign end. Shards work on one stage at a time.
+    /// Injection counts at which the stages of the campaign end. Shards work on one stage at a
+    /// time.
     pub(super) fn stages(&self) -> Vec<u64> {
         stage_ends(self.until.as_ref(), self.pilot.as_ref(), self.count)
     }
@@ -56,7 +58,8 @@ impl ShardPlan {
     /// Reads the plan with the most injections; `None` without a plan.
     ///
     /// # Errors
-    /// [`ShardError::Plan`] for an invalid file, [`ShardError::PlanFormat`], [`ShardError::Folder`].
+    /// [`ShardError::Plan`] for an invalid file, [`ShardError::PlanFormat`],
+    /// [`ShardError::Folder`].
     pub(super) fn latest(folder: &SharedFolder) -> Result<Option<ShardPlan>, ShardError> {
         match folder.plans()?.last() {
             Some(count) => ShardPlan::read(folder, *count),
@@ -81,8 +84,8 @@ impl ShardPlan {
         serde_json::from_slice(&text).map(Some).map_err(|error| invalid(error.to_string()))
     }
 
-    /// Writes the plan unless the folder has one with the same number of injections. Checks that all plans in
-    /// the folder belong to this campaign. Concurrent calls write the same bytes.
+    /// Writes the plan unless the folder has one with the same number of injections. Checks that
+    /// all plans in the folder belong to this campaign. Concurrent calls write the same bytes.
     ///
     /// # Errors
     /// [`ShardError::Other`], [`ShardError::Folder`].
@@ -99,8 +102,8 @@ impl ShardPlan {
         self.is_published(folder).map(|_| ())
     }
 
-    /// Returns `true` if the folder has a plan with the same number of injections. Checks that all of its
-    /// plans belong to this campaign.
+    /// Returns `true` if the folder has a plan with the same number of injections. Checks that all
+    /// of its plans belong to this campaign.
     pub(super) fn is_published(&self, folder: &SharedFolder) -> Result<bool, ShardError> {
         let mut is_published = false;
         for count in folder.plans()? {

@@ -50,7 +50,8 @@ impl Shards {
         self.missing(0..count).first().map_or(count, |gap| gap.start)
     }
 
-    /// The monitor of the campaign after its first `end` injections, or at the look that meets the goal.
+    /// The monitor of the campaign after its first `end` injections, or at the look that meets the
+    /// goal.
     ///
     /// # Errors
     /// [`ShardError`], in particular [`ShardError::Missing`].
@@ -102,7 +103,8 @@ impl RowParser {
     }
 }
 
-/// Iterates over the rows of a campaign. A row that is in several files must be the same in all of them.
+/// Iterates over the rows of a campaign. A row that is in several files must be the same in all of
+/// them.
 pub(super) struct Rows<'a> {
     shards: &'a Shards,
     /// Files that have not been opened.

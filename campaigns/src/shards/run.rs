@@ -73,8 +73,8 @@ impl ShardReport {
     }
 }
 
-/// Executes a part of a campaign, except for the rows in the folder. Publishes the new rows when a range is
-/// complete or when the campaign is cancelled.
+/// Executes a part of a campaign, except for the rows in the folder. Publishes the new rows when a
+/// range is complete or when the campaign is cancelled.
 ///
 /// # Errors
 /// [`CampaignError`]. Rows before a failed injection are published.
@@ -106,8 +106,8 @@ pub fn run_shard(
     Ok(report)
 }
 
-/// Writes the plan of a campaign to its folder and executes the golden run, for later shards whose faults are
-/// injected with `path`.
+/// Writes the plan of a campaign to its folder and executes the golden run, for later shards whose
+/// faults are injected with `path`.
 ///
 /// # Errors
 /// [`CampaignError`].
@@ -226,7 +226,8 @@ fn run(
     Ok(shard.report)
 }
 
-/// Time without progress after which a shard no longer waits for other shards to complete the pilot.
+/// Time without progress after which a shard no longer waits for other shards to complete the
+/// pilot.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Largest age of a listing of a shared folder. NFS caches listings for at most a minute.
@@ -291,8 +292,8 @@ impl Shard<'_> {
         }
     }
 
-    /// Injects the faults of `ranges` whose rows are not in the folder, until the campaign's goal is met.
-    /// `monitor` contains the rows that the plan depends on.
+    /// Injects the faults of `ranges` whose rows are not in the folder, until the campaign's goal
+    /// is met. `monitor` contains the rows that the plan depends on.
     fn inject(
         &mut self,
         monitor: &CampaignMonitor,
@@ -324,7 +325,8 @@ impl Shard<'_> {
         })
     }
 
-    /// Parts of `ranges` whose rows are not in the folder, up to the first range that is not required.
+    /// Parts of `ranges` whose rows are not in the folder, up to the first range that is not
+    /// required.
     fn missing(&mut self, ranges: Vec<Range<u64>>) -> Result<Vec<Range<u64>>, CampaignError> {
         let mut left = Vec::new();
         self.update_look()?;
@@ -384,7 +386,8 @@ impl Shard<'_> {
         Ok(())
     }
 
-    /// Returns `true` if the injections are required: the goal was not met before them at the last look.
+    /// Returns `true` if the injections are required: the goal was not met before them at the last
+    /// look.
     fn is_wanted(&self, range: &Range<u64>) -> bool {
         let last = self.report.look.as_ref().filter(|look| look.is_goal_met());
         last.is_none_or(|look| range.start < look.injections)

@@ -1,5 +1,5 @@
-//! Site space of a campaign: everything except the seed that determines the fault site and the result of
-//! each injection.
+//! Site space of a campaign: everything except the seed that determines the fault site and the
+//! result of each injection.
 
 use crate::application::Application;
 use crate::digest::hexadecimal;
@@ -25,8 +25,8 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// Computes the space of a campaign. `drawn` describes the properties of the sampling that determine the
-    /// site of an index.
+    /// Computes the space of a campaign. `drawn` describes the properties of the sampling that
+    /// determine the site of an index.
     ///
     /// # Errors
     /// [`FolderError::Unread`] for files of the workload that cannot be read.
@@ -54,9 +54,9 @@ impl Space {
     }
 }
 
-/// Digest of everything that determines rows except the seed: the content of the campaign file, the digest of
-/// the program, the injection mechanism, and the sampling. A change of the digest between versions requires
-/// another [`ShardPlan::FORMAT`](super::ShardPlan::FORMAT).
+/// Digest of everything that determines rows except the seed: the content of the campaign file, the
+/// digest of the program, the injection mechanism, and the sampling. A change of the digest between
+/// versions requires another [`ShardPlan::FORMAT`](super::ShardPlan::FORMAT).
 pub(crate) fn sites(content: &str, program: &str, path: InjectionPath, drawn: &str) -> String {
     let path = match path {
         InjectionPath::Embedded => "embedded",
@@ -70,7 +70,8 @@ fn text_digest(texts: &[&str]) -> String {
     digest(&texts.iter().map(|text| text.as_bytes()).collect::<Vec<_>>())
 }
 
-/// Digest of a list of words. Includes their lengths, so that different lists have different digests.
+/// Digest of a list of words. Includes their lengths, so that different lists have different
+/// digests.
 pub(super) fn digest(words: &[&[u8]]) -> String {
     let mut digest = Sha256::new();
     words.iter().for_each(|word| add(&mut digest, word));

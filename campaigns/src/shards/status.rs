@@ -30,8 +30,8 @@ pub struct ShardsStatus {
     pub files: u64,
     /// Ranges of indices without a row.
     pub missing: Vec<Range<u64>>,
-    /// Rows per second, from the start of the first attempt to the last update of any attempt; `None` if the
-    /// times are equal.
+    /// Rows per second, from the start of the first attempt to the last update of any attempt;
+    /// `None` if the times are equal.
     pub rows_per_second: Option<f64>,
     /// Largest time in seconds from the start of an attempt to its first injection.
     pub longest_start_seconds: f64,

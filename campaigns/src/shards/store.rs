@@ -1,5 +1,5 @@
-//! Stored golden runs with their profiles: the first shard of a program executes the golden run, and the
-//! others read it.
+//! Stored golden runs with their profiles: the first shard of a program executes the golden run,
+//! and the others read it.
 
 use super::layout::SharedFolder;
 use crate::error::CampaignError;
@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
 
-/// Format of stored golden runs, a part of the name of the file. The files identify fields by order and
-/// variants by number: increment the format when a type in [`StoredGolden`] gains, loses or moves a field or a
-/// variant, or when the meaning of one changes. Renames do not change the format.
+/// Format of stored golden runs, a part of the name of the file. The files identify fields by order
+/// and variants by number: increment the format when a type in [`StoredGolden`] gains, loses or
+/// moves a field or a variant, or when the meaning of one changes. Renames do not change the
+/// format.
 pub(super) const FORMAT: u32 = 1;
 
 /// Content of a file.
@@ -47,8 +48,8 @@ pub(super) struct ProfiledGolden {
 /// Length of a digest in bytes.
 const DIGEST: usize = 32;
 
-/// Reads the golden run stored under `key`, or executes the run on up to `threads` threads and stores it.
-/// `footprints` requests the memory footprints of workgroups.
+/// Reads the golden run stored under `key`, or executes the run on up to `threads` threads and
+/// stores it. `footprints` requests the memory footprints of workgroups.
 ///
 /// # Errors
 /// [`CampaignError`] of a golden run; [`FolderError::Access`].
@@ -60,8 +61,8 @@ pub(super) fn load_or_profile(
     footprints: bool,
     threads: NonZeroUsize,
 ) -> Result<ProfiledGolden, CampaignError> {
-    // Recorded runs of an application may differ between machines, and the sites that hooks cannot reach are
-    // not part of the stored profile.
+    // Recorded runs of an application may differ between machines, and the sites that hooks cannot
+    // reach are not part of the stored profile.
     let is_stored = !matches!(campaign.workload, CampaignWorkload::Application(_))
         && prepared.path == InjectionPath::Embedded;
     let path = folder.golden(key);
@@ -133,8 +134,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// A change here requires another [`FORMAT`]. Tests in `injector/core/src/golden/stored.rs` fix the
-    /// contained types.
+    /// A change here requires another [`FORMAT`]. Tests in `injector/core/src/golden/stored.rs` fix
+    /// the contained types.
     #[test]
     fn encoded_golden_runs_are_fixed() {
         // An empty profile, and footprints without workgroups.

@@ -1,6 +1,6 @@
-//! Shards of files with `vary`. Each variant has the folder of a sharded campaign, and a shard executes its
-//! part of each variant. The common folder contains the list of variants and, after a merge, the combined
-//! tables.
+//! Shards of files with `vary`. Each variant has the folder of a sharded campaign, and a shard
+//! executes its part of each variant. The common folder contains the list of variants and, after a
+//! merge, the combined tables.
 
 use super::error::ShardError;
 use super::merge::{MergeOptions, Merged, merge};
@@ -26,8 +26,8 @@ pub struct VariantShard {
     pub result: Result<ShardReport, CampaignError>,
 }
 
-/// Executes a part of each selected variant, in subfolders of the folder in `options`. Continues with the next
-/// variant after an error.
+/// Executes a part of each selected variant, in subfolders of the folder in `options`. Continues
+/// with the next variant after an error.
 ///
 /// # Errors
 /// [`FolderError`] if the folder belongs to something else.
@@ -86,9 +86,9 @@ pub enum MergedFolder {
     },
 }
 
-/// Merges the shards of a campaign, or those of each variant and then the tables of all variants. The tables
-/// have the same bytes as those of an unsharded run. Several folders with variants must have the same
-/// variants.
+/// Merges the shards of a campaign, or those of each variant and then the tables of all variants.
+/// The tables have the same bytes as those of an unsharded run. Several folders with variants must
+/// have the same variants.
 ///
 /// # Errors
 /// As [`merge`].

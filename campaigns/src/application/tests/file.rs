@@ -33,8 +33,8 @@ fn read(text: &str) -> Result<Campaign, FileError> {
     Campaign::parse(text, Path::new("/usr/app.yaml"))
 }
 
-/// Checks the error for the valid campaign with `from` replaced by `to`: it points to `at` in the new text and
-/// contains `parts`.
+/// Checks the error for the valid campaign with `from` replaced by `to`: it points to `at` in the
+/// new text and contains `parts`.
 fn assert_error(from: &str, to: &str, at: &str, parts: &[&str]) {
     assert!(GOOD.contains(from), "{from}");
     let text = GOOD.replacen(from, to, 1);

@@ -1,4 +1,5 @@
-//! Tests of judging. A variable in the environment, which the program executes, represents the fault.
+//! Tests of judging. A variable in the environment, which the program executes, represents the
+//! fault.
 
 use super::*;
 use crate::application::{Ended, Judged, JudgedOutputs};

@@ -48,8 +48,8 @@ fn run(script: &str) -> Ran {
     run_within(&shell(script, "", ""), &LIMITS).expect("a run")
 }
 
-/// A unique command that sleeps for most of a day. Its argument contains the number of the test and the ID of
-/// this process.
+/// A unique command that sleeps for most of a day. Its argument contains the number of the test and
+/// the ID of this process.
 fn sleep(number: u32) -> String {
     format!("sleep {number}.{}", std::process::id())
 }
@@ -61,12 +61,14 @@ fn is_running(text: &str) -> bool {
     lines.any(|line| String::from_utf8_lossy(&line).replace('\0', " ").contains(text))
 }
 
-/// Waits until a process whose command line contains `text` is running. Returns `false` after a timeout.
+/// Waits until a process whose command line contains `text` is running. Returns `false` after a
+/// timeout.
 fn starts(text: &str) -> bool {
     wait_until(|| is_running(text))
 }
 
-/// Waits until no process whose command line contains `text` is running. Returns `false` after a timeout.
+/// Waits until no process whose command line contains `text` is running. Returns `false` after a
+/// timeout.
 fn ends(text: &str) -> bool {
     wait_until(|| !is_running(text))
 }

@@ -67,7 +67,8 @@ fn child_processes_are_killed() {
     let [one, two, three, four] = [71003, 71004, 71005, 71006].map(sleep);
     let ran = run(&format!("{one} & (trap '' TERM; {two}) & echo done"));
     assert_eq!((ran.ended, &ran.stdout[..]), (Ended::Exited(0), &b"done\n"[..]));
-    // With job control, each command has a process group. Shells other than bash require a terminal.
+    // With job control, each command has a process group. Shells other than bash require a
+    // terminal.
     let ran = run(&format!("exec bash -c 'set -m; {three} & {four} & echo done'"));
     assert_eq!((ran.ended, &ran.stdout[..]), (Ended::Exited(0), &b"done\n"[..]));
     for sleeper in [one, two, three, four] {
@@ -76,7 +77,8 @@ fn child_processes_are_killed() {
     assert!(clock.elapsed() < Duration::from_secs(30));
 }
 
-/// Processes in other sessions whose parent has ended, started by a program that ends and by one that is killed.
+/// Processes in other sessions whose parent has ended, started by a program that ends and by one
+/// that is killed.
 #[test]
 fn daemons_are_killed() {
     let [one, two] = [71008, 71009].map(sleep);

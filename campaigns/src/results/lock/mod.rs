@@ -1,18 +1,19 @@
 //! Lock of a results folder, which allows one writer at a time, on local disks and file servers.
 //!
-//! The file `flipwave.lock` in the folder names its owner. It is created as a hard link to a complete file,
-//! which is atomic, also on file servers. The owner also holds an advisory lock on the file (flock(2)) while it
-//! runs. The kernel releases this lock however the process ends, so on one machine it shows reliably whether
-//! the owner is alive.
+//! The file `flipwave.lock` in the folder names its owner. It is created as a hard link to a
+//! complete file, which is atomic, also on file servers. The owner also holds an advisory lock on
+//! the file (flock(2)) while it runs. The kernel releases this lock however the process ends, so on
+//! one machine it shows reliably whether the owner is alive.
 //!
-//! Two processes that find the same dead owner must not both succeed it. They therefore do not remove the
-//! file: a successor creates the link `flipwave.lock.after-TOKEN` with the token of the dead owner, and only
-//! one such link can exist. The successor then checks again that the dead owner still owns the lock. If not,
-//! another process has completed a takeover in the meantime, and the successor starts again. Otherwise, it
-//! renames the link to `flipwave.lock`. Successors that die before that are succeeded in the same way.
+//! Two processes that find the same dead owner must not both succeed it. They therefore do not
+//! remove the file: a successor creates the link `flipwave.lock.after-TOKEN` with the token of the
+//! dead owner, and only one such link can exist. The successor then checks again that the dead
+//! owner still owns the lock. If not, another process has completed a takeover in the meantime, and
+//! the successor starts again. Otherwise, it renames the link to `flipwave.lock`. Successors that
+//! die before that are succeeded in the same way.
 //!
-//! A process cannot see whether an owner on another machine is alive. The lock is then refused, unless the
-//! user states that the owner has ended.
+//! A process cannot see whether an owner on another machine is alive. The lock is then refused,
+//! unless the user states that the owner has ended.
 
 mod owner;
 #[cfg(test)]
@@ -101,8 +102,8 @@ pub(crate) struct FolderLock {
 }
 
 impl FolderLock {
-    /// Takes the lock of a folder, unless another process has it or may have it. Creates the folder if
-    /// necessary.
+    /// Takes the lock of a folder, unless another process has it or may have it. Creates the folder
+    /// if necessary.
     ///
     /// # Errors
     /// [`LockError`].
@@ -110,8 +111,8 @@ impl FolderLock {
         FolderLock::take(folder, false)
     }
 
-    /// Takes the lock of a folder. Creates the folder if necessary. `take_over` allows to take the lock from an
-    /// owner that is not visible on this machine.
+    /// Takes the lock of a folder. Creates the folder if necessary. `take_over` allows to take the
+    /// lock from an owner that is not visible on this machine.
     ///
     /// # Errors
     /// [`LockError`].
@@ -169,8 +170,8 @@ impl Drop for FolderLock {
 /// Result of an attempt to take a lock.
 enum Attempt {
     Taken(File),
-    /// The owner has ended, but its file is locked: another process is inspecting the file, or the end of the
-    /// owner is not complete.
+    /// The owner has ended, but its file is locked: another process is inspecting the file, or the
+    /// end of the owner is not complete.
     Held(Owner),
     /// Another process has changed the lock in the meantime.
     Changed,
@@ -256,8 +257,8 @@ impl Claim {
         self.file.try_clone().map(Some)
     }
 
-    /// As [`Claim::publish`], for file systems without hard links. A process that is killed in this function
-    /// leaves a file without an owner.
+    /// As [`Claim::publish`], for file systems without hard links. A process that is killed in this
+    /// function leaves a file without an owner.
     fn publish_without_link(&self, name: &Path) -> io::Result<Option<File>> {
         match create_locked(name, &self.record) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
@@ -336,8 +337,8 @@ fn file_lock(path: &Path) -> FileLock {
     }
 }
 
-/// Removes temporary files of processes that were killed while they took the lock. A process that is taking
-/// the lock at the same time starts again.
+/// Removes temporary files of processes that were killed while they took the lock. A process that
+/// is taking the lock at the same time starts again.
 fn remove_leftovers(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

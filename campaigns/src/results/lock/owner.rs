@@ -10,14 +10,15 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A process on a machine. Lock files may outlive the process and be read by other versions: fields keep their
-/// names, and missing fields are empty.
+/// A process on a machine. Lock files may outlive the process and be read by other versions: fields
+/// keep their names, and missing fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Owner {
     /// Host name.
     pub host: String,
-    /// Digest of `/etc/machine-id`, which is confidential. Unchanged by a reboot. Empty without such a file.
+    /// Digest of `/etc/machine-id`, which is confidential. Unchanged by a reboot. Empty without
+    /// such a file.
     pub machine: String,
     /// `boot_id` of the kernel (random(4)), which changes with each boot.
     pub boot: String,
@@ -25,8 +26,8 @@ pub(crate) struct Owner {
     pub pid_namespace: String,
     /// Process ID.
     pub process: i32,
-    /// Start of the process in clock ticks since boot (proc_pid_stat(5), field 22), because process IDs are
-    /// reused.
+    /// Start of the process in clock ticks since boot (proc_pid_stat(5), field 22), because process
+    /// IDs are reused.
     pub started: u64,
     /// Command line.
     pub command: String,
@@ -80,8 +81,8 @@ impl Owner {
         })
     }
 
-    /// Returns the state of this owner as seen from the process `observer`. `lock` is the state of the lock
-    /// on the owner's file.
+    /// Returns the state of this owner as seen from the process `observer`. `lock` is the state of
+    /// the lock on the owner's file.
     pub fn life(&self, observer: &Owner, lock: FileLock) -> Life {
         if lock == FileLock::Held {
             return Life::Alive;

@@ -1,5 +1,5 @@
-//! Applications. Each run executes the application under AMD's runtime, on the embedded GPU or on this
-//! machine's GPU.
+//! Applications. Each run executes the application under AMD's runtime, on the embedded GPU or on
+//! this machine's GPU.
 
 use super::hooked::HookInjectors;
 use super::runner::{Inject, Runner};

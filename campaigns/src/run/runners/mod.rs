@@ -1,8 +1,9 @@
 //! Runners execute the program of a campaign, with and without a fault.
 //!
-//! A runner provides the program as a workload, on which faults are planned; the golden run, with which
-//! faulty runs are compared; and the result of each fault, which [`crate::run::outcome`] classifies. Only
-//! [`runner`] selects the runner of a campaign, by its workload and the injection mechanism.
+//! A runner provides the program as a workload, on which faults are planned; the golden run, with
+//! which faulty runs are compared; and the result of each fault, which [`crate::run::outcome`]
+//! classifies. Only [`runner`] selects the runner of a campaign, by its workload and the injection
+//! mechanism.
 
 mod application;
 mod embedded;

@@ -40,8 +40,8 @@ pub(crate) trait Runner: Sync {
         Ok(results.collect())
     }
 
-    /// Creates an injector that compares faulty runs with the golden run, and starts them from `checkpoints`
-    /// if given.
+    /// Creates an injector that compares faulty runs with the golden run, and starts them from
+    /// `checkpoints` if given.
     ///
     /// # Errors
     /// [`CampaignError`] if the runner cannot inject.
