@@ -59,6 +59,6 @@ pub use scope::Scope;
 pub use severity::Severity;
 pub use shape::ErrorShape;
 pub use stopping::{Look, PrecisionGoal, StoppingRule};
-pub use summary::{CauseShare, ScopeSummary, Share, Summary};
+pub use summary::{Cause, CauseShare, ScopeSummary, Share, Summary};
 pub use table::overview_table;
 pub use tallies::Tallies;

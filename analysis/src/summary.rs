@@ -1,6 +1,8 @@
 //! Outcome counts and rates of a campaign, overall and by scope.
 
-use crate::{Confidence, Interval, IntervalMethod, Outcome, ResultsError, Scope, Severity};
+use crate::{
+    Confidence, ErrorShape, Interval, IntervalMethod, Outcome, ResultsError, Row, Scope, Severity,
+};
 use flipwave_host::output::FormulaEscaper;
 use serde::Serialize;
 use std::io::Write;
@@ -28,9 +30,37 @@ pub struct ScopeSummary<K = Scope> {
     pub weight: f64,
     /// Shares of all outcomes in the order of [`Outcome::ALL`], including those that did not occur.
     pub outcomes: [Share; Outcome::ALL.len()],
-    /// Shares of the causes that occurred, ordered by outcome and name. The causes of SDC are its
+    /// Shares of the causes that occurred, ordered by outcome and cause. The causes of SDC are its
     /// severities: all of them, if the campaign has a judge.
     pub causes: Vec<CauseShare>,
+}
+
+/// Cause of an outcome in a summary.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// Cause in the row of a masked, DUE or detected run.
+    Named(String),
+    /// Severity of SDC.
+    Severity(Severity),
+    /// Spatial pattern of SDC.
+    Shape(ErrorShape),
+}
+
+impl Cause {
+    /// The cause that a row counts for: its cause, or the severity of SDC.
+    pub(crate) fn of_row(row: &Row) -> Option<Cause> {
+        let severity = row.severity.map(Cause::Severity);
+        row.cause.clone().map(Cause::Named).or(severity)
+    }
+
+    /// Name in result tables.
+    pub fn name(&self) -> &str {
+        match self {
+            Cause::Named(name) => name,
+            Cause::Severity(severity) => severity.name(),
+            Cause::Shape(shape) => shape.name(),
+        }
+    }
 }
 
 /// Share of an outcome with a cause.
@@ -38,8 +68,8 @@ pub struct ScopeSummary<K = Scope> {
 pub struct CauseShare {
     /// The outcome.
     pub outcome: Outcome,
-    /// The cause; the severity of SDC.
-    pub cause: String,
+    /// The cause.
+    pub cause: Cause,
     /// Share among all injections of the scope.
     pub share: Share,
 }
@@ -63,17 +93,17 @@ impl<K> ScopeSummary<K> {
 
     /// Share of SDC with a severity; `None` if the campaign has no judge.
     pub fn severity(&self, severity: Severity) -> Option<Share> {
-        let has_severity =
-            |cause: &&CauseShare| cause.outcome == Outcome::Sdc && cause.cause == severity.name();
+        let has_severity = |cause: &&CauseShare| {
+            cause.outcome == Outcome::Sdc && cause.cause == Cause::Severity(severity)
+        };
         self.causes.iter().find(has_severity).map(|cause| cause.share)
     }
 
     /// Lines of a table: each outcome with an empty cause, then each cause.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (Outcome, &str, Share)> {
         let outcomes = Outcome::ALL.into_iter().map(|outcome| (outcome, "", self.share(outcome)));
-        outcomes.chain(
-            self.causes.iter().map(|cause| (cause.outcome, cause.cause.as_str(), cause.share)),
-        )
+        outcomes
+            .chain(self.causes.iter().map(|cause| (cause.outcome, cause.cause.name(), cause.share)))
     }
 }
 

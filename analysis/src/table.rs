@@ -104,7 +104,7 @@ impl TableLine {
 
     fn of_cause(CauseShare { outcome, cause, share }: &CauseShare) -> TableLine {
         TableLine {
-            label: format!("{outcome} {cause}"),
+            label: format!("{outcome} {}", cause.name()),
             cells: vec![share.count.to_string(), percent(share)],
         }
     }

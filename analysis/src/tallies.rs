@@ -1,10 +1,9 @@
 //! Outcome counts by scope and stratum, and the rates estimated from them.
 
 use crate::estimate::{StratumSample, estimate};
-use crate::summary::CauseShare;
 use crate::{
-    Confidence, Interval, Outcome, PrunedSites, Row, SampleDesign, Scope, ScopeSummary, Severity,
-    Share, Summary,
+    Cause, CauseShare, Confidence, Interval, Outcome, PrunedSites, Row, SampleDesign, Scope,
+    ScopeSummary, Severity, Share, Summary,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,8 +73,18 @@ impl<K: Ord + Clone> Tallies<K> {
 
     /// Counts a row in `scopes` and in the scope of all injections.
     pub(crate) fn add_to(&mut self, scopes: impl IntoIterator<Item = K>, row: &Row) {
+        self.add_with_cause(scopes, row, Cause::of_row(row).as_ref());
+    }
+
+    /// Counts a row with `cause` instead of its own cause.
+    pub(crate) fn add_with_cause(
+        &mut self,
+        scopes: impl IntoIterator<Item = K>,
+        row: &Row,
+        cause: Option<&Cause>,
+    ) {
         for scope in scopes.into_iter().chain([self.everything.clone()]) {
-            self.scopes.entry(scope).or_default().add(row);
+            self.scopes.entry(scope).or_default().add(row, cause);
         }
         *self.weights.entry(stratum_of(row)).or_default() += row.weight;
     }
@@ -141,9 +150,9 @@ impl<K: Ord + Clone> Tallies<K> {
         let seen = tally.strata.values().flat_map(|counts| counts.causes.keys().cloned());
         let is_judged = self.design.is_judged || self.all().is_judged();
         let severities = is_judged.then_some(severity_causes()).into_iter().flatten();
-        let causes: BTreeSet<(Outcome, String)> =
+        let causes: BTreeSet<(Outcome, Cause)> =
             seen.chain(severities).chain(pruned_causes.keys().cloned()).collect();
-        let cause_share = |key: (Outcome, String)| {
+        let cause_share = |key: (Outcome, Cause)| {
             let share = match pruned_causes.get(&key) {
                 // No sampled site has the cause of a pruned one.
                 Some(&rate) => {
@@ -241,17 +250,19 @@ struct Pruned {
 }
 
 /// Causes of pruned sites with their rates.
-fn pruned_causes(pruned: PrunedSites) -> BTreeMap<(Outcome, String), f64> {
+fn pruned_causes(pruned: PrunedSites) -> BTreeMap<(Outcome, Cause), f64> {
     let causes = [("dead", pruned.dead), ("overwritten", pruned.overwritten)];
     let causes = causes.into_iter().filter(|(_, sites)| *sites > 0);
     causes
-        .map(|(cause, sites)| ((Outcome::Masked, cause.to_owned()), pruned.fraction(sites)))
+        .map(|(cause, sites)| {
+            ((Outcome::Masked, Cause::Named(cause.to_owned())), pruned.fraction(sites))
+        })
         .collect()
 }
 
 /// Severities of SDC, which take the place of its causes.
-fn severity_causes() -> [(Outcome, String); Severity::ALL.len()] {
-    Severity::ALL.map(|severity| (Outcome::Sdc, severity.name().to_owned()))
+fn severity_causes() -> [(Outcome, Cause); Severity::ALL.len()] {
+    Severity::ALL.map(|severity| (Outcome::Sdc, Cause::Severity(severity)))
 }
 
 /// Name of the stratum that a row was drawn from; empty if there is only one.
@@ -270,18 +281,16 @@ struct Tally {
 struct StratumCounts {
     total: u64,
     outcomes: [u64; Outcome::ALL.len()],
-    causes: BTreeMap<(Outcome, String), u64>,
+    causes: BTreeMap<(Outcome, Cause), u64>,
 }
 
 impl Tally {
-    fn add(&mut self, row: &Row) {
+    fn add(&mut self, row: &Row, cause: Option<&Cause>) {
         let counts = self.strata.entry(stratum_of(row)).or_default();
         counts.total += 1;
         counts.outcomes[row.outcome as usize] += 1;
-        // SDC has a severity instead of a cause.
-        let severity = row.severity.map(|severity| severity.name().to_owned());
-        if let Some(cause) = row.cause.clone().or(severity) {
-            *counts.causes.entry((row.outcome, cause)).or_default() += 1;
+        if let Some(cause) = cause {
+            *counts.causes.entry((row.outcome, cause.clone())).or_default() += 1;
         }
     }
 
@@ -399,7 +408,7 @@ mod tests {
         let rates: f64 = Outcome::ALL.into_iter().map(|outcome| all.share(outcome).rate).sum();
         assert_close(rates, 1.0);
         let cause_rate = |name: &str| {
-            let found = all.causes.iter().find(|cause| cause.cause == name);
+            let found = all.causes.iter().find(|cause| cause.cause.name() == name);
             found.unwrap_or_else(|| panic!("no {name}")).share.rate
         };
         assert_close(cause_rate("overwritten"), 0.3);

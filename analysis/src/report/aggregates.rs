@@ -7,8 +7,8 @@ use super::names::{Interner, Name, Names};
 use super::workgroups::{Grid, Workgroups};
 use crate::shape::NonFinite;
 use crate::{
-    ErrorShape, MeasuredOutcomes, Outcome, PrunedSites, ResultsError, Row, SampleDesign, Scope,
-    ScopeSummary, Share, Tallies,
+    Cause, ErrorShape, MeasuredOutcomes, Outcome, PrunedSites, ResultsError, Row, SampleDesign,
+    Scope, ScopeSummary, Share, Tallies,
 };
 use std::io::{Read, Seek};
 
@@ -198,11 +198,11 @@ enum Shaped {
 fn shape_shares(shaped: &Tallies<Shaped>) -> Vec<(ErrorShape, Share)> {
     let mut scopes = shaped.summaries(|_| PrunedSites::default());
     let Some(sdc) = scopes.find(|rates| rates.scope == Shaped::Sdc) else { return Vec::new() };
-    let named = |name: &str| ErrorShape::ALL.into_iter().find(|shape| shape.name() == name);
-    let shares = sdc.causes.iter().filter_map(|cause| Some((named(&cause.cause)?, cause.share)));
-    let mut shares: Vec<_> = shares.collect();
-    shares.sort_by_key(|(shape, _)| *shape);
-    shares
+    let shares = sdc.causes.iter().filter_map(|cause| match cause.cause {
+        Cause::Shape(shape) => Some((shape, cause.share)),
+        Cause::Named(_) | Cause::Severity(_) => None,
+    });
+    shares.collect()
 }
 
 impl Counter {
@@ -252,8 +252,7 @@ impl Counter {
         match row.shape.filter(|_| row.outcome == Outcome::Sdc) {
             // Counts patterns as causes, as SDC has no cause.
             Some(shape) => {
-                let row = Row { cause: Some(shape.to_string()), ..row.clone() };
-                self.shaped.add_to([Shaped::Sdc], &row);
+                self.shaped.add_with_cause([Shaped::Sdc], row, Some(&Cause::Shape(shape)));
             }
             None => self.shaped.add_to([], row),
         }

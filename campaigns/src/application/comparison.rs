@@ -291,7 +291,7 @@ mod tests {
         assert!(format.check(&golden[..5]).is_err());
         assert!(format.check(&golden).is_ok());
         let error = format.check(&golden[..4]).expect_err("another shape");
-        assert!(error.contains("2 is 2 elements, and there are 1"), "{error}");
+        assert!(error.contains("2 is 2 elements, but the output has 1"), "{error}");
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl<'a> Attached<'a> {
     ) -> Result<ApplicationGolden, CampaignError> {
         let report = self.run_file("report");
         let environment = environment(&self.session(Task::Run, &report)?)?;
-        let golden = with_cancellation(&campaign.cancellation, &report, || {
+        let golden = run_with_reports(&campaign.cancellation, &report, || {
             self.application.golden(&environment, interrupt)
         });
         let events = self.take_report(&report)?;
@@ -174,7 +174,7 @@ impl<'a> Attached<'a> {
         let task = Task::Capture { file: file.clone(), command };
         let environment = self.embedded_environment(&self.session(task, &report)?)?;
         let limits = Limits { timeout: golden.limits.timeout * RECORDING_FACTOR, ..golden.limits };
-        let ran = with_cancellation(&campaign.cancellation, &report, || {
+        let ran = run_with_reports(&campaign.cancellation, &report, || {
             self.application.run(&environment, &limits, interrupt)
         })?;
         let processes = Processes::from_events(&self.events(&report)?);
@@ -242,7 +242,7 @@ impl<'a> Attached<'a> {
 }
 
 /// Calls `run` and passes long-running dispatches in the report of its programs to `cancellation`.
-fn with_cancellation<T>(
+fn run_with_reports<T>(
     cancellation: &CancellationToken,
     report: &Path,
     run: impl FnOnce() -> T,

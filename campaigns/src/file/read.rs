@@ -233,7 +233,7 @@ compare: {sum: {relative: 1.0e-5}}
             ("[16, 15]", "16 x 15 is 240 elements, but the output has 256"),
             ("[4, 4, 4, 4]", "4 dimensions; expected 1 to 3"),
             ("[]", "0 dimensions"),
-            ("[256, 0]", "is 0 in a dimension"),
+            ("[256, 0]", "a dimension is 0"),
         ] {
             assert_error("output: true", &shape(invalid), invalid, &["args[1].shape", message]);
         }

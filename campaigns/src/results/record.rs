@@ -105,7 +105,7 @@ pub struct CampaignIdentity {
 }
 
 impl CampaignIdentity {
-    pub(crate) fn of(campaign: &Campaign, faults: &Faults) -> CampaignIdentity {
+    pub(crate) fn new(campaign: &Campaign, faults: &Faults) -> CampaignIdentity {
         CampaignIdentity {
             name: campaign.name.clone(),
             seed: campaign.seed,
@@ -129,7 +129,7 @@ pub struct Versions {
 
 impl Versions {
     /// With what a program was put together.
-    pub(crate) fn of(prepared: &Prepared) -> Versions {
+    pub(crate) fn new(prepared: &Prepared) -> Versions {
         Versions {
             flipwave: env!("CARGO_PKG_VERSION").to_owned(),
             compiler: match &prepared.origin {
@@ -152,7 +152,7 @@ pub struct Host {
 }
 
 impl Host {
-    pub(crate) fn this() -> Host {
+    pub(crate) fn current() -> Host {
         Host {
             system: std::env::consts::OS,
             architecture: std::env::consts::ARCH,
@@ -184,7 +184,7 @@ impl Counts {
     }
 
     /// Number of injections with an outcome.
-    pub(crate) fn of(self, outcome: Outcome) -> u64 {
+    pub(crate) fn get(self, outcome: Outcome) -> u64 {
         match outcome {
             Outcome::Masked => self.masked,
             Outcome::Sdc => self.sdc,

@@ -130,7 +130,7 @@ impl<'a> Experiment<'a> {
     pub fn facts(&self, versions: Versions) -> CampaignFacts {
         let Experiment { reference, fidelity, profile, faults, scheme, .. } = self;
         CampaignFacts {
-            campaign: CampaignIdentity::of(self.campaign, faults),
+            campaign: CampaignIdentity::new(self.campaign, faults),
             file: self.campaign.file.clone(),
             compared: compared(self.campaign, self.runner.prepared()),
             versions,

@@ -320,8 +320,8 @@ impl Run<'_> {
         Record {
             status: Status::Running,
             error: None,
-            facts: self.experiment.facts(Versions::of(self.runner.prepared())),
-            host: Host::this(),
+            facts: self.experiment.facts(Versions::new(self.runner.prepared())),
+            host: Host::current(),
             workers: self.options.workers.get(),
             planned: self.experiment.scheme.count(),
             confidence: self.faults.sample.confidence.probability(),
@@ -347,7 +347,7 @@ fn begin<'a>(
     progress.phase(Phase::Injecting { count: record.planned });
     let file = if is_new { ResultsFile::create(lock)? } else { ResultsFile::append(lock)? };
     for outcome in Outcome::ALL {
-        (0..record.done.of(outcome)).for_each(|_| progress.injected(outcome));
+        (0..record.done.get(outcome)).for_each(|_| progress.injected(outcome));
     }
     Ok(file)
 }

@@ -62,7 +62,7 @@ impl CurrentAttempt {
     /// Records the start of an attempt.
     pub fn begin(folder: &SharedFolder, part: &Part) -> Result<CurrentAttempt, FolderError> {
         let failed = |reason| FolderError::Access { path: folder.path().to_owned(), reason };
-        let owner = Owner::this().map_err(failed)?;
+        let owner = Owner::current().map_err(failed)?;
         let path = folder.attempt(part, &owner.token);
         let record = Attempt {
             part: part.to_string(),

@@ -85,7 +85,7 @@ pub fn merge(options: &MergeOptions) -> Result<Merged, CampaignError> {
         status: Status::Complete,
         error: None,
         facts: CampaignFacts { design, ..first.facts.clone() },
-        host: Host::this(),
+        host: Host::current(),
         workers: 1,
         planned: campaigns.iter().map(|campaign| campaign.plan.count).sum(),
         confidence: first.facts.design.confidence.probability(),

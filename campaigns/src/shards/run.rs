@@ -164,7 +164,7 @@ impl<'a> Ready<'a> {
         let golden = load_or_profile(folder, &key, campaign, prepared, needs_footprints, workers)?;
         let ProfiledGolden { reference, profile, fidelity, recorded, is_new } = golden;
         let experiment = Experiment::new(campaign, runner, reference, fidelity, profile)?;
-        let versions = Versions { compiler: compiler.clone(), ..Versions::of(prepared) };
+        let versions = Versions { compiler: compiler.clone(), ..Versions::new(prepared) };
         Ok(Ready { campaign, space, versions, experiment, recorded, made_golden: is_new })
     }
 
@@ -331,7 +331,7 @@ impl Shard<'_> {
         let mut left = Vec::new();
         self.update_look()?;
         for range in ranges {
-            if !self.is_wanted(&range) {
+            if !self.is_required(&range) {
                 break;
             }
             let missing =
@@ -353,7 +353,7 @@ impl Shard<'_> {
     ) -> Result<(), CampaignError> {
         let (clock, seconds) = (Instant::now(), self.report.seconds);
         for range in ranges {
-            if !self.is_wanted(&range) {
+            if !self.is_required(&range) {
                 self.report.wanted -= length(&range);
                 continue;
             }
@@ -388,7 +388,7 @@ impl Shard<'_> {
 
     /// Returns `true` if the injections are required: the goal was not met before them at the last
     /// look.
-    fn is_wanted(&self, range: &Range<u64>) -> bool {
+    fn is_required(&self, range: &Range<u64>) -> bool {
         let last = self.report.look.as_ref().filter(|look| look.is_goal_met());
         last.is_none_or(|look| range.start < look.injections)
     }

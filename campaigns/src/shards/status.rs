@@ -100,7 +100,7 @@ pub fn shards_status(path: &Path) -> Result<ShardsStatus, ShardError> {
     let plan = ShardPlan::latest(&folder)?;
     let plan = plan.ok_or_else(|| ShardError::NoPlan { path: path.to_owned() })?;
     let observer =
-        Owner::this().map_err(|reason| FolderError::Unread { path: path.into(), reason })?;
+        Owner::current().map_err(|reason| FolderError::Unread { path: path.into(), reason })?;
     let ranges = complete_ranges(&folder)?;
     let attempts = Attempt::read_all(&folder)?;
     let looks = looks::published(&folder, &plan);

@@ -337,7 +337,7 @@ fn causes(overall: &ScopeSummary<Key>, prefix: &str) -> Option<Section> {
                     @for CauseShare { outcome, cause, share } in &overall.causes {
                         tr {
                             td class="text" { (swatch(*outcome)) (label(*outcome)) }
-                            th scope="row" class=(name_class(cause)) { (Text(cause)) }
+                            th scope="row" class=(name_class(cause.name())) { (Text(cause.name())) }
                             td { (count(share.count)) }
                             (rate_cell(share))
                         }

@@ -111,14 +111,14 @@ impl FolderLock {
         FolderLock::take(folder, false)
     }
 
-    /// Takes the lock of a folder. Creates the folder if necessary. `take_over` allows to take the
+    /// Takes the lock of a folder. Creates the folder if necessary. `take_over` allows taking the
     /// lock from an owner that is not visible on this machine.
     ///
     /// # Errors
     /// [`LockError`].
     pub fn take(folder: &Path, take_over: bool) -> Result<FolderLock, LockError> {
         let failed = |reason| LockError::Access { folder: folder.to_owned(), reason };
-        let this = Owner::this().map_err(failed)?;
+        let this = Owner::current().map_err(failed)?;
         let is_new = !folder.exists();
         for left in (0..ATTEMPTS).rev() {
             fs::create_dir_all(folder).map_err(failed)?;

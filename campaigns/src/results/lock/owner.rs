@@ -60,8 +60,8 @@ pub(crate) enum Life {
 }
 
 impl Owner {
-    /// This process.
-    pub fn this() -> io::Result<Owner> {
+    /// Describes this process, with a new token.
+    pub fn current() -> io::Result<Owner> {
         let read =
             |path: &str| read_text(Path::new(path), TEXT).unwrap_or_default().trim().to_owned();
         let process = std::process::id().cast_signed();
@@ -182,7 +182,7 @@ mod tests {
     use std::time::Duration;
 
     fn this() -> Owner {
-        Owner::this().expect("this process")
+        Owner::current().expect("this process")
     }
 
     #[test]

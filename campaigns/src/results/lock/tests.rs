@@ -18,7 +18,7 @@ fn dead(token: &str) -> Owner {
     let mut child = Command::new("true").spawn().expect("true");
     let process = child.id().cast_signed();
     child.wait().expect("its end");
-    Owner { process, token: token.to_owned(), ..Owner::this().expect("this process") }
+    Owner { process, token: token.to_owned(), ..Owner::current().expect("this process") }
 }
 
 fn write(folder: &Path, name: &str, owner: &Owner) {
@@ -92,7 +92,7 @@ fn unseen_owners_keep_the_lock_until_a_takeover() {
 #[test]
 fn living_owners_keep_the_lock_without_a_file_lock() {
     let folder = folder();
-    write(folder.path(), LOCK, &Owner::this().expect("this process"));
+    write(folder.path(), LOCK, &Owner::current().expect("this process"));
     assert!(matches!(FolderLock::take(folder.path(), true), Err(LockError::Held { .. })));
 }
 
