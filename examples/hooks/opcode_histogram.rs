@@ -1,4 +1,4 @@
-//! The histogram of the operations that a kernel executes, with a hook at every instruction.
+//! Histogram of the operations that a kernel executes, with a hook at every instruction.
 
 mod common;
 
@@ -10,7 +10,7 @@ use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeMap;
 use std::error::Error;
 
-/// Steps of the Collatz sequence: a loop whose length no two lanes agree on.
+/// Steps of the Collatz sequence: the number of iterations differs between lanes.
 const KERNEL: &str = "
 kernel void collatz(global const uint *start, global uint *steps)
 {
@@ -21,7 +21,7 @@ kernel void collatz(global const uint *start, global uint *steps)
     steps[i] = count;
 }";
 
-/// One lane of the wave counts.
+/// One lane of the wave increments the counter.
 const HOOK: &str = "
 uint64_t histogram[512];
 void count(uint64_t *counter) { flipwave_count(counter, 1); }";
@@ -36,14 +36,15 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let hooks = compiler.read(&source, target, target.default_wave_size())?;
     let source = instrumentation.add_source(hooks);
 
-    // A counter for each operation.
+    // One counter per operation.
     let mut operations: Vec<&str> = Vec::new();
     for at in instrumentation.select(&Selection::default()) {
         let name = instrumentation.program().inst(at).ok_or("an instruction")?.operation.name();
-        let number = operations.iter().position(|own| *own == name).unwrap_or_else(|| {
-            operations.push(name);
-            operations.len() - 1
-        });
+        let number =
+            operations.iter().position(|operation| *operation == name).unwrap_or_else(|| {
+                operations.push(name);
+                operations.len() - 1
+            });
         let counter = Argument::Data { symbol: "histogram".into(), offset: 8 * number as u64 };
         let call = HookCall {
             source,
@@ -68,7 +69,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     for (operation, count) in &histogram {
         println!("{operation:24} {count:8}");
     }
-    // Four waves, each as long as its longest sequence.
+    // Each of the four waves ends once.
     assert_eq!(histogram.get("s_endpgm"), Some(&4));
     Ok(())
 }

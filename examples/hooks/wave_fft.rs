@@ -1,6 +1,6 @@
-//! An instruction that no GPU has: the Fourier transform of a complex number of each lane, across
-//! the wave. A kernel uses a proxy for it, an instruction that compilers never emit; a hook runs in
-//! its place and leaves its result in the proxy's destination.
+//! Emulation of an instruction that no GPU has: a Fourier transform across the wave, of one complex
+//! number per lane. The kernel contains a proxy instruction that compilers never emit. A hook replaces
+//! the proxy and writes the result to the proxy's destination.
 
 mod common;
 
@@ -11,7 +11,7 @@ use flipwave_isa::{Inst, Value};
 use flipwave_sim::EmbeddedGpu;
 use std::error::Error;
 
-/// The proxy multiplies a pair of registers by 1/(2 pi) as if it were a number of 64 bits.
+/// The proxy multiplies a register pair, taken as one 64-bit number, by 1/(2 pi).
 const KERNEL: &str = r#"
 kernel void transform(global const double *in, global double *out)
 {
@@ -21,8 +21,8 @@ kernel void transform(global const double *in, global double *out)
     out[i] = result;
 }"#;
 
-/// Each step adds and subtracts the values of lanes that are `half` apart, and turns the
-/// differences; in the end the values are where the bits of their numbers are reversed.
+/// Each step adds and subtracts the values of lanes at distance `half`, and rotates the differences.
+/// The last exchange undoes the bit reversal.
 const HOOK: &str = r#"
 typedef struct { float re, im; } complex;
 
@@ -104,7 +104,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         device.read(buffers[1], &mut left)?;
         let error = error(&left, &expected);
         println!("{}: largest error {error:.1e}", if is_transform { "hook" } else { "proxy" });
-        // What the proxy itself computes is no transform.
+        // The proxy without the hook does not compute the transform.
         assert_eq!(error < 1e-3, is_transform);
     }
     Ok(())
@@ -125,10 +125,10 @@ fn transformed(values: &[[f32; 2]]) -> Vec<[f64; 2]> {
     (0..count).map(sum).collect()
 }
 
-/// The largest distance of a part from what is expected.
+/// Largest absolute error of a real or imaginary part.
 fn error(left: &[u8], expected: &[[f64; 2]]) -> f64 {
     let (words, _) = left.as_chunks();
     let parts = words.iter().map(|word| f64::from(f32::from_le_bytes(*word)));
-    let distances = parts.zip(expected.iter().flatten()).map(|(part, own)| (part - own).abs());
-    distances.fold(0.0, |most, own| if own <= most { most } else { own })
+    let distances = parts.zip(expected.iter().flatten()).map(|(part, whole)| (part - whole).abs());
+    distances.fold(0.0, |most, distance| if distance <= most { most } else { distance })
 }

@@ -30,7 +30,8 @@ pub fn metadata(bytes: &[u8]) {
     };
     assert_eq!(kernels(&again), kernels(&object));
     let about = |metadata: Option<&flipwave_codeobj::Metadata>| {
-        metadata.map(|own| (own.version, own.target.clone(), own.printf.clone()))
+        metadata
+            .map(|metadata| (metadata.version, metadata.target.clone(), metadata.printf.clone()))
     };
     assert_eq!(about(again.metadata()), about(known.as_ref()));
 }

@@ -40,27 +40,29 @@ int main() {
         }
         // Mostly small, some of a megabyte.
         uint32_t magnitude = 1u << random.word() % 14;
-        Allocation own = {nullptr, 1 + random.word() % magnitude, round};
+        Allocation allocation = {nullptr, 1 + random.word() % magnitude, round};
         if (round % 30 == 29)
-            own.count = 1 << 18;
-        HIP(hipMalloc((void **)&own.words, own.count * sizeof(uint32_t)));
-        EXPECT((uintptr_t)own.words % 256 == 0, "an allocation at %p", (void *)own.words);
-        fill<<<4, 256>>>(own.words, own.count, own.salt);
+            allocation.count = 1 << 18;
+        HIP(hipMalloc((void **)&allocation.words, allocation.count * sizeof(uint32_t)));
+        EXPECT((uintptr_t)allocation.words % 256 == 0, "an allocation at %p",
+               (void *)allocation.words);
+        fill<<<4, 256>>>(allocation.words, allocation.count, allocation.salt);
         HIP(hipGetLastError());
-        live.push_back(own);
+        live.push_back(allocation);
     }
     std::vector<std::pair<uintptr_t, uintptr_t>> ranges;
-    for (const Allocation &own : live) {
-        verify<<<1, 64>>>(own.words, own.count, own.salt, wrong);
+    for (const Allocation &allocation : live) {
+        verify<<<1, 64>>>(allocation.words, allocation.count, allocation.salt, wrong);
         HIP(hipGetLastError());
-        ranges.emplace_back((uintptr_t)own.words, (uintptr_t)(own.words + own.count));
+        ranges.emplace_back((uintptr_t)allocation.words,
+                            (uintptr_t)(allocation.words + allocation.count));
     }
     EXPECT(from_device(wrong, 1)[0] == 0, "a word of an allocation was changed");
     std::sort(ranges.begin(), ranges.end());
     for (size_t i = 1; i < ranges.size(); i++)
         EXPECT(ranges[i - 1].second <= ranges[i].first, "two allocations overlap");
-    for (const Allocation &own : live)
-        HIP(hipFree(own.words));
+    for (const Allocation &allocation : live)
+        HIP(hipFree(allocation.words));
     HIP(hipFree(wrong));
     return passed();
 }

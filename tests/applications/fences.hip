@@ -8,15 +8,15 @@ __device__ unsigned int finished = 0;
 __device__ int lock = 0;
 
 __global__ void sum(const int *in, volatile int *partial, long long *total) {
-    __shared__ int own;
+    __shared__ int group_sum;
     __shared__ bool is_last;
     if (threadIdx.x == 0)
-        own = 0;
+        group_sum = 0;
     __syncthreads();
-    atomicAdd(&own, in[blockIdx.x * threads + threadIdx.x]);
+    atomicAdd(&group_sum, in[blockIdx.x * threads + threadIdx.x]);
     __syncthreads();
     if (threadIdx.x == 0) {
-        partial[blockIdx.x] = own;
+        partial[blockIdx.x] = group_sum;
         __threadfence();
         is_last = atomicAdd(&finished, 1) == gridDim.x - 1;
     }

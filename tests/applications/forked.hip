@@ -16,13 +16,13 @@ __global__ void add(int *values, int more) {
 
 static void add_to(int *values, int more) { add<<<(COUNT + 255) / 256, 256>>>(values, more); }
 
-// How a child ends that runs `own`.
-template <typename F> static int child(F own) {
+// How a child ends that runs `action`.
+template <typename F> static int child(F action) {
     fflush(stdout);
     pid_t process = fork();
     EXPECT(process >= 0, "no child");
     if (process == 0) {
-        own();
+        action();
         _exit(0);
     }
     int status;
@@ -41,9 +41,9 @@ int main(int count, char **arguments) {
     // While a kernel is on its way.
     add_to(values, 1);
     int status = child([] {
-        std::vector<int> own(COUNT, 1);
+        std::vector<int> values(COUNT, 1);
         long sum = 0;
-        for (int value : own)
+        for (int value : values)
             sum += value;
         if (sum != COUNT)
             _exit(1);
@@ -55,8 +55,8 @@ int main(int count, char **arguments) {
         alarm(5);
         // The runtime says there that it has failed.
         dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-        int *own;
-        if (hipMalloc((void **)&own, 1 << 26) == hipSuccess)
+        int *memory;
+        if (hipMalloc((void **)&memory, 1 << 26) == hipSuccess)
             _exit(7);
     });
     EXPECT(!WIFEXITED(status) || WEXITSTATUS(status) != 7, "a child has got memory of the GPU");

@@ -40,10 +40,10 @@ __device__ __host__ void compute(uint64_t a, uint64_t b, uint64_t *out) {
 
 __global__ void compute_all(const uint64_t *a, const uint64_t *b, uint64_t *out) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    uint64_t own[results];
-    compute(a[i], b[i], own);
+    uint64_t values[results];
+    compute(a[i], b[i], values);
     for (int result = 0; result < results; result++)
-        out[i * results + result] = own[result];
+        out[i * results + result] = values[result];
 }
 
 int main() {

@@ -9,11 +9,11 @@ __global__ void iterate(const float *in, float *out, float *change) {
     int y = blockIdx.y * blockDim.y + threadIdx.y + 1;
     if (x >= side - 1 || y >= side - 1)
         return;
-    const float *own = in + y * side + x;
-    float value = 0.25f * ((own[-1] + own[1]) + (own[-side] + own[side]));
+    const float *center = in + y * side + x;
+    float value = 0.25f * ((center[-1] + center[1]) + (center[-side] + center[side]));
     out[y * side + x] = value;
     // Bits of floats that are not negative are in the order of the numbers.
-    atomicMax((int *)change, __float_as_int(fabsf(value - *own)));
+    atomicMax((int *)change, __float_as_int(fabsf(value - *center)));
 }
 
 int main() {
@@ -36,10 +36,10 @@ int main() {
         float expected = 0;
         for (int y = 1; y < side - 1; y++)
             for (int x = 1; x < side - 1; x++) {
-                const float *own = &plate[y * side + x];
-                float value = 0.25f * ((own[-1] + own[1]) + (own[-side] + own[side]));
+                const float *center = &plate[y * side + x];
+                float value = 0.25f * ((center[-1] + center[1]) + (center[-side] + center[side]));
                 next[y * side + x] = value;
-                expected = std::fmax(expected, std::fabs(value - *own));
+                expected = std::fmax(expected, std::fabs(value - *center));
             }
         std::swap(plate, next);
         EXPECT(largest == expected, "step %d changes by %.9g, not %.9g", steps, largest, expected);

@@ -25,15 +25,15 @@ int main() {
 
     // Registered memory need not begin at a page.
     std::vector<float> storage(count + 16);
-    float *own = storage.data() + 8, *own_device = nullptr;
-    HIP(hipHostRegister(own, count * sizeof(float), hipHostRegisterDefault));
-    HIP(hipHostGetDevicePointer((void **)&own_device, own, 0));
+    float *registered = storage.data() + 8, *registered_device = nullptr;
+    HIP(hipHostRegister(registered, count * sizeof(float), hipHostRegisterDefault));
+    HIP(hipHostGetDevicePointer((void **)&registered_device, registered, 0));
 
-    scale<<<count / threads, threads>>>(mapped_device, own_device, 3.0f);
+    scale<<<count / threads, threads>>>(mapped_device, registered_device, 3.0f);
     HIP(hipGetLastError());
     HIP(hipDeviceSynchronize());
     for (int i = 0; i < count; i++)
-        EXPECT(own[i] == i * 0.75f, "registered[%d] is %g", i, own[i]);
+        EXPECT(registered[i] == i * 0.75f, "registered[%d] is %g", i, registered[i]);
     for (int i = 0; i < 8; i++)
         EXPECT(storage[i] == 0 && storage[count + 8 + i] == 0, "memory around it was written");
 
@@ -42,7 +42,7 @@ int main() {
     hipStream_t stream;
     HIP(hipStreamCreate(&stream));
     HIP(hipMalloc((void **)&device, count * sizeof(float)));
-    HIP(hipMemcpyAsync(device, own, count * sizeof(float), hipMemcpyHostToDevice, stream));
+    HIP(hipMemcpyAsync(device, registered, count * sizeof(float), hipMemcpyHostToDevice, stream));
     scale<<<count / threads, threads, 0, stream>>>(device, device, -2.0f);
     HIP(hipGetLastError());
     HIP(hipMemcpyAsync(mapped, device, count * sizeof(float), hipMemcpyDeviceToHost, stream));
@@ -60,7 +60,7 @@ int main() {
     HIP(hipHostGetFlags(&flags, mapped));
     EXPECT(flags & hipHostMallocMapped, "mapped memory has the flags %#x", flags);
 
-    HIP(hipHostUnregister(own));
+    HIP(hipHostUnregister(registered));
     HIP(hipHostFree(mapped));
     HIP(hipFree(device));
     HIP(hipStreamDestroy(stream));

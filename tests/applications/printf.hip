@@ -25,14 +25,15 @@ __global__ void lanes() {
 template <typename Work> std::string printed(Work work) {
     fflush(stdout);
     FILE *file = tmpfile();
-    int own = dup(1);
-    EXPECT(file && own >= 0 && dup2(fileno(file), 1) == 1, "standard output cannot be redirected");
+    int saved_stdout = dup(1);
+    EXPECT(file && saved_stdout >= 0 && dup2(fileno(file), 1) == 1,
+           "standard output cannot be redirected");
     work();
     HIP(hipGetLastError());
     HIP(hipDeviceSynchronize());
     fflush(stdout);
-    dup2(own, 1);
-    close(own);
+    dup2(saved_stdout, 1);
+    close(saved_stdout);
     std::string text;
     rewind(file);
     for (int character; (character = getc(file)) != EOF;)

@@ -56,10 +56,11 @@ int main(int count, char **arguments) {
     char text[2 * sizeof(handle) + 1] = "";
     for (size_t i = 0; i < sizeof(handle); i++)
         snprintf(text + 2 * i, 3, "%02hhx", ((unsigned char *)&handle)[i]);
-    char *own[] = {arguments[0], text, nullptr};
+    char *child_arguments[] = {arguments[0], text, nullptr};
     fflush(stdout);
     pid_t child;
-    EXPECT(posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, own, environ) == 0, "no process");
+    EXPECT(posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, child_arguments, environ) == 0,
+           "no process");
     int status;
     EXPECT(waitpid(child, &status, 0) == child && status == 0, "the second process: %d", status);
     std::vector<int> expected(COUNT);

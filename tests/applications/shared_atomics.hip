@@ -15,25 +15,25 @@ struct Summary {
 };
 
 __global__ void summarise(const int *values, Summary *summaries) {
-    __shared__ Summary own;
+    __shared__ Summary summary;
     int value = values[blockIdx.x * blockDim.x + threadIdx.x];
     for (int i = threadIdx.x; i < bins; i += blockDim.x)
-        own.counts[i] = 0;
+        summary.counts[i] = 0;
     if (threadIdx.x == 0) {
-        own.least = INT_MAX;
-        own.greatest = INT_MIN;
-        own.sum = 0;
-        own.total = 0;
-        own.greatest_real = -1e30f;
+        summary.least = INT_MAX;
+        summary.greatest = INT_MIN;
+        summary.sum = 0;
+        summary.total = 0;
+        summary.greatest_real = -1e30f;
     }
     __syncthreads();
-    atomicAdd(&own.counts[(unsigned)value % bins], 1);
-    atomicMin(&own.least, value);
-    atomicMax(&own.greatest, value);
-    atomicAdd(&own.sum, (unsigned long long)(unsigned)value << 8);
-    atomicAdd(&own.total, (float)(value % 100));
+    atomicAdd(&summary.counts[(unsigned)value % bins], 1);
+    atomicMin(&summary.least, value);
+    atomicMax(&summary.greatest, value);
+    atomicAdd(&summary.sum, (unsigned long long)(unsigned)value << 8);
+    atomicAdd(&summary.total, (float)(value % 100));
     float real = (float)value * 0.5f;
-    int *bits = (int *)&own.greatest_real;
+    int *bits = (int *)&summary.greatest_real;
     int seen = *(volatile int *)bits;
     while (__int_as_float(seen) < real) {
         int before = atomicCAS(bits, seen, __float_as_int(real));
@@ -43,7 +43,7 @@ __global__ void summarise(const int *values, Summary *summaries) {
     }
     __syncthreads();
     if (threadIdx.x == 0)
-        summaries[blockIdx.x] = own;
+        summaries[blockIdx.x] = summary;
 }
 
 int main() {
@@ -58,19 +58,19 @@ int main() {
     std::vector<Summary> found = from_device(device_summaries, blocks);
 
     for (int block = 0; block < blocks; block++) {
-        const int *own = &values[block * threads];
+        const int *group_values = &values[block * threads];
         std::vector<int> counts(bins);
         unsigned long long sum = 0;
         float total = 0;
         for (int i = 0; i < threads; i++) {
-            counts[(unsigned)own[i] % bins]++;
-            sum += (unsigned long long)(unsigned)own[i] << 8;
-            total += (float)(own[i] % 100);
+            counts[(unsigned)group_values[i] % bins]++;
+            sum += (unsigned long long)(unsigned)group_values[i] << 8;
+            total += (float)(group_values[i] % 100);
         }
         const Summary &summary = found[block];
         expect_equal("histogram", std::vector<int>(summary.counts, summary.counts + bins), counts);
-        int least = *std::min_element(own, own + threads);
-        int greatest = *std::max_element(own, own + threads);
+        int least = *std::min_element(group_values, group_values + threads);
+        int greatest = *std::max_element(group_values, group_values + threads);
         EXPECT(summary.least == least, "least: %d, not %d", summary.least, least);
         EXPECT(summary.greatest == greatest, "greatest: %d, not %d", summary.greatest, greatest);
         EXPECT(summary.sum == sum, "sum: %llu, not %llu", summary.sum, sum);

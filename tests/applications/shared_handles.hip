@@ -19,18 +19,18 @@ __global__ void add(int *values, int count, int more) {
 }
 
 static hipMemAllocationProp property() {
-    hipMemAllocationProp own = {};
-    own.type = hipMemAllocationTypePinned;
-    own.requestedHandleType = hipMemHandleTypePosixFileDescriptor;
-    own.location.type = hipMemLocationTypeDevice;
-    own.location.id = 0;
-    return own;
+    hipMemAllocationProp properties = {};
+    properties.type = hipMemAllocationTypePinned;
+    properties.requestedHandleType = hipMemHandleTypePosixFileDescriptor;
+    properties.location.type = hipMemLocationTypeDevice;
+    properties.location.id = 0;
+    return properties;
 }
 
 static size_t bytes() {
-    hipMemAllocationProp own = property();
+    hipMemAllocationProp properties = property();
     size_t bytes = 0;
-    HIP(hipMemGetAllocationGranularity(&bytes, &own, hipMemAllocationGranularityMinimum));
+    HIP(hipMemGetAllocationGranularity(&bytes, &properties, hipMemAllocationGranularityMinimum));
     return bytes;
 }
 
@@ -69,9 +69,9 @@ static int second() {
 int main(int count, char **arguments) {
     if (count == 2)
         return second();
-    hipMemAllocationProp own = property();
+    hipMemAllocationProp properties = property();
     hipMemGenericAllocationHandle_t handle;
-    HIP(hipMemCreate(&handle, bytes(), &own, 0));
+    HIP(hipMemCreate(&handle, bytes(), &properties, 0));
     int *values = map(handle);
     HIP(hipMemset(values, 0, bytes()));
     add_to_all(values, 5);

@@ -19,23 +19,23 @@ __global__ void compare_exchange(uint32_t *keys, int distance, int size) {
 }
 
 __global__ void count_digits(const uint32_t *keys, int shift, int *counts) {
-    __shared__ int own[digits];
+    __shared__ int local_counts[digits];
     if (threadIdx.x < digits)
-        own[threadIdx.x] = 0;
+        local_counts[threadIdx.x] = 0;
     __syncthreads();
     uint32_t key = keys[blockIdx.x * threads + threadIdx.x];
-    atomicAdd(&own[key >> shift & digits - 1], 1);
+    atomicAdd(&local_counts[key >> shift & digits - 1], 1);
     __syncthreads();
     if (threadIdx.x < digits)
-        counts[threadIdx.x * blocks + blockIdx.x] = own[threadIdx.x];
+        counts[threadIdx.x * blocks + blockIdx.x] = local_counts[threadIdx.x];
 }
 
 __global__ void to_offsets(int *counts) {
     int sum = 0;
     for (int i = 0; i < digits * blocks; i++) {
-        int own = counts[i];
+        int count = counts[i];
         counts[i] = sum;
-        sum += own;
+        sum += count;
     }
 }
 

@@ -32,7 +32,7 @@ int main() {
         value = random.real(-2, 2);
     float *device_x = to_device(x);
 
-    float own[5] = {1, 2, 3, 4, 5};
+    float host_coefficients[5] = {1, 2, 3, 4, 5};
     for (int round = 0; round < 2; round++) {
         evaluate<<<1, count>>>(device_x);
         HIP(hipGetLastError());
@@ -40,15 +40,15 @@ int main() {
         for (int i = 0; i < count; i++) {
             float sum = 0;
             for (int power = 4; power >= 0; power--)
-                sum = std::fmaf(sum, x[i], own[power]);
+                sum = std::fmaf(sum, x[i], host_coefficients[power]);
             expected[i] = sum + 3 + (round == 1 && i % 100 == 99 ? 7 : 0);
         }
         expect_equal(round == 0 ? "with first values" : "with copied values", found, expected);
 
         // Two of the coefficients, in the middle; and one element by its address.
-        own[1] = -1.5f, own[2] = 0.25f;
-        HIP(hipMemcpyToSymbol(HIP_SYMBOL(coefficients), &own[1], 2 * sizeof(float), sizeof(float),
-                              hipMemcpyHostToDevice));
+        host_coefficients[1] = -1.5f, expected[2] = 0.25f;
+        HIP(hipMemcpyToSymbol(HIP_SYMBOL(coefficients), &host_coefficients[1], 2 * sizeof(float),
+                              sizeof(float), hipMemcpyHostToDevice));
         void *address = nullptr;
         HIP(hipGetSymbolAddress(&address, HIP_SYMBOL(zeroed)));
         HIP(hipMemsetD32((int *)address + 99, 7, 1));

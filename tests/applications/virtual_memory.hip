@@ -32,9 +32,9 @@ int main() {
     access.flags = hipMemAccessFlagsProtReadWrite;
     // The second half first: what is one range for the kernel is two allocations.
     for (int half : {1, 0}) {
-        void *own = (char *)place + half * part;
-        HIP(hipMemMap(own, part, 0, handles[half], 0));
-        HIP(hipMemSetAccess(own, part, &access, 1));
+        void *address = (char *)place + half * part;
+        HIP(hipMemMap(address, part, 0, handles[half], 0));
+        HIP(hipMemSetAccess(address, part, &access, 1));
     }
     int count = 2 * part / sizeof(int);
     int *values = (int *)place;

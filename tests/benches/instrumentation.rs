@@ -108,13 +108,13 @@ fn rewriting(
     let Cost { instructions, placed, .. } = rewrite(object, per, true, compiler)?;
     let (mut reading, mut all, mut checked) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
-        let own = rewrite(object, per, false, compiler)?;
-        reading.push(own.reading);
-        all.push(own.reading + own.rewriting);
-        let own = rewrite(object, per, true, compiler)?;
-        checked.push(own.reading + own.rewriting);
+        let times = rewrite(object, per, false, compiler)?;
+        reading.push(times.reading);
+        all.push(times.reading + times.rewriting);
+        let times = rewrite(object, per, true, compiler)?;
+        checked.push(times.reading + times.rewriting);
     }
-    let [reading, all, checked] = [reading, all, checked].map(|own| median(own).as_secs_f64());
+    let [reading, all, checked] = [reading, all, checked].map(|times| median(times).as_secs_f64());
     println!(
         "{:<15} {level:<5} {:<12} {instructions:>8} {placed:>9} {:>12.0} {:>11.0}% {:>11.0}%",
         Path::new(source).file_name().unwrap_or_default().to_string_lossy(),
@@ -131,8 +131,12 @@ fn executed(per: Per, compiler: &HookCompiler) -> Result<(), Box<dyn Error>> {
     let campaign = Campaign::read(&root().join("examples/campaigns/matmul.yaml"))?;
     let workload = prepare(&campaign)?.workload;
     let mut device = workload.device.clone();
-    let without =
-        workload.golden()?.statistics.iter().map(|own| own.wave_instructions).sum::<u64>();
+    let without = workload
+        .golden()?
+        .statistics
+        .iter()
+        .map(|dispatch| dispatch.wave_instructions)
+        .sum::<u64>();
     let options = Options { per, ..Options::default() };
     let code_of = |module| workload.device.code_object(module);
     let found = measure::<InstructionCount, _>(

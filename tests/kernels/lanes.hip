@@ -23,12 +23,12 @@ extern "C" __global__ void exchange(const int *values, int *sums, int *shuffled,
 
 // All values are small integers, so that sums are exact in any order.
 extern "C" __global__ void float_sums(const float *values, float *sums) {
-    __shared__ float own[4];
+    __shared__ float local_sums[4];
     if (threadIdx.x < 4)
-        own[threadIdx.x] = 0.0f;
+        local_sums[threadIdx.x] = 0.0f;
     __syncthreads();
-    atomicAdd(&own[threadIdx.x % 4], values[blockIdx.x * blockDim.x + threadIdx.x]);
+    atomicAdd(&local_sums[threadIdx.x % 4], values[blockIdx.x * blockDim.x + threadIdx.x]);
     __syncthreads();
     if (threadIdx.x < 4)
-        atomicAdd(&sums[threadIdx.x], own[threadIdx.x]);
+        atomicAdd(&sums[threadIdx.x], local_sums[threadIdx.x]);
 }

@@ -4,16 +4,16 @@
 
 // Histogram of bytes: atomics on local memory first, then on global memory.
 kernel void histogram(global const uchar *values, uint count, global uint *bins) {
-    local uint own[256];
+    local uint local_bins[256];
     for (uint bin = get_local_id(0); bin < 256; bin += get_local_size(0))
-        own[bin] = 0;
+        local_bins[bin] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (size_t at = get_global_id(0); at < count; at += get_global_size(0))
-        atomic_inc(&own[values[at]]);
+        atomic_inc(&local_bins[values[at]]);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint bin = get_local_id(0); bin < 256; bin += get_local_size(0))
-        if (own[bin])
-            atomic_add(&bins[bin], own[bin]);
+        if (local_bins[bin])
+            atomic_add(&bins[bin], local_bins[bin]);
 }
 
 // Atomics with results. Each work-item draws a ticket; all of them fold their value into one
@@ -44,21 +44,21 @@ kernel void atomics(global const uint *values, global uint *tickets, global uint
 
 // Bitonic sort of a workgroup's values: barriers in nested loops.
 kernel void sort(global int *values) {
-    local int own[256];
+    local int block[256];
     uint i = get_local_id(0);
-    own[i] = values[get_global_id(0)];
+    block[i] = values[get_global_id(0)];
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint size = 2; size <= 256; size *= 2)
         for (uint distance = size / 2; distance > 0; distance /= 2) {
             uint other = i ^ distance;
-            if (other > i && (own[i] > own[other]) == ((i & size) == 0)) {
-                int value = own[i];
-                own[i] = own[other];
-                own[other] = value;
+            if (other > i && (block[i] > block[other]) == ((i & size) == 0)) {
+                int value = block[i];
+                block[i] = block[other];
+                block[other] = value;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-    values[get_global_id(0)] = own[i];
+    values[get_global_id(0)] = block[i];
 }
 
 // What a work-item is given of its place, in grids whose last workgroups are partial.

@@ -17,24 +17,24 @@ __attribute__((noinline)) long sum(const short *values, const char *signs, int c
 }
 
 __kernel void sorted(__global const int *values, __global int *results, __global long *sums) {
-    uint item = get_global_id(0), own = get_local_id(0);
+    uint item = get_global_id(0), lane = get_local_id(0);
     __local int shared[64 * 3];
     int array[12];
-    char signs[4] = {own % 2, 1, own % 3 == 0, 0};
+    char signs[4] = {lane % 2, 1, lane % 3 == 0, 0};
     for (int i = 0; i < 12; ++i)
         array[i] = values[item * 12 + i];
     sort(array, 12);
     for (int i = 0; i < 3; ++i)
-        shared[own * 3 + i] = array[i * 4];
-    sort(shared + own * 3, 3);
+        shared[lane * 3 + i] = array[i * 4];
+    sort(shared + lane * 3, 3);
     sort(results + item * 12, 5);
     int *anywhere = array;
-    if (own % 3 == 1)
-        anywhere = shared + own * 3;
-    else if (own % 3 == 2)
+    if (lane % 3 == 1)
+        anywhere = shared + lane * 3;
+    else if (lane % 3 == 2)
         anywhere = results + item * 12;
     anywhere[1] += anywhere[2];
     for (int i = 0; i < 12; ++i)
-        results[item * 12 + i] += array[i] + shared[own * 3 + i % 3];
+        results[item * 12 + i] += array[i] + shared[lane * 3 + i % 3];
     sums[item] = sum((short *)array, signs, 24);
 }

@@ -19,10 +19,10 @@ __attribute__((amdgpu_kernel)) void entry(uint64_t *words, unsigned char *memory
 #ifdef GLOBALS_IN_MEMORY
     run((struct globals *)(memory + lane * GLOBALS_BYTES), &report);
 #else
-    __attribute__((aligned(16))) unsigned char own[sizeof(struct globals)];
-    void *globals = own;
+    __attribute__((aligned(16))) unsigned char private_globals[sizeof(struct globals)];
+    void *globals = private_globals;
 #ifdef GLOBALS_IN_LDS
-    if (sizeof own <= SHARED_BYTES)
+    if (sizeof private_globals <= SHARED_BYTES)
         globals = (void *)shared[lane % WORKGROUP];
 #endif
     run(globals, &report);

@@ -213,7 +213,10 @@ fn precompiled(compiler: Compiler, target: &str, level: &[&str]) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     digest(&header, compiler, &command(&[])).hash(&mut hasher);
     // Clang refuses it when the header was touched.
-    std::fs::metadata(&header).and_then(|own| own.modified()).expect("a time").hash(&mut hasher);
+    std::fs::metadata(&header)
+        .and_then(|metadata| metadata.modified())
+        .expect("a time")
+        .hash(&mut hasher);
     let path = builds().join(format!("{:016x}", hasher.finish())).join(COMMON[0]);
 
     static PRECOMPILED: Once<PathBuf, ()> = Once::new();
@@ -245,9 +248,9 @@ fn compile(compiler: Compiler, source: &Path, mut command: Command, output: &Pat
 /// What a program may include: what all have in common, and what is beside it.
 fn headers(source: &Path) -> BTreeSet<PathBuf> {
     let folders = [folder(), source.parent().expect("a folder").into()];
-    let entries = folders.iter().flat_map(|own| std::fs::read_dir(own).expect("a folder"));
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
     let files = entries.map(|entry| entry.expect("an entry").path());
-    files.filter(|file| file.extension().is_some_and(|own| own == "h")).collect()
+    files.filter(|file| file.extension().is_some_and(|extension| extension == "h")).collect()
 }
 
 /// Code for the machine that it is compiled on.

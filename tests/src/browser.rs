@@ -47,12 +47,12 @@ impl Browser {
         );
         let text = text.replacen("<head>", &format!("<head>{WATCH}"), 1).replace("</body>", &probe);
         let folder = tempfile::tempdir().expect("a folder");
-        let own = folder.path().join("page.html");
-        std::fs::write(&own, text).expect("written");
+        let instrumented = folder.path().join("page.html");
+        std::fs::write(&instrumented, text).expect("written");
         let output = Command::new(self.0)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
             .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
-            .arg(format!("file://{}", own.display()))
+            .arg(format!("file://{}", instrumented.display()))
             .output()
             .expect("the browser starts");
         let dom = String::from_utf8_lossy(&output.stdout);

@@ -66,9 +66,9 @@ pub fn workload(machine: Machine, file: &Path, options: &[&str]) -> Workload {
     let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
     campaign.target = machine.target();
     for launch in &mut kernels_mut(&mut campaign).launches {
-        if let Code::Source { options: own, .. } = &mut launch.code {
+        if let Code::Source { options: launch_options, .. } = &mut launch.code {
             let all = options.iter().chain(machine.options());
-            *own = all.map(|&option| option.to_owned()).collect();
+            *launch_options = all.map(|&option| option.to_owned()).collect();
         }
     }
     prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload

@@ -206,5 +206,5 @@ impl TestProgram {
 
 /// All bytes of outputs.
 pub fn contents(outputs: &[Output]) -> Vec<Vec<u8>> {
-    outputs.iter().map(|own| own.bytes().into_owned()).collect()
+    outputs.iter().map(|output| output.bytes().into_owned()).collect()
 }

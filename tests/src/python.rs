@@ -30,7 +30,7 @@ impl Python {
 
     fn look() -> Result<Python, String> {
         let python = match std::env::var_os("FLIPWAVE_PYTHON") {
-            Some(own) => Python(own.into()),
+            Some(path) => Python(path.into()),
             None => {
                 let made = Command::new(root().join("python/environment.sh")).output();
                 made.map_err(|error| format!("python/environment.sh does not start ({error})"))?;

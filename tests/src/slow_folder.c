@@ -26,12 +26,12 @@ static int is_slow(const char *path) {
 }
 
 static int is_new(const char *path) {
-  struct stat own;
+  struct stat status;
   struct timespec now;
-  if (stat(path, &own) != 0 || !S_ISREG(own.st_mode)) return 0;
+  if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
   clock_gettime(CLOCK_REALTIME, &now);
-  long long age = (now.tv_sec - own.st_ctim.tv_sec) * 1000LL +
-                  (now.tv_nsec - own.st_ctim.tv_nsec) / 1000000;
+  long long age = (now.tv_sec - status.st_ctim.tv_sec) * 1000LL +
+                  (now.tv_nsec - status.st_ctim.tv_nsec) / 1000000;
   return age < STALE;
 }
 

@@ -99,10 +99,10 @@ impl Tiers {
             let fidelity = followed.fidelity(&mut alone);
             assert_eq!(fidelity, surveyed.fidelity(&mut beside), "beside what is counted");
             let mut all = dispatches.iter().enumerate();
-            if all.all(|(index, own)| device.has_settled_course(own, index > 0)) {
+            if all.all(|(index, dispatch)| device.has_settled_course(dispatch, index > 0)) {
                 let (mut counted, mut only) = (device.clone(), FidelityCheck::new());
                 only.only_count();
-                dispatches.iter().for_each(|own| follow(&mut counted, own, &mut only));
+                dispatches.iter().for_each(|dispatch| follow(&mut counted, dispatch, &mut only));
                 assert_eq!(fidelity, counted.fidelity(&mut only), "where the course is settled");
             }
             Findings { dispatches: found, fidelity }

@@ -81,7 +81,9 @@ fn whole_runs_and_accelerated_ones_agree() {
     std::thread::scope(|scope| {
         let workers: Vec<_> =
             files.iter().map(|file| scope.spawn(move || compare_all(file))).collect();
-        for (fault, count) in workers.into_iter().flat_map(|own| own.join().expect("agreement")) {
+        for (fault, count) in
+            workers.into_iter().flat_map(|worker| worker.join().expect("agreement"))
+        {
             *compared.entry(fault).or_default() += count;
         }
     });
@@ -145,11 +147,11 @@ fn runs_that_are_as_without_a_fault_again_end_there() {
 /// The end of a run with what it shares with the fault-free run, which was marked, as that left it.
 fn unmarked(ending: Ending, golden: &Golden) -> Ending {
     let Ending::Completed { outputs, statistics } = ending else { return ending };
-    let unmarked = |(own, golden): (&Output, &Output)| {
-        let (mut bytes, golden) = (own.bytes().into_owned(), golden.bytes());
-        for (own, golden) in bytes.chunks_mut(Output::BLOCK).zip(golden.chunks(Output::BLOCK)) {
-            if own.iter().all(|byte| *byte == MARK) {
-                own.copy_from_slice(golden);
+    let unmarked = |(output, golden): (&Output, &Output)| {
+        let (mut bytes, golden) = (output.bytes().into_owned(), golden.bytes());
+        for (block, golden) in bytes.chunks_mut(Output::BLOCK).zip(golden.chunks(Output::BLOCK)) {
+            if block.iter().all(|byte| *byte == MARK) {
+                block.copy_from_slice(golden);
             }
         }
         Output::from(bytes)

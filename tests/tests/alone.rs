@@ -127,7 +127,7 @@ fn difference(
     // Nothing else is written.
     let mut written = 0;
     for (address, content) in memory(&device) {
-        let old = before.iter().find(|(own, _)| *own == address).expect("no new allocation");
+        let old = before.iter().find(|(start, _)| *start == address).expect("no new allocation");
         for (at, (new, old)) in (address.0..).zip(content.iter().zip(&old.1)) {
             let is_own = footprint.written.contains(Address(at));
             written += u64::from(is_own);
@@ -221,9 +221,9 @@ fn private_memory_and_lds_go_with_the_workgroup() {
     program.launch("keeps", [20 * 128, 1, 1], [128, 1, 1], &[out]);
     let workload = program.workload();
     let whole = Whole::new(&workload.device, &workload.program.dispatches[0]);
-    assert!(whole.footprints.iter().all(|(_, own)| own.private.len() >= 128 * 8 * 4));
-    let used: ByteSet = whole.footprints.iter().map(|(_, own)| &own.private).collect();
-    let each: u64 = whole.footprints.iter().map(|(_, own)| own.private.len()).sum();
+    assert!(whole.footprints.iter().all(|(_, footprint)| footprint.private.len() >= 128 * 8 * 4));
+    let used: ByteSet = whole.footprints.iter().map(|(_, footprint)| &footprint.private).collect();
+    let each: u64 = whole.footprints.iter().map(|(_, footprint)| footprint.private.len()).sum();
     assert!(used.len() < each, "no private memory is used twice: the test shows nothing");
     let mut device = workload.device;
     for policy in [Policy::default(), TAKES_TURNS] {
@@ -292,22 +292,22 @@ fn a_footprint_has_each_byte_and_no_other() {
     program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
     let workload = program.workload();
     let whole = Whole::new(&workload.device, &workload.program.dispatches[0]);
-    let own = whole.footprints.get([0; 3]).expect("the workgroup");
+    let footprint = whole.footprints.get([0; 3]).expect("the workgroup");
     let lanes = |offset: u64, bytes| (0..8).map(move |lane| (buffer + offset + 4 * lane, bytes));
     let set = |ranges: Vec<(u64, u64)>| {
         ByteSet::of_runs(ranges.into_iter().map(|(start, bytes)| (Address(start), bytes)))
     };
-    assert_eq!(own.written, set(lanes(256, 2).chain(lanes(512, 4)).collect()));
+    assert_eq!(footprint.written, set(lanes(256, 2).chain(lanes(512, 4)).collect()));
     let read =
         set([(buffer + 3, 64), (buffer + 1024, 4)].into_iter().chain(lanes(512, 4)).collect());
     // The arguments lie in another allocation.
-    let runs = own.read.runs();
+    let runs = footprint.read.runs();
     let arguments: Vec<_> =
         runs.iter().filter(|(start, _)| !(buffer..buffer + 4096).contains(&start.0)).collect();
     let [(arguments, 8)] = arguments[..] else { panic!("{arguments:?}") };
     let arguments = ByteSet::of_runs([(*arguments, 8)]);
-    assert_eq!(own.read, [&read, &arguments].into_iter().collect());
-    assert!(own.private.is_empty());
+    assert_eq!(footprint.read, [&read, &arguments].into_iter().collect());
+    assert!(footprint.private.is_empty());
 }
 
 /// The comparison can fail: what the others do reaches these workgroups.
@@ -367,7 +367,7 @@ fn a_workgroup_alone_has_its_own_limit_and_its_own_memory_of_the_launch() {
 
 /// The footprints of twelve workgroups of a few instructions on gfx942.
 fn footprints(instructions: &str) -> Footprints {
-    let machine = MACHINES.into_iter().find(|own| own.target().processor() == "gfx942");
+    let machine = MACHINES.into_iter().find(|machine| machine.target().processor() == "gfx942");
     let kernel = assemble_for(machine.expect("gfx942"), instructions);
     let mut program = TestProgram::new(&kernel.code_object);
     let out = program.output(&[0u32; 64]);
@@ -383,8 +383,11 @@ fn private_memory_that_is_read_as_another_workgroup_left_it_is_no_longer_private
     let private = ".set private_bytes, 64";
     let written_first = footprints(&format!("{private}\n{store}\n{load}"));
     assert!(written_first.independent());
-    let own = written_first.get([3, 0, 0]).expect("a workgroup");
-    assert_eq!((own.private.len(), own.read.len(), own.written.len()), (256, 8, 0));
+    let footprint = written_first.get([3, 0, 0]).expect("a workgroup");
+    assert_eq!(
+        (footprint.private.len(), footprint.read.len(), footprint.written.len()),
+        (256, 8, 0)
+    );
     let read_first = footprints(&format!("{private}\n{load}\n{store}"));
     assert_eq!(read_first.dependent().len(), 12);
 }

@@ -55,7 +55,7 @@ fn outcomes(reaction: &str, app: &str, compare: &str, faults: &str) -> Vec<(Outc
 #[track_caller]
 fn are_all(found: &[(Outcome, String)], outcome: Outcome, cause: &str) {
     assert!(!found.is_empty());
-    assert!(found.iter().all(|own| *own == (outcome, cause.to_owned())), "{found:?}");
+    assert!(found.iter().all(|result| *result == (outcome, cause.to_owned())), "{found:?}");
 }
 
 /// The runtime's message does not say which kernel, nor where.
@@ -244,7 +244,7 @@ fn on_a_small_disk(folder: &Path, room: &str, commands: &str) -> Option<Finished
 fn processes_of(folder: &Path) -> Vec<String> {
     let folder = folder.to_str().expect("text");
     let all = std::fs::read_dir("/proc").expect("processes").flatten();
-    let lines = all.filter_map(|own| std::fs::read(own.path().join("cmdline")).ok());
+    let lines = all.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
     let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
     lines.filter(|line| line.contains(folder)).collect()
 }
@@ -259,11 +259,12 @@ fn a_campaign_on_a_full_disk_goes_on_when_there_is_room() {
     campaign(folder, "campaigns/reactions", "print", "", STDOUT, any);
     // A copy, whose processes no other test has.
     let program = application("campaigns/reactions", Compiler::Hipcc, "gfx90a");
-    std::fs::copy(&program, folder.join("own")).expect("a copy");
+    std::fs::copy(&program, folder.join("application")).expect("a copy");
     let file = folder.join("campaign.yaml");
     let text = std::fs::read_to_string(&file).expect("the campaign");
-    let own = folder.join("own").display().to_string();
-    std::fs::write(&file, text.replace(&program.display().to_string(), &own)).expect("written");
+    let application = folder.join("application").display().to_string();
+    std::fs::write(&file, text.replace(&program.display().to_string(), &application))
+        .expect("written");
     run(folder, &["--workers", "2"]).expect_success();
     let whole = std::fs::read_to_string(folder.join("results/results.csv")).expect("results");
 
@@ -294,9 +295,10 @@ fn a_capture_on_a_full_disk_is_not_whole_and_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let program = application("copies", Compiler::Hipcc, "gfx90a");
-    std::fs::copy(&program, folder.join("own")).expect("a copy");
-    let own = folder.join("own");
-    let capture = |out: &str| format!("\"$flipwave\" capture --out {out} -- {}", own.display());
+    std::fs::copy(&program, folder.join("application")).expect("a copy");
+    let application = folder.join("application");
+    let capture =
+        |out: &str| format!("\"$flipwave\" capture --out {out} -- {}", application.display());
     script(&["env"], folder, &capture("whole.capture")).expect_success();
     let list = |file| flipwave(folder, &["capture", "--list", file], &[]).expect_success().stdout;
     let commands = format!(
@@ -419,22 +421,24 @@ fn a_campaign_on_a_capture_agrees_with_that_on_the_application() {
         let folder = tempfile::tempdir().expect("a folder");
         campaign(folder.path(), name, "", "", STDOUT, ANY);
         run(folder.path(), &[]).expect_success();
-        let own = rows(folder.path());
+        let direct = rows(folder.path());
         capture(folder.path(), name, ANY);
         run(folder.path(), &[]).expect_success();
         let captured = rows(folder.path());
-        assert_eq!(own.len(), captured.len());
-        for (own, captured) in own.iter().zip(&captured) {
+        assert_eq!(direct.len(), captured.len());
+        for (direct, captured) in direct.iter().zip(&captured) {
             assert_eq!(
-                (&own.site, own.before, own.after),
+                (&direct.site, direct.before, direct.after),
                 (&captured.site, captured.before, captured.after)
             );
             let outcome = |row: &Row| (row.outcome, row.cause.clone().unwrap_or_default());
-            match outcome(own) {
+            match outcome(direct) {
                 (Outcome::Due, cause) if cause == "exit_code" => {
-                    assert_eq!(captured.outcome, Outcome::Sdc, "{name}: {}", own.site);
+                    assert_eq!(captured.outcome, Outcome::Sdc, "{name}: {}", direct.site);
                 }
-                own_outcome => assert_eq!(own_outcome, outcome(captured), "{name}: {}", own.site),
+                own_outcome => {
+                    assert_eq!(own_outcome, outcome(captured), "{name}: {}", direct.site)
+                }
             }
         }
     }
@@ -537,9 +541,9 @@ fn a_campaign_that_is_ended_leaves_no_process_and_no_folder() {
     for (command, signal) in
         [("run", libc::SIGTERM), ("run", libc::SIGHUP), ("profile", libc::SIGINT)]
     {
-        let mut own = Command::new(program());
-        own.args([command, "campaign.yaml"]).env("TMPDIR", &temporary);
-        let mut run = RunningProgram::of(own, folder.path(), "stderr");
+        let mut process = Command::new(program());
+        process.args([command, "campaign.yaml"]).env("TMPDIR", &temporary);
+        let mut run = RunningProgram::of(process, folder.path(), "stderr");
         let folders = || std::fs::read_dir(&temporary).expect("a folder").count();
         // One for the runs, and one for this run.
         run.wait_until(|| folders() == 2 && straggler.has_started());
@@ -619,7 +623,9 @@ fn a_range_of_a_capture_is_struck_and_compared_by_what_it_writes() {
     std::fs::write(&file, part).expect("written");
     run(folder.path(), &[]).expect_success();
     let rows = rows(folder.path());
-    assert!(rows.iter().all(|row| row.dispatch.is_some_and(|own| (4..=7).contains(&own))));
+    assert!(
+        rows.iter().all(|row| row.dispatch.is_some_and(|dispatch| (4..=7).contains(&dispatch)))
+    );
     assert!(rows.iter().any(|row| row.outcome == Outcome::Sdc));
 
     std::fs::write(&file, text.replace("run.capture}", "run.capture, dispatches: [4, 7000]}"))
@@ -646,21 +652,24 @@ fn five_hundred_faults_in_each_of_three_applications() {
             std::fs::read(folder.path().join("results/results.csv")).expect("results")
         };
         assert_eq!(run("2"), run("3"), "{name}: other results with other workers");
-        let own = rows(folder.path());
-        assert_eq!(own.len(), 500);
-        let count = |outcome| own.iter().filter(|row| row.outcome == outcome).count();
-        let all = [Outcome::Masked, Outcome::Sdc, Outcome::Due].map(|own| (own, count(own)));
+        let direct = rows(folder.path());
+        assert_eq!(direct.len(), 500);
+        let count = |outcome| direct.iter().filter(|row| row.outcome == outcome).count();
+        let all =
+            [Outcome::Masked, Outcome::Sdc, Outcome::Due].map(|outcome| (outcome, count(outcome)));
         println!("{name}: {all:?}");
-        outcomes.extend(all.into_iter().filter(|(_, count)| *count > 0).map(|(own, _)| own.name()));
+        outcomes.extend(
+            all.into_iter().filter(|(_, count)| *count > 0).map(|(outcome, _)| outcome.name()),
+        );
         if !argument.is_empty() {
             continue;
         }
         capture(folder.path(), name, many);
         run("2");
-        for (own, captured) in own.iter().zip(&rows(folder.path())) {
-            let is_wrong = own.cause.as_deref() == Some("exit_code");
-            let expected = if is_wrong { Outcome::Sdc } else { own.outcome };
-            assert_eq!((&own.site, expected), (&captured.site, captured.outcome), "{name}");
+        for (direct, captured) in direct.iter().zip(&rows(folder.path())) {
+            let is_wrong = direct.cause.as_deref() == Some("exit_code");
+            let expected = if is_wrong { Outcome::Sdc } else { direct.outcome };
+            assert_eq!((&direct.site, expected), (&captured.site, captured.outcome), "{name}");
         }
     }
     assert_eq!(outcomes.into_iter().collect::<Vec<_>>(), ["due", "masked", "sdc"]);

@@ -51,7 +51,7 @@ const TOO_LONG_TO_CHECK: [&str; 1] = ["grid_barrier"];
 /// tests by one: every second program by either.
 #[track_caller]
 fn passes_twice(name: &str) {
-    let place = TESTED.iter().position(|own| *own == name).expect("a program of the list");
+    let place = TESTED.iter().position(|tested| *tested == name).expect("a program of the list");
     let mut compilers = Compiler::ALL;
     compilers.rotate_left(place % Compiler::ALL.len());
     for compiler in cases(compilers, Compiler::ALL.len()) {
@@ -256,7 +256,7 @@ fn what_was_executed_is_counted_when_asked_for() {
         Some((dispatches.parse::<u64>().ok()?, instructions.parse::<u64>().ok()?))
     });
     let counts: Vec<(u64, u64)> = counts.collect();
-    let is_plausible = |own: &(u64, u64)| own.0 > 0 && own.1 > own.0;
+    let is_plausible = |range: &(u64, u64)| range.0 > 0 && range.1 > range.0;
     assert!(!counts.is_empty() && counts.iter().all(is_plausible), "{finished:#?}");
 }
 

@@ -38,12 +38,12 @@ fn what_is_killed_leaves_nothing_behind() {
     for kills_program in [true, false] {
         let folder = tempfile::tempdir().expect("a folder");
         // A file of its own, by which its processes are known.
-        let own = folder.path().join("endless");
-        std::fs::copy(&endless, &own).expect("a copy");
+        let copy = folder.path().join("endless");
+        std::fs::copy(&endless, &copy).expect("a copy");
         let temporary = folder.path().join("temporary");
         std::fs::create_dir(&temporary).expect("a folder");
         let mut run = std::process::Command::new(program())
-            .args(["exec".as_ref(), "--".as_ref(), own.as_os_str()])
+            .args(["exec".as_ref(), "--".as_ref(), copy.as_os_str()])
             .env("TMPDIR", &temporary)
             .stderr(Stdio::piped())
             .spawn()
@@ -57,13 +57,13 @@ fn what_is_killed_leaves_nothing_behind() {
         };
         let temporary = temporary.display().to_string();
         assert!(named(&temporary) > 0, "nothing is there that could be left");
-        let [victim] = processes_of(&own)[..] else { panic!("one process is expected") };
+        let [victim] = processes_of(&copy)[..] else { panic!("one process is expected") };
         let victim = if kills_program { victim } else { run.id() as i32 };
         // SAFETY: a process of the test's.
         assert_eq!(unsafe { libc::kill(victim, libc::SIGKILL) }, 0);
         let status = run.wait().expect("an end");
         assert_eq!(status.signal(), Some(libc::SIGKILL), "{status}");
-        expect_soon("no process is left", || processes_of(&own).is_empty());
+        expect_soon("no process is left", || processes_of(&copy).is_empty());
         expect_soon("no file is left", || named(&temporary) == 0);
     }
 }

@@ -15,7 +15,7 @@ fn all_that_the_program_uses_of_llvm_is_in_what_the_archive_is_linked_with() {
     printed(script, [&prefix]);
     // The text of a linker's script: `GROUP(FILE ...)`.
     let group = std::fs::read_to_string(prefix.join("lib/libLLVM-22.so")).expect("a script");
-    let group = group.trim().strip_prefix("GROUP(").and_then(|own| own.strip_suffix(')'));
+    let group = group.trim().strip_prefix("GROUP(").and_then(|rest| rest.strip_suffix(')'));
     let archives: Vec<&str> = group.expect("a group").split_whitespace().collect();
     let used = symbols(["--dynamic", "--undefined-only"], [program()]);
     let lacking = |archives: &[&str]| {

@@ -147,7 +147,7 @@ fn canonical_trace(trace: &str) -> String {
         for row in dispatch {
             let address = number(row, ADDRESS);
             let block = blocks[blocks.partition_point(|begin| *begin <= address) - 1];
-            let number = met.iter().position(|own| *own == block).unwrap_or_else(|| {
+            let number = met.iter().position(|known| *known == block).unwrap_or_else(|| {
                 met.push(block);
                 met.len() - 1
             });

@@ -46,7 +46,10 @@ type Line = BTreeMap<String, String>;
 fn all(folder: &Path) -> BTreeMap<String, Line> {
     let mut reader = csv::Reader::from_path(folder.join("compare.csv")).expect("a table");
     let lines = reader.deserialize().map(|line| -> Line { line.expect("a line") });
-    lines.filter(|own| own["scope"] == "all").map(|own| (own["outcome"].clone(), own)).collect()
+    lines
+        .filter(|line| line["scope"] == "all")
+        .map(|line| (line["outcome"].clone(), line))
+        .collect()
 }
 
 fn number(line: &Line, name: &str) -> f64 {

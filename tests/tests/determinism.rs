@@ -100,11 +100,11 @@ fn results_do_not_depend_on_what_is_compiled() {
 fn another_seed_draws_other_sites() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = example("vector_add", "{model: flip_one_bit, count: 60}", folder.path());
-    let own = results(&file, &[], &[]);
-    assert!(own == results(&file, &["--seed", "42"], &[]), "the file's own seed");
+    let default_seed = results(&file, &[], &[]);
+    assert!(default_seed == results(&file, &["--seed", "42"], &[]), "the file's default_seed seed");
     let other = results(&file, &["--seed", "43"], &[]);
     let sites = |results: &[u8]| -> HashSet<String> {
         read_rows(results).expect("rows").into_iter().map(|row| row.site).collect()
     };
-    assert!(sites(&own).is_disjoint(&sites(&other)));
+    assert!(sites(&default_seed).is_disjoint(&sites(&other)));
 }

@@ -61,7 +61,8 @@ fn workload(kernel: &str, distance: u32, bad: u32) -> Workload {
     std::fs::write(&file, SOURCE).expect("a file");
     let mut program = TestProgram::new(&compile_file(&file, &["-O3"]));
     let out = program.output(&vec![0u32; GROUPS as usize * 64]);
-    let numbers = [LENGTH, distance, bad].map(|own| ArgumentValue::Bytes(own.to_le_bytes().into()));
+    let numbers =
+        [LENGTH, distance, bad].map(|number| ArgumentValue::Bytes(number.to_le_bytes().into()));
     let mut arguments = vec![out];
     arguments.extend(numbers);
     if kernel == "beyond" {
@@ -90,7 +91,8 @@ fn learnt(workload: &Workload, threads: usize) -> impl PartialEq + use<> {
         let RecordedRun { touched, .. } = recorded.expect("it is recorded");
         (golden, profile, fidelity, StoredFootprints::of(&touched))
     });
-    let violations: Vec<String> = violations.iter().map(|own| format!("{own:?}")).collect();
+    let violations: Vec<String> =
+        violations.iter().map(|violation| format!("{violation:?}")).collect();
     (survey, violations)
 }
 

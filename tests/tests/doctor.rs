@@ -19,8 +19,8 @@ fn a_machine_that_runs_campaigns_is_found_to_do_so_and_one_without_a_compiler_is
         let variables = [(name, "/nowhere"), ("FLIPWAVE_CACHE", cache.to_str().expect("text"))];
         let finished = flipwave(folder.path(), &["doctor"], &variables);
         assert_eq!(finished.code, Some(2), "{}", finished.stdout);
-        let own = line(&finished.stdout, what);
-        assert!(own.starts_with("MISSING ") && own.contains(remedy), "{own}");
+        let entry = line(&finished.stdout, what);
+        assert!(entry.starts_with("MISSING ") && entry.contains(remedy), "{entry}");
         let gpu = line(&finished.stdout, "embedded GPU");
         assert!(gpu.starts_with("MISSING "), "{gpu}");
     };
@@ -30,6 +30,6 @@ fn a_machine_that_runs_campaigns_is_found_to_do_so_and_one_without_a_compiler_is
 
 /// The line about something.
 fn line(said: &str, what: &str) -> String {
-    let found = said.lines().find(|line| line.get(8..).is_some_and(|own| own.starts_with(what)));
+    let found = said.lines().find(|line| line.get(8..).is_some_and(|rest| rest.starts_with(what)));
     found.unwrap_or_else(|| panic!("no `{what}`:\n{said}")).to_owned()
 }

@@ -165,8 +165,8 @@ fn emulated_examples_compute_what_plain_rust_computes() {
             for (output, difference) in &emulation.differences {
                 assert_eq!(difference.elements_wrong, 0, "`{output}` of the software version");
             }
-            let [own] = emulation.instructions.as_slice() else { panic!("one proxy") };
-            assert_eq!(own.executions, emulation.executed[0].waves);
+            let [proxy] = emulation.instructions.as_slice() else { panic!("one proxy") };
+            assert_eq!(proxy.executions, emulation.executed[0].waves);
         }
     }
 }

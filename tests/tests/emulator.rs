@@ -56,7 +56,7 @@ fn nothing_but_the_results_of_emulated_instructions_changes_and_no_rule_is_broke
             let mut device = workload.device.clone();
             let module = device.load(&rewritten.object).unwrap_or_else(|error| panic!("{error}"));
             let mut emulated = Workload { device: device.clone(), ..workload.clone() };
-            emulated.program.dispatches.iter_mut().for_each(|own| own.module = module);
+            emulated.program.dispatches.iter_mut().for_each(|dispatch| dispatch.module = module);
             clean(&emulated);
             // There the proxies are the instructions themselves.
             let is_itself = file.ends_with("fp8.yaml");
@@ -237,11 +237,11 @@ fn faults_strike_emulated_instructions_as_if_the_chip_had_them() {
     let profile = profile(&campaign).unwrap_or_else(|error| panic!("{error}"));
     let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{error}"));
     // What is executed of a program that has the instruction, counted in two ways.
-    let executed: u64 = profile.instructions.iter().map(|own| own.executions).sum();
+    let executed: u64 = profile.instructions.iter().map(|inst| inst.executions).sum();
     assert_eq!(executed, emulation.executed[0].instructions);
-    let own = profile.instructions.iter().find(|own| own.opcode == "v_pk_add_sat_i4");
+    let inst = profile.instructions.iter().find(|inst| inst.opcode == "v_pk_add_sat_i4");
     // 32 bits of a result of each work-item; nothing else of the instruction can be hit.
-    assert_eq!(own.expect("the instruction").places, 32 * 1000);
+    assert_eq!(inst.expect("the instruction").places, 32 * 1000);
 
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = ["run", file.to_str().expect("a path"), "--out", "results"];
@@ -260,7 +260,7 @@ fn faults_strike_emulated_instructions_as_if_the_chip_had_them() {
         assert_eq!(replayed.struck.after, row.after);
     }
     // Where faults end the program is said of the code as it was.
-    let pcs: BTreeSet<Pc> = profile.instructions.iter().map(|own| own.pc).collect();
+    let pcs: BTreeSet<Pc> = profile.instructions.iter().map(|inst| inst.pc).collect();
     let row = rows.iter().find(|row| row.outcome.to_string() == "due").expect("a DUE");
     let replayed = replay(&campaign, &row.site.parse().expect("a site"), InjectionPath::Embedded);
     let (_, fault) = replayed.unwrap_or_else(|error| panic!("{error}")).fault.expect("a fault");

@@ -87,7 +87,7 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
                 .iter()
                 .map(|planned| {
                     let row = outcomes[planned.site.to_string().as_str()];
-                    let stratum = profile.strata().nth(planned.stratum).map(|own| own.name);
+                    let stratum = profile.strata().nth(planned.stratum).map(|stratum| stratum.name);
                     Row { weight: planned.weight, stratum, ..row.clone() }
                 })
                 .collect();
@@ -135,7 +135,9 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
                 .unwrap_or_else(|error| panic!("{error}"));
             let hits = sample
                 .iter()
-                .filter(|own| outcomes[own.site.to_string().as_str()].outcome == Outcome::Sdc)
+                .filter(|planned| {
+                    outcomes[planned.site.to_string().as_str()].outcome == Outcome::Sdc
+                })
                 .count() as u64;
             let found = hits as f64 / 400.0;
             if allocation == Allocation::Proportional {

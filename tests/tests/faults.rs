@@ -182,7 +182,7 @@ fn every_kind_of_fault_that_the_book_lists_is_injected() {
             let _ = writeln!(table, "| `{target}` | {scopes} | {filled} |");
         }
     }
-    let [injected, by_hook] = [|own: &Cells| own.injected, |own: &Cells| own.by_hook]
+    let [injected, by_hook] = [|cells: &Cells| cells.injected, |cells: &Cells| cells.by_hook]
         .map(|of| all.iter().map(of).sum::<u64>());
     println!("{injected} faults, {by_hook} of them by hooks too\n{table}");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/faults.md");

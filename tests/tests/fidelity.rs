@@ -41,10 +41,10 @@ fn decided(body: &str, dispatches: usize) -> Vec<Purpose> {
     let fidelity = run(&assembly, dispatches);
     let decisions = fidelity.decisions.iter();
     decisions
-        .map(|own| {
-            assert_eq!(own.pc, assembly.label("here"), "{body}: {own:?}");
-            assert_eq!(own.kernel, "planted");
-            own.purpose
+        .map(|decision| {
+            assert_eq!(decision.pc, assembly.label("here"), "{body}: {decision:?}");
+            assert_eq!(decision.kernel, "planted");
+            decision.purpose
         })
         .collect()
 }
@@ -61,17 +61,18 @@ fn what_is_executed_is_counted_with_how_exact_it_is() {
     let body = format!("{UNSETTLED}v_rcp_f32 v5, v4\nv_rcp_f32 v5, v5\nv_add_f32 v5, v5, v5\n");
     let fidelity = run(&assemble_for(gfx942(), &body), 3);
     let find = |name: &str| {
-        let own = fidelity.operations.iter().find(|own| own.operation == name);
-        own.unwrap_or_else(|| panic!("no {name} in {fidelity:?}"))
+        let operation = fidelity.operations.iter().find(|operation| operation.operation == name);
+        operation.unwrap_or_else(|| panic!("no {name} in {fidelity:?}"))
     };
     assert!(matches!(find("v_cvt_sr_fp8_f32").treatment, Treatment::Unsettled(_)));
     assert_eq!(find("v_cvt_sr_fp8_f32").executions, 3);
     assert!(matches!(find("v_rcp_f32").treatment, Treatment::Within(_)));
     assert_eq!(find("v_rcp_f32").executions, 6);
     assert_eq!((find("v_add_f32").treatment, find("v_add_f32").executions), (Treatment::Exact, 3));
-    let order: Vec<&str> = fidelity.operations.iter().map(|own| &*own.operation).take(2).collect();
+    let order: Vec<&str> =
+        fidelity.operations.iter().map(|operation| &*operation.operation).take(2).collect();
     assert_eq!(order, ["v_cvt_sr_fp8_f32", "v_rcp_f32"], "the least certain ones are first");
-    let executed: u64 = fidelity.operations.iter().map(|own| own.executions).sum();
+    let executed: u64 = fidelity.operations.iter().map(|operation| operation.executions).sum();
     assert_eq!(executed, 3 * 9, "three dispatches of nine instructions");
 }
 
@@ -238,9 +239,10 @@ fn results_within_an_error_are_reported_where_they_decide_something() {
     }
     let mask = "v_cmp_lt_f32 vcc, 0, v4\ns_and_saveexec_b64 s[4:5], vcc\n";
     let fidelity = run(&assemble_for(gfx942(), &format!("{WITHIN_ERROR}{mask}")), 3);
-    let found: Vec<_> = fidelity.decisions.iter().map(|own| (own.purpose, own.count)).collect();
+    let found: Vec<_> =
+        fidelity.decisions.iter().map(|decision| (decision.purpose, decision.count)).collect();
     assert_eq!(found, [(Purpose::Comparison, 3), (Purpose::Exec, 3)]);
-    assert!(fidelity.decisions.iter().all(|own| own.doubt == Doubt::WithinError));
+    assert!(fidelity.decisions.iter().all(|decision| decision.doubt == Doubt::WithinError));
 }
 
 /// Compilers build quotients of integers on `v_rcp_iflag_f32`, and correct them.
@@ -255,7 +257,8 @@ fn quotients_of_integers_are_reported_as_what_they_are() {
         let out = program.output(&[0u32; 64]);
         program.launch("quotients", [64, 1, 1], [64, 1, 1], &[out, table, scalar(7u32)]);
         let (_, fidelity) = program.workload().golden_with_fidelity().expect("a fault-free run");
-        let purposes: Vec<Purpose> = fidelity.decisions.iter().map(|own| own.purpose).collect();
+        let purposes: Vec<Purpose> =
+            fidelity.decisions.iter().map(|decision| decision.purpose).collect();
         assert_eq!(purposes, [Purpose::Quotient], "{machine}: {:?}", fidelity.decisions);
         let line = FidelityRecord::of(&fidelity).to_string();
         let end = "of which a result is the estimate of a quotient of integers at 1 instruction";
@@ -298,12 +301,16 @@ fn quotients_of_integers_are_exact_for_reciprocals_within_the_error_and_not_for_
     // No further than a unit from the reciprocal itself, which is not rounded.
     let is_within = |divisor: u32, error: i32| {
         let rounded = (1.0 / divisor as f32).to_bits();
-        let own = |off: i32| f64::from(f32::from_bits(rounded.wrapping_add_signed(off)));
-        (own(error) - 1.0 / f64::from(divisor)).abs() <= own(error + 1) - own(error)
+        let candidate = |off: i32| f64::from(f32::from_bits(rounded.wrapping_add_signed(off)));
+        (candidate(error) - 1.0 / f64::from(divisor)).abs()
+            <= candidate(error + 1) - candidate(error)
     };
     let wrong = |error: i32, is_allowed: bool| {
-        let own = pairs.iter().filter(|[_, divisor]| is_within(*divisor, error) == is_allowed);
-        own.filter(|[dividend, divisor]| quotient(*dividend, *divisor, error) != dividend / divisor)
+        let selected = pairs.iter().filter(|[_, divisor]| is_within(*divisor, error) == is_allowed);
+        selected
+            .filter(|[dividend, divisor]| {
+                quotient(*dividend, *divisor, error) != dividend / divisor
+            })
             .count()
     };
     for error in -1..=1 {
@@ -424,7 +431,7 @@ fn what_is_found_of_each_dispatch_adds_up_to_what_is_found_of_all() {
         )
     };
     let decided = |parts: &[FidelityRecord]| -> Vec<usize> {
-        parts.iter().map(|own| own.decisions.len()).collect()
+        parts.iter().map(|record| record.decisions.len()).collect()
     };
     let assembly = assemble_for(gfx942(), &body(UNSETTLED));
     let parts = run_in_parts(&assembly, |_| {});

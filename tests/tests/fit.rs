@@ -27,8 +27,8 @@ type Line = BTreeMap<String, String>;
 fn table(folder: &Path) -> BTreeMap<[String; 3], Line> {
     let mut reader = csv::Reader::from_path(folder.join("failures.csv")).expect("a table");
     let lines = reader.deserialize().map(|line| -> Line { line.expect("a line") });
-    let key = |own: &Line| ["scope", "structure", "outcome"].map(|name| own[name].clone());
-    lines.map(|own| (key(&own), own)).collect()
+    let key = |line: &Line| ["scope", "structure", "outcome"].map(|name| line[name].clone());
+    lines.map(|line| (key(&line), line)).collect()
 }
 
 fn near(line: &Line, name: &str, expected: f64) {
@@ -55,10 +55,10 @@ fn failures_are_raw_rates_times_the_rows_that_failed() {
 
     let rows = rows(&out);
     let part = |outcome: Outcome, is_meant: &dyn Fn(&str) -> bool| {
-        let own: Vec<_> = rows.iter().filter(|row| is_meant(&row.place)).collect();
-        let hits = own.iter().filter(|row| row.outcome == outcome).count();
+        let selected: Vec<_> = rows.iter().filter(|row| is_meant(&row.place)).collect();
+        let hits = selected.iter().filter(|row| row.outcome == outcome).count();
         assert!(hits > 0, "no {outcome} to check");
-        hits as f64 / own.len() as f64
+        hits as f64 / selected.len() as f64
     };
     let table = table(folder);
     let line = |scope: &str, structure: &str, outcome: &str| {

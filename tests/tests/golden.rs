@@ -66,8 +66,9 @@ const GENERIC: [(&str, &[&str]); 5] = [
 fn code_for_a_generic_target_computes_the_same_on_the_processors_that_it_covers() {
     for file in examples() {
         let (name, campaign, expected) = example(&file);
-        let all =
-            GENERIC.iter().flat_map(|(generic, all)| all.iter().map(move |own| (*generic, own)));
+        let all = GENERIC
+            .iter()
+            .flat_map(|(generic, all)| all.iter().map(move |target| (*generic, target)));
         for (generic, processor) in cases(all, 3) {
             println!("{name} for {generic} on {processor}");
             let prepared = prepare(&generic_on(processor, generic, campaign.clone()));

@@ -38,17 +38,17 @@ fn programs_all_of_whose_instructions_are_executed_twice_compute_the_same() {
                 BTreeMap::new();
             for dispatch in &plain.program.dispatches {
                 let object = plain.device.code_object(dispatch.module).expect("a module").clone();
-                let own = hardened.entry(dispatch.module.0).or_insert_with(|| {
+                let module = hardened.entry(dispatch.module.0).or_insert_with(|| {
                     let new = all(&object);
                     *copied.entry(machine.to_string()).or_default() += new.duplicated.len();
                     (device.load(&new.rewritten.object).expect("loads"), new)
                 });
                 let mut instrumented = dispatch.clone();
-                instrumented.module = own.0;
+                instrumented.module = module.0;
                 let twins = Twins {
                     original: dispatch,
                     instrumented: &instrumented,
-                    rewritten: &own.1.rewritten,
+                    rewritten: &module.1.rewritten,
                     substituted: BTreeSet::new(),
                 };
                 let report = twins.side_by_side(&device, true);
@@ -59,15 +59,15 @@ fn programs_all_of_whose_instructions_are_executed_twice_compute_the_same() {
                     report.violations
                 );
                 let end = device.dispatch(&instrumented).expect("runs");
-                let data = &own.1.rewritten.data[0];
-                let counted = Variables::read(&device, own.0, data).expect("variables");
+                let data = &module.1.rewritten.data[0];
+                let counted = Variables::read(&device, module.0, data).expect("variables");
                 let detected = counted.numbers(DETECTED).expect("a number");
                 assert_eq!(detected, [0], "{machine} {name}: {end:?}");
             }
         }
     }
     println!("{copied:?}");
-    assert!(copied.values().all(|own| *own > 100), "{copied:?}");
+    assert!(copied.values().all(|executions| *executions > 100), "{copied:?}");
 }
 
 /// The code object with all that can be executed twice.
@@ -107,11 +107,11 @@ fn a_larger_budget_leaves_less_sdc_and_no_fault_in_a_compared_result_is_silent()
         assert!(point.cost > 1.0 && point.cost <= point.budget, "{point:?}");
         let sum: f64 = point.rates.iter().sum();
         assert!((sum - 1.0).abs() < 1e-12, "{point:?}");
-        let own = rows(&folder.path().join(format!("hardened/{}", point.budget)));
-        assert!(own.iter().map(|row| &row.site).eq(plain.iter().map(|row| &row.site)));
-        assert!(own.iter().map(|row| &row.line).eq(plain.iter().map(|row| &row.line)));
+        let rows = rows(&folder.path().join(format!("hardened/{}", point.budget)));
+        assert!(rows.iter().map(|row| &row.site).eq(plain.iter().map(|row| &row.site)));
+        assert!(rows.iter().map(|row| &row.line).eq(plain.iter().map(|row| &row.line)));
         // What the two tables say, counted plainly.
-        let sdc = plain.iter().zip(&own).filter(|(row, _)| row.outcome == Outcome::Sdc);
+        let sdc = plain.iter().zip(&rows).filter(|(row, _)| row.outcome == Outcome::Sdc);
         let silent = sdc.clone().filter(|(_, row)| row.outcome == Outcome::Sdc).count();
         let coverage = 1.0 - silent as f64 / sdc.count() as f64;
         assert!((coverage - point.coverage).abs() < 1e-12, "{point:?}");

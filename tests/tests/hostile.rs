@@ -168,7 +168,8 @@ fn no_file_of_a_shared_folder_that_has_no_end_holds_shards_up() {
     shard("1/2").expect_success();
     let files = |folder: &str| -> Vec<PathBuf> {
         let entries = fs::read_dir(bench.path("out").join(folder)).expect("a folder");
-        let mut files: Vec<PathBuf> = entries.map(|own| own.expect("an entry").path()).collect();
+        let mut files: Vec<PathBuf> =
+            entries.map(|entry| entry.expect("an entry").path()).collect();
         files.sort();
         files
     };
@@ -222,7 +223,7 @@ fn kept_code_that_cannot_be_trusted_is_made_again_with_a_warning() {
     run("first");
     let kept: Vec<PathBuf> = fs::read_dir(bench.path("cache"))
         .expect("the cache")
-        .map(|own| own.expect("an entry").path())
+        .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.to_string_lossy().ends_with(".co.kept"))
         .collect();
     assert_eq!(kept.len(), 1, "{kept:?}");
@@ -272,8 +273,10 @@ fn without_a_home_the_cache_is_nobody_else_s() {
     fs::set_permissions(&trap, fs::Permissions::from_mode(0o777)).expect("a mode");
     command.arg("timeout");
     bench.run_as(command, &["run", "add.yaml", "--out", "results"]).expect_success();
-    let left: Vec<PathBuf> =
-        fs::read_dir(&shared).expect("a folder").map(|own| own.expect("an entry").path()).collect();
+    let left: Vec<PathBuf> = fs::read_dir(&shared)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
     assert_eq!(left, std::slice::from_ref(&trap), "something is left");
     assert_eq!(fs::read_dir(trap).expect("a folder").count(), 0, "what others can change was used");
 }

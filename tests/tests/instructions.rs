@@ -118,7 +118,8 @@ fn waves_at_a_barrier_that_one_never_reaches_wait_where_it_is() {
         let end = workload.device.dispatch(&workload.program.dispatches[0]).expect("a dispatch");
         let Completion::Faulted(fault) = end else { panic!("{compiling:?}: it completed") };
         let FaultCause::Stalled(stall) = &fault.cause else { panic!("{compiling:?}: {fault}") };
-        let waits: Vec<_> = stall.waits.iter().map(|own| (own.wait, own.pc, own.waves)).collect();
+        let waits: Vec<_> =
+            stall.waits.iter().map(|wait| (wait.wait, wait.pc, wait.waves)).collect();
         let expected =
             [(Wait::Barrier, kernel.label("wait"), 3), (Wait::Halted, kernel.label("stay"), 1)];
         assert_eq!(waits, expected, "{compiling:?}: {fault}");

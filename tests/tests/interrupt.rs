@@ -140,8 +140,9 @@ fn a_fault_free_run_without_an_end_is_reported_and_can_be_interrupted() {
 fn kernels_that_are_run_once_can_be_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
     endless(folder.path(), "");
-    let own = program();
-    let launch = ["exec", "--", own.to_str().expect("text"), "launch", "spin.yaml", "--out", "out"];
+    let flipwave = program();
+    let launch =
+        ["exec", "--", flipwave.to_str().expect("text"), "launch", "spin.yaml", "--out", "out"];
     let mut run = RunningProgram::start(folder.path(), &launch, "stderr");
     let stderr = folder.path().join("stderr");
     let said = || std::fs::read_to_string(&stderr).expect("a file");
@@ -191,10 +192,10 @@ fn a_signal_leaves_no_unfinished_file() {
     for command in ["tool", "profile"] {
         let cache = path(command);
         let options = if command == "tool" { &["instruction-count"][..] } else { &[] };
-        let mut own = Command::new(program());
-        own.arg(command).args(options).arg("vector_add.yaml");
-        own.env("FLIPWAVE_CLANG", &compiler).env("FLIPWAVE_CACHE", &cache);
-        let mut run = RunningProgram::of(own, folder.path(), "stderr");
+        let mut process = Command::new(program());
+        process.arg(command).args(options).arg("vector_add.yaml");
+        process.env("FLIPWAVE_CLANG", &compiler).env("FLIPWAVE_CACHE", &cache);
+        let mut run = RunningProgram::of(process, folder.path(), "stderr");
         run.wait_until(|| path("started").exists());
         run.send(libc::SIGTERM);
         std::fs::write(path("go"), "").expect("written");
@@ -203,13 +204,13 @@ fn a_signal_leaves_no_unfinished_file() {
         let is_unfinished = |file: &String| file.starts_with(".tmp");
         let left: Vec<String> = files_below(&cache).into_iter().filter(is_unfinished).collect();
         assert_eq!(left, [""; 0], "{command}");
-        ["started", "go"].iter().for_each(|own| std::fs::remove_file(path(own)).expect(own));
+        ["started", "go"].iter().for_each(|name| std::fs::remove_file(path(name)).expect(name));
     }
 }
 
 fn files_below(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
-    let entries = entries.map(|own| own.expect("an entry"));
+    let entries = entries.map(|entry| entry.expect("an entry"));
     let below = |entry: std::fs::DirEntry| match entry.path() {
         path if path.is_dir() => files_below(&path),
         _ => vec![entry.file_name().into_string().expect("text")],
@@ -359,7 +360,7 @@ const AT_ONCE: Duration = Duration::from_secs(2);
 fn runs(marker: &str) -> bool {
     let entries = std::fs::read_dir("/proc").expect("processes").flatten();
     entries
-        .flat_map(|own| std::fs::read(own.path().join("cmdline")))
+        .flat_map(|process| std::fs::read(process.path().join("cmdline")))
         .any(|line| line.windows(marker.len()).any(|part| part == marker.as_bytes()))
 }
 

@@ -20,7 +20,7 @@ fn the_examples_do_not_miss_what_is_called_dead() {
         let workload = workload(machine, file, &[level]);
         let module = workload.program.dispatches[0].module;
         // What is overwritten is known of one code object.
-        if workload.program.dispatches.iter().any(|own| own.module != module) {
+        if workload.program.dispatches.iter().any(|dispatch| dispatch.module != module) {
             continue;
         }
         println!("{} {level} on {machine}", file.display());
@@ -50,7 +50,11 @@ fn a_live_register_that_is_called_dead_is_missed() {
     assert!(to_values::<u32>(&golden[0]).iter().any(|value| *value > 0));
     let mut workload = program.workload();
     // A loop whose end is gone does not end.
-    workload.program.dispatches.iter_mut().for_each(|own| own.instruction_limit = 1_000_000);
+    workload
+        .program
+        .dispatches
+        .iter_mut()
+        .for_each(|dispatch| dispatch.instruction_limit = 1_000_000);
     let run = |overwrites| scribbled(&workload, program.code_object(), overwrites);
     assert_eq!(run(Overwrites::Dead), Ok(golden.clone()));
     assert_ne!(run(Overwrites::DeadAndOneLive), Ok(golden.clone()));

@@ -53,7 +53,7 @@ pub fn with_hooks(workload: &Workload, text: &str) -> Instrumented {
                 instrumentation.call(at, when, touch);
             }
             let is_load = |inst: &Inst| {
-                let loaded = inst.destinations().next().map(|own| &own.value);
+                let loaded = inst.destinations().next().map(|operand| &operand.value);
                 inst.class() == Class::Vmem
                     && matches!(loaded, Some(Value::Register(range)) if range.words == 1)
             };
@@ -82,7 +82,7 @@ fn without(object: &CodeObject, pc: u64, size: u8) -> CodeObject {
 /// Inserted instructions of an operation, with their sizes.
 fn inserted(isa: &Isa, rewritten: &Rewritten, operation: &str) -> Vec<(u64, u8)> {
     let mut found = Vec::new();
-    for range in rewritten.claims.inserted.iter().map(|own| own.range.clone()) {
+    for range in rewritten.claims.inserted.iter().map(|inserted| inserted.range.clone()) {
         let mut pc = range.start;
         while pc < range.end {
             let bytes = rewritten.object.bytes_at(Pc(pc), (range.end - pc) as usize);

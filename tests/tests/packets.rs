@@ -15,7 +15,7 @@ fn kernels_see_every_field_of_their_packet() {
         println!("{machine}");
         let bytes = compile_for(machine, "packet.cl", &["-O2"]);
         let object = CodeObject::parse(&bytes).expect("a code object");
-        let kernel = object.kernels().iter().find(|own| &*own.name == "packet").expect("it");
+        let kernel = object.kernels().iter().find(|kernel| &*kernel.name == "packet").expect("it");
         let descriptor = kernel.descriptor.address;
         let mut program = TestProgram::new(&bytes);
         let seen = program.output(&[0u32; WORDS]);

@@ -137,8 +137,8 @@ fn a_tool_has_the_rows_of_each_process() {
             let finished = tree.script(&tool, script).expect_success();
             let table = tree.text("table.csv");
             assert!(table.starts_with("process,dispatch,"), "{table}");
-            for (process, own) in [("0", &one), ("1", &two)] {
-                let expected: Vec<&str> = own.lines().skip(1).collect();
+            for (process, table) in [("0", &one), ("1", &two)] {
+                let expected: Vec<&str> = table.lines().skip(1).collect();
                 assert_eq!(of_process(&table, process), expected, "{by}: {script}");
             }
             assert!(finished.stderr.contains("process 1: pid "), "{finished:?}");
@@ -286,8 +286,8 @@ fn forked_processes_have_the_order_of_their_birth() {
             }
             let dispatch: usize =
                 rest.split(',').next().expect("a column").parse().expect("a number");
-            let own = &mut counts[process.parse::<usize>().expect("a number")];
-            *own = (*own).max(dispatch + 1);
+            let count = &mut counts[process.parse::<usize>().expect("a number")];
+            *count = (*count).max(dispatch + 1);
         }
         assert_eq!(counts, [1, 2, 3, 4, 5], "{by}: {rows:?}");
     }
@@ -379,8 +379,8 @@ fn mpi_ranks_are_processes_by_their_number() {
     let first: Vec<u64> = (0..4)
         .map(|rank| {
             let begin = format!("{rank},0,");
-            let own = rows.iter().filter_map(|row| row.strip_prefix(&begin));
-            own.map(|count| count.parse::<u64>().expect("a number")).sum()
+            let counts = rows.iter().filter_map(|row| row.strip_prefix(&begin));
+            counts.map(|count| count.parse::<u64>().expect("a number")).sum()
         })
         .collect();
     // Each rank has one round more than the one before.

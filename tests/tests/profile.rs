@@ -54,10 +54,10 @@ fn sites_of_an_approximate_profile_strike_where_dispatches_differ() {
     let planned = plan(&differing, &approximate).unwrap_or_else(|error| panic!("{error}"));
     let golden = differing.golden().unwrap_or_else(|error| panic!("{error}"));
     let mut struck = [0; 3];
-    for own in &planned {
-        let injection = inject(&differing, &own.site, &golden.instruction_limits());
-        injection.unwrap_or_else(|error| panic!("{}: {error}", own.site));
-        struck[own.site.event().expect("an event").dispatch as usize] += 1;
+    for fault in &planned {
+        let injection = inject(&differing, &fault.site, &golden.instruction_limits());
+        injection.unwrap_or_else(|error| panic!("{}: {error}", fault.site));
+        struck[fault.site.event().expect("an event").dispatch as usize] += 1;
     }
     assert!(struck.iter().all(|count| *count > 5), "{struck:?}");
     // The negative control: not every place counted is there.
@@ -132,7 +132,7 @@ fn a_profile_is_printed_and_written_as_a_table_and_as_json() {
     let json: serde_json::Value = serde_json::from_str(&run(&["--json"])).expect("JSON");
     assert_eq!(json["population"]["places"].to_string(), sum);
     let mut table = csv::Reader::from_path(folder.path().join("table.csv")).expect("a table");
-    let at = table.headers().expect("a header").iter().position(|own| own == "places");
+    let at = table.headers().expect("a header").iter().position(|column| column == "places");
     let rows: Vec<csv::StringRecord> = table.records().collect::<Result<_, _>>().expect("rows");
     let all = rows.iter().map(|row| row[at.expect("a column")].parse::<u64>().expect("a number"));
     assert_eq!(all.sum::<u64>().to_string(), sum);

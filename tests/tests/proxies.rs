@@ -48,12 +48,12 @@ fn proxies_of_every_form_are_what_their_hooks_say() {
         let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let outputs: Vec<u32> = to_values(&emulation.outputs[0]);
         for (item, x) in (0..100).zip(inputs) {
-            let own = &outputs[10 * item as usize..][..10];
-            assert_eq!(own, expected(x, item), "{level}, work-item {item}");
+            let found = &outputs[10 * item as usize..][..10];
+            assert_eq!(found, expected(x, item), "{level}, work-item {item}");
         }
         // Lanes that EXEC does not select keep what they had: there was nothing.
         assert!(outputs[1000..].iter().all(|word| *word == 0));
-        let each = emulation.instructions.iter().map(|own| own.executions);
+        let each = emulation.instructions.iter().map(|proxy| proxy.executions);
         assert_eq!(each.collect::<Vec<_>>(), [2; 7], "two waves");
     }
 }
@@ -85,10 +85,10 @@ fn hooks_of_waves_see_all_lanes_and_which_of_them_run() {
         instructions: [{name: v_rank, proxy: \"v_or_b32 dst, 0xfefefefe, src\", lanes: all, \
         operands: {dst: vgpr, src: vgpr}, hook: {source: rank.c, function: rank}}]\n";
     let outputs: Vec<u32> = to_values(&outputs(("rank.cl", kernel), ("rank.c", hook), yaml));
-    for (i, own) in (0..).zip(outputs) {
+    for (i, found) in (0..).zip(outputs) {
         // 42 of 64 numbers are not multiples of 3.
         let expected = if i % 3 == 0 { 0 } else { ((i + 1) % 64) << 8 | 42 };
-        assert_eq!(own, expected, "lane {i}");
+        assert_eq!(found, expected, "lane {i}");
     }
 }
 

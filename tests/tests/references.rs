@@ -55,8 +55,8 @@ fn said(folder: &Path) -> Value {
 
 #[test]
 fn what_the_kernel_computes_is_written_and_compared_with_what_it_must() {
-    let own = folder(", expected: right.bin", "");
-    let path = own.path();
+    let folder_guard = folder(", expected: right.bin", "");
+    let path = folder_guard.path();
     golden(path).expect_success();
     let read = |name: &str| fs::read(path.join(name)).expect("a file");
     assert_eq!(read("golden/product.bin"), read("right.bin"));
@@ -75,39 +75,39 @@ fn what_the_kernel_computes_is_written_and_compared_with_what_it_must() {
 
 #[test]
 fn a_fault_free_run_that_is_wrong_has_no_campaign() {
-    let own = folder(", expected: wrong.bin", "");
+    let folder_guard = folder(", expected: wrong.bin", "");
     let words = ["product", "wrong.bin", "1 are not", "element 9", "13.5 in place of 13.75"];
-    let wrong = golden(own.path());
+    let wrong = golden(folder_guard.path());
     assert_eq!(wrong.code, Some(1), "{wrong:?}");
     for word in words {
         assert!(wrong.stderr.contains(word), "{word}: {}", wrong.stderr);
     }
-    let difference = &said(own.path())["outputs"][0]["expected"];
+    let difference = &said(folder_guard.path())["outputs"][0]["expected"];
     assert_eq!(
         (&difference["elements_wrong"], &difference["max_abs_error"]),
         (&json!(1), &json!(0.25))
     );
-    flipwave(own.path(), &["run", "triple.yaml"], &[]).expect_refused(&words);
-    assert!(!own.path().join("triple.results/results.csv").exists());
+    flipwave(folder_guard.path(), &["run", "triple.yaml"], &[]).expect_refused(&words);
+    assert!(!folder_guard.path().join("triple.results/results.csv").exists());
 
     // Within the tolerance of `compare`, it is right.
-    let own = folder(", expected: wrong.bin", "compare: {product: {absolute: 0.3}}\n");
-    golden(own.path()).expect_success();
-    flipwave(own.path(), &["run", "triple.yaml"], &[]).expect_success();
+    let folder_guard = folder(", expected: wrong.bin", "compare: {product: {absolute: 0.3}}\n");
+    golden(folder_guard.path()).expect_success();
+    flipwave(folder_guard.path(), &["run", "triple.yaml"], &[]).expect_success();
 }
 
 #[test]
 fn a_file_of_another_size_or_of_what_is_no_output_is_refused() {
-    let own = folder(", expected: triple.cl", "");
-    golden(own.path()).expect_refused(&["triple.cl", "64"]);
-    let own = folder(", expected: nothing.bin", "");
-    golden(own.path()).expect_refused(&["nothing.bin"]);
-    let own = folder("", "");
-    let file = own.path().join("triple.yaml");
+    let folder_guard = folder(", expected: triple.cl", "");
+    golden(folder_guard.path()).expect_refused(&["triple.cl", "64"]);
+    let folder_guard = folder(", expected: nothing.bin", "");
+    golden(folder_guard.path()).expect_refused(&["nothing.bin"]);
+    let folder_guard = folder("", "");
+    let file = folder_guard.path().join("triple.yaml");
     let text = fs::read_to_string(&file).expect("a campaign file");
     fs::write(&file, text.replace("step: 0.5}}", "step: 0.5}}, expected: right.bin"))
         .expect("written");
-    golden(own.path()).expect_refused(&[
+    golden(folder_guard.path()).expect_refused(&[
         "triple.yaml:10",
         "args[1].expected",
         "requires an output",

@@ -31,19 +31,19 @@ fn folder() -> &'static Path {
 
 /// A copy of the results to change, in a folder of its own.
 fn copy() -> TempDir {
-    let own = tempfile::tempdir().expect("a folder");
+    let copy = tempfile::tempdir().expect("a folder");
     for name in ["results.csv", "run.json"] {
-        fs::copy(folder().join("results").join(name), own.path().join(name)).expect("copied");
+        fs::copy(folder().join("results").join(name), copy.path().join(name)).expect("copied");
     }
-    own
+    copy
 }
 
 fn page(arguments: &[&str]) -> (TempDir, PathBuf) {
-    let own = tempfile::tempdir().expect("a folder");
-    let page = own.path().join("page.html");
+    let temporary = tempfile::tempdir().expect("a temporary");
+    let page = temporary.path().join("page.html");
     let out = page.to_str().expect("text");
     flipwave(folder(), &[&["report"], arguments, &["--out", out]].concat(), &[]).expect_success();
-    (own, page)
+    (temporary, page)
 }
 
 #[test]
@@ -88,7 +88,7 @@ const SORT_AND_FILTER: &str = "
     const names = () => Array.from(table.tBodies[0].rows)
         .filter((row) => !row.hidden).map((row) => row.cells[0].textContent);
     const rates = () => Array.from(table.tBodies[0].rows).map((row) => Number(row.cells[1].dataset.v));
-    const sorted = (list, by) => list.every((own, at) => at === 0 || by(list[at - 1], own));
+    const sorted = (list, by) => list.every((item, at) => at === 0 || by(list[at - 1], item));
     const [name, injections] = table.querySelectorAll('th button');
     // As people sort: 16 after 2.
     const order = (a, b) => a.localeCompare(b, 'en', { numeric: true });
@@ -103,7 +103,7 @@ const SORT_AND_FILTER: &str = "
     const all = names().length;
     input.value = 'V_ADD';
     input.dispatchEvent(new Event('input'));
-    said.push(names().length > 0, names().length < all, names().every((own) => own.includes('v_add')));
+    said.push(names().length > 0, names().length < all, names().every((name) => name.includes('v_add')));
     input.value = '';
     input.dispatchEvent(new Event('input'));
     said.push(names().length === all);
@@ -114,12 +114,12 @@ const DONE: &str = "true ascending true descending true true true true true";
 #[test]
 fn tables_sort_and_filter_in_a_browser_and_nothing_goes_wrong() {
     let Some(browser) = Browser::find() else { return };
-    let (own, page) = page(&["results"]);
+    let (folder, page) = page(&["results"]);
     assert_eq!(browser.try_in(&page, SORT_AND_FILTER), DONE);
 
     // What does not work is seen: another script, and one that asks for what is not in the page.
     let text = fs::read_to_string(&page).expect("a page");
-    let broken = own.path().join("broken.html");
+    let broken = folder.path().join("broken.html");
     fs::write(&broken, text.replace("sign * compare", "-sign * compare")).expect("written");
     assert_ne!(browser.try_in(&broken, SORT_AND_FILTER), DONE);
     fs::write(&broken, text.replace("\"use strict\";", "nothing.at.all();")).expect("written");
@@ -147,22 +147,22 @@ fn several_campaigns_stand_beside_each_other() {
     let Some(browser) = Browser::find() else { return };
     let script = "return document.querySelectorAll('#campaigns tbody tr').length + ' '
         + (document.documentElement.scrollWidth <= innerWidth) + ' '
-        + new Set(Array.from(document.querySelectorAll('[id]'), (own) => own.id)).size / \
+        + new Set(Array.from(document.querySelectorAll('[id]'), (element) => element.id)).size / \
           document.querySelectorAll('[id]').length;";
     assert_eq!(browser.try_in(&page, script), "2 true 1", "lines, no wider, each name once");
 }
 
 #[test]
 fn an_interrupted_campaign_an_old_record_and_missing_sources_are_said() {
-    let own = copy();
-    let record = own.path().join("run.json");
+    let results = copy();
+    let record = results.path().join("run.json");
     let text = fs::read_to_string(&record).expect("a record");
     fs::write(&record, text.replace("\"complete\"", "\"interrupted\"")).expect("written");
-    let table = own.path().join("results.csv");
+    let table = results.path().join("results.csv");
     let rows = fs::read_to_string(&table).expect("rows");
     let part: String = rows.split_inclusive('\n').take(100).collect();
     fs::write(&table, part + "99,disp").expect("written");
-    let folder = own.path().to_str().expect("text");
+    let folder = results.path().to_str().expect("text");
     let said = |arguments: &[&str]| fs::read_to_string(page(arguments).1).expect("a page");
     let text = said(&[folder]);
     for expected in ["The campaign was interrupted", "was cut off", "99 of 300 planned"] {
@@ -189,9 +189,9 @@ fn an_interrupted_campaign_an_old_record_and_missing_sources_are_said() {
 
 #[test]
 fn what_is_no_result_is_refused_with_a_reason() {
-    let own = copy();
-    let path = |name: &str| own.path().join(name);
-    let report = |folder: &Path| flipwave(own.path(), &[Path::new("report"), folder], &[]);
+    let results = copy();
+    let path = |name: &str| results.path().join(name);
+    let report = |folder: &Path| flipwave(results.path(), &[Path::new("report"), folder], &[]);
     report(&path("nothing")).expect_refused(&["no such folder", "nothing"]);
     report(&path("run.json")).expect_refused(&["no such folder"]);
     let empty = tempfile::tempdir().expect("a folder");
@@ -214,26 +214,26 @@ fn what_is_no_result_is_refused_with_a_reason() {
         fs::write(path("results.csv"), &rows).expect("written");
         fs::write(path("run.json"), &record).expect("written");
         fs::write(path(name), text).expect("written");
-        report(own.path()).expect_refused(words);
+        report(results.path()).expect_refused(words);
         assert!(!path("report.html").exists(), "no page of nothing");
     }
     fs::remove_file(path("run.json")).expect("removed");
-    report(own.path()).expect_refused(&["no run.json"]);
+    report(results.path()).expect_refused(&["no run.json"]);
 }
 
 #[test]
 fn the_table_for_programs_has_the_rates_of_the_summary() {
-    let own = tempfile::tempdir().expect("a folder");
-    let out = own.path().to_str().expect("text");
+    let tables = tempfile::tempdir().expect("a folder");
+    let out = tables.path().to_str().expect("text");
     let (_page, _) = page(&["results", "--csv", out]);
-    let rates = fs::read_to_string(own.path().join("aggregates.csv")).expect("a table");
+    let rates = fs::read_to_string(tables.path().join("aggregates.csv")).expect("a table");
     let summary = fs::read_to_string(folder().join("results/summary.csv")).expect("a summary");
     let mut compared = 0;
     for line in summary.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
         let (scope, value) = cells[0].split_once(':').unwrap_or((cells[0], ""));
         let expected = format!(",{scope},{value},{}", cells[1..8].join(","));
-        assert!(rates.lines().any(|own| own.contains(&expected)), "{expected}");
+        assert!(rates.lines().any(|line| line.contains(&expected)), "{expected}");
         compared += 1;
     }
     assert!(compared > 8, "{compared}");
@@ -259,15 +259,15 @@ fn rates_are_printed_by_what_was_struck() {
             .take_while(|line| !line.is_empty())
             .map(|line| line.split_whitespace().collect())
             .collect();
-        let (all, own) = lines.split_last().expect("lines");
+        let (all, groups) = lines.split_last().expect("lines");
         assert_eq!((all[0], all[1], all.last()), ("all", "300", Some(&"100.0")), "{text}");
-        assert!(own.len() >= least, "{text}");
-        let parts: Vec<f64> = own
+        assert!(groups.len() >= least, "{text}");
+        let parts: Vec<f64> = groups
             .iter()
-            .map(|line| line.last().and_then(|own| own.parse().ok()).expect(by))
+            .map(|line| line.last().and_then(|cell| cell.parse().ok()).expect(by))
             .collect();
         assert!(by == "bit" || parts.is_sorted_by(|a, b| a >= b), "{text}");
-        let counts = own.iter().map(|line| line[1].parse::<u64>().expect("a number"));
+        let counts = groups.iter().map(|line| line[1].parse::<u64>().expect("a number"));
         assert!(least == 0 || counts.sum::<u64>() == 300, "{text}");
     }
     table("colour").expect_refused(&["colour", "opcode"]);

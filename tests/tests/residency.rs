@@ -10,7 +10,8 @@ use flipwave_tests::{MACHINES, Machine, TestProgram, compile_for, to_values};
 /// work-items of a compute unit of gfx90a, 1024 of one of gfx1100, on 104 and 96 of them.
 fn machines() -> [(Machine, u32); 2] {
     [("gfx90a", 64, 8 * 104), ("gfx1100", 32, 4 * 96)].map(|(processor, lanes, most)| {
-        let is_it = |own: &Machine| own.target().processor() == processor && own.lanes == lanes;
+        let is_it =
+            |machine: &Machine| machine.target().processor() == processor && machine.lanes == lanes;
         (MACHINES.into_iter().find(is_it).expect("a machine"), most)
     })
 }
@@ -70,7 +71,7 @@ fn one_workgroup_more_than_fits_ends_with_what_all_wait_for() {
             // The first wave of each workgroup polls, the others are at the barrier after it.
             let waves = 256 / machine.lanes as u64;
             let found: Vec<(Wait, u64)> =
-                stall.waits.iter().map(|own| (own.wait, own.waves)).collect();
+                stall.waits.iter().map(|wait| (wait.wait, wait.waves)).collect();
             let expected =
                 [(Wait::Barrier, (waves - 1) * u64::from(most)), (Wait::Loop, most.into())];
             assert_eq!(found, expected, "{fault}");

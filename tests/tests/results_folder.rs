@@ -201,8 +201,8 @@ fn expect_undisturbed(seeds: std::ops::Range<u32>) {
     run(folder.path(), &[]).expect_success();
     let whole = table(folder.path());
     for seed in seeds {
-        let own = tempfile::tempdir().expect("a folder");
-        assert_eq!(interleaving(own.path(), seed), whole, "seed {seed}");
+        let temporary = tempfile::tempdir().expect("a folder");
+        assert_eq!(interleaving(temporary.path(), seed), whole, "seed {seed}");
     }
 }
 

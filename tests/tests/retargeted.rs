@@ -54,9 +54,9 @@ fn converted(numbers: &str, level: &str, seed: u64) -> (Vec<f32>, Vec<u8>, Vec<f
     }
     let inputs = kernels(&campaign).buffers[0].contents(seed).expect("the numbers");
     let workload = prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload;
-    let own = workload.golden().unwrap_or_else(|error| panic!("{error}")).outputs;
+    let native = workload.golden().unwrap_or_else(|error| panic!("{error}")).outputs;
     let mut outputs = emulate(&campaign).unwrap_or_else(|error| panic!("{error}")).outputs;
-    assert!(outputs == contents(&own), "{numbers} {level}: the device computes something else");
+    assert!(outputs == contents(&native), "{numbers} {level}: the device computes something else");
     let back = to_values(&outputs.pop().expect("numbers"));
     (to_values(&inputs), outputs.pop().expect("codes"), back)
 }
@@ -69,7 +69,7 @@ fn wrong(inputs: &[f32], codes: &[u8], back: &[f32], nearest: fn(f64) -> Option<
         let same = f64::from(**back) == expected || (back.is_nan() && expected.is_nan());
         same && nearest(f64::from(**input)).unwrap_or(0x80) == **code
     };
-    results.filter(|own| !is_right(own)).count()
+    results.filter(|result| !is_right(result)).count()
 }
 
 #[test]

@@ -25,11 +25,11 @@ fn is_inside(test: &str) -> bool {
     if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
         return true;
     }
-    let own = std::env::current_exe().expect("the path of this test");
-    let own = own.to_str().expect("text");
+    let test = std::env::current_exe().expect("the path of this test");
+    let test = test.to_str().expect("text");
     let folder = std::env::temp_dir();
     let name = format!("rocr::{test}");
-    let line = ["exec", "--", own, &name, "--exact", "--nocapture", "--test-threads=1"];
+    let line = ["exec", "--", test, &name, "--exact", "--nocapture", "--test-threads=1"];
     let finished = flipwave(&folder, &line, &[(INSIDE, test)]);
     assert_eq!(finished.code, Some(0), "{}{}", finished.stdout, finished.stderr);
     assert!(finished.stdout.contains("1 passed"), "{}", finished.stdout);
@@ -205,8 +205,8 @@ fn a_campaign_on_the_runtime_s_gpu_says_what_it_lacks() {
     let advice = ["is there an AMD GPU", "/dev/kfd", "`device: embedded` needs none"];
     without_gpu.expect_refused(&[&advice[..], &["AMD's runtime"]].concat());
     for options in [&["--by", "embedded"][..], &["--self-test"]] {
-        let own = run_campaign(folder.path(), true, options);
-        own.expect_refused(&["requires the embedded GPU"]);
+        let finished = run_campaign(folder.path(), true, options);
+        finished.expect_refused(&["requires the embedded GPU"]);
     }
     let file = folder.path().join("campaign.yaml");
     let text = std::fs::read_to_string(&file).expect("there");

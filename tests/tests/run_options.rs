@@ -34,7 +34,7 @@ fn a_count_of_the_command_line_is_as_if_the_file_said_it() {
         .flat_map(|files| files.split(' ').map(PathBuf::from))
         .collect();
     let there = std::fs::read_dir(out("given")).expect("a folder");
-    assert_eq!(files, there.map(|own| own.expect("an entry").path()).collect());
+    assert_eq!(files, there.map(|entry| entry.expect("an entry").path()).collect());
     // What has fewer is gone on with.
     run(&file, &out("more"), &[]).expect_success();
     assert_ne!(table(&out("more")), table(&out("said")));
@@ -80,7 +80,10 @@ fn a_dry_run_says_what_the_campaign_would_be_and_writes_nothing() {
     let out = folder.path().join("out");
     let printed = run(&file, &out, &["--dry-run", "--count", "7"]).expect_success().stdout;
     for line in ["fault space: ", "injections: 7", "golden run: ", "whole campaign: about "] {
-        assert!(printed.lines().any(|own| own.starts_with(line)), "`{line}`:\n{printed}");
+        assert!(
+            printed.lines().any(|printed_line| printed_line.starts_with(line)),
+            "`{line}`:\n{printed}"
+        );
     }
     assert!(printed.contains("(average of 7 trials)"), "{printed}");
     let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").collect();

@@ -70,10 +70,10 @@ type Shown = Arc<Mutex<Vec<(u64, bool)>>>;
 fn serve(path: PathBuf) -> Shown {
     let shown = Shown::default();
     let listener = UnixListener::bind(path).expect("a socket");
-    let own = Arc::clone(&shown);
+    let recorded = Arc::clone(&shown);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let shown = Arc::clone(&own);
+            let shown = Arc::clone(&recorded);
             std::thread::spawn(move || judge(stream.expect("a connection"), &shown));
         }
     });
@@ -122,14 +122,14 @@ fn each_sdc_is_judged_once_and_nothing_else_is() {
     assert_eq!(rows.len(), 200);
     let judged: Vec<(u64, bool)> = rows
         .iter()
-        .filter_map(|row| row.severity.map(|own| (row.index, own == Severity::Critical)))
+        .filter_map(|row| row.severity.map(|severity| (row.index, severity == Severity::Critical)))
         .collect();
     assert_eq!(judged, shown);
     for (row, count) in rows.iter().zip(0..) {
         assert_eq!(row.index, count);
         assert_eq!(row.severity.is_some(), row.outcome.to_string() == "sdc", "{row:?}");
-        let measures = row.severity.map(|own| {
-            format!("changed={} worth=0.5", if own == Severity::Critical { 1 } else { 0 })
+        let measures = row.severity.map(|severity| {
+            format!("changed={} worth=0.5", if severity == Severity::Critical { 1 } else { 0 })
         });
         assert_eq!(row.measures, measures, "{row:?}");
         let label = if row.kernel.as_deref() == Some("shift") { "head" } else { "body" };
@@ -251,9 +251,9 @@ fn judge_of_application(stream: UnixStream, printed: &Printed) {
         questions.read_line(&mut line).expect("a line");
         let message = serde_json::from_str::<Value>(&line).ok()?;
         let described = message["outputs"].as_array().map(|all| {
-            let own = |output: &Value| (output["name"].clone(), output["bytes"].clone());
+            let parts = |output: &Value| (output["name"].clone(), output["bytes"].clone());
             assert!(all.iter().all(|output| output["type"] == "u8"), "{message}");
-            all.iter().map(own).unzip::<_, _, Vec<Value>, Vec<Value>>()
+            all.iter().map(parts).unzip::<_, _, Vec<Value>, Vec<Value>>()
         });
         let lengths = match (&described, message.get("bytes").or(lengths)) {
             (Some((names, lengths)), _) => {
@@ -295,10 +295,10 @@ fn an_application_is_judged_by_what_it_printed_with_the_fault() {
     fs::write(folder.path().join("judged.yaml"), text).expect("a campaign file");
     let listener = UnixListener::bind(folder.path().join("judge.socket")).expect("a socket");
     let printed = Printed::default();
-    let own = Arc::clone(&printed);
+    let recorded = Arc::clone(&printed);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            judge_of_application(stream.expect("a connection"), &own);
+            judge_of_application(stream.expect("a connection"), &recorded);
         }
     });
     run(folder.path(), "results", "1").expect_success();

@@ -133,9 +133,9 @@ fn rows_that_contradict_each_other_are_not_merged() {
     campaign(folder, &faults(40));
     shard(folder, "out", "0..30").expect_success();
     shard(folder, "other", "20..40").expect_success();
-    let own = files(&folder.join("other")).remove(0);
-    let name = own.file_name().expect("a name");
-    fs::copy(&own, folder.join("out/shards").join(name)).expect("copied");
+    let foreign = files(&folder.join("other")).remove(0);
+    let name = foreign.file_name().expect("a name");
+    fs::copy(&foreign, folder.join("out/shards").join(name)).expect("copied");
     run(folder, &["merge", "out"]).expect_success();
     // A row that says something else, with a checksum that is right.
     let path = files(&folder.join("out")).remove(1);
@@ -194,7 +194,8 @@ fn a_shard_that_is_asked_to_stop_leaves_what_it_has_done() {
 /// The files of attempts that have their own names: one that is being written is not there yet.
 fn finished_attempts(folder: &Path) -> usize {
     let entries = fs::read_dir(folder.join("out/attempts")).expect("a folder");
-    let is_finished = |path: &PathBuf| path.extension().is_some_and(|own| own == "json");
+    let is_finished =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     entries.map(|entry| entry.expect("an entry").path()).filter(is_finished).count()
 }
 

@@ -40,8 +40,8 @@ fn expect_undisturbed(faults: &str, kills: usize, seed: usize) {
         let arguments: Vec<&str> = match next(12) {
             0 | 1 => vec!["merge", "out"],
             2 => {
-                let own = ["submit", "vector_add.yaml", "--out", "out", "--engine", "local"];
-                [&own[..], &["--shards", "20", "--at-once", "2"]].concat()
+                let command = ["submit", "vector_add.yaml", "--out", "out", "--engine", "local"];
+                [&command[..], &["--shards", "20", "--at-once", "2"]].concat()
             }
             3 => {
                 vec!["run", "vector_add.yaml", "--out", "out", "--workers", "1", "--shard", &start]

@@ -68,7 +68,7 @@ fn a_margin_holds_for_every_stratum_with_the_confidence_asked_for() {
         .collect();
     assert!((places.values().sum::<f64>() - 1.0).abs() < 1e-9, "{places:?}");
     let sdc = |scope: &str| {
-        let mut found = lines.iter().filter(|own| own.scope == scope && own.outcome == "sdc");
+        let mut found = lines.iter().filter(|line| line.scope == scope && line.outcome == "sdc");
         found.next().expect("a line").rate
     };
     let weighted = places.iter().map(|(name, share)| share * sdc(&format!("stratum:{name}")));

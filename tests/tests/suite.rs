@@ -64,7 +64,7 @@ fn every_program_of_the_suite_computes_what_plain_rust_computes() {
         let golden = prepared.workload.golden().unwrap_or_else(|error| panic!("{error}"));
         let agree = |expected: Vec<Values>| {
             assert_eq!(expected.len(), golden.outputs.len(), "{name}");
-            expected.iter().zip(&golden.outputs).all(|(own, found)| own.agree(&found.bytes()))
+            expected.iter().zip(&golden.outputs).all(|(values, found)| values.agree(&found.bytes()))
         };
         assert!(agree(reference(&campaign)), "{name}");
         // The negative control: what it would be of other numbers.
@@ -94,7 +94,7 @@ fn the_rates_beside_published_ones_are_those_of_the_book() {
     let agreement = |published: &OsStr, others: &[&OsStr]| -> Finished {
         let mut arguments = arguments.clone();
         arguments.extend(["--published".into(), published.to_owned()]);
-        arguments.extend(others.iter().map(|own| (*own).to_owned()));
+        arguments.extend(others.iter().map(|argument| (*argument).to_owned()));
         flipwave(folder.path(), &arguments, &[])
     };
     let csv = folder.path().join("table.csv");
@@ -128,11 +128,11 @@ fn instructions_that_are_drawn_are_struck_by_hooks_as_without_them() {
     let text = std::fs::read_to_string(file).expect("a campaign");
     let text = text.replace("source: kernels", &format!("source: {}", kernels.display()));
     let rows_of = |draw: &str, by: &str| {
-        let own = folder.path().join("lavamd.yaml");
+        let campaign = folder.path().join("lavamd.yaml");
         let text = text.replace("draw: instructions\n  count: 1000", draw);
-        std::fs::write(&own, text).expect("written");
+        std::fs::write(&campaign, text).expect("written");
         let out = folder.path().join(format!("{by} {}", draw.len()));
-        let run = ["run".as_ref(), own.as_os_str(), "--out".as_ref(), out.as_os_str()];
+        let run = ["run".as_ref(), campaign.as_os_str(), "--out".as_ref(), out.as_os_str()];
         let run = run.into_iter().chain(["--by".as_ref(), by.as_ref()]).collect::<Vec<&OsStr>>();
         flipwave(folder.path(), &run, &[]).expect_success();
         let rows = rows(&out).into_iter();
@@ -166,7 +166,8 @@ fn dominant(campaign: &Campaign, size: usize) -> Vec<f64> {
 /// The product of a matrix of `rows` and one of `columns` given by columns.
 fn products(rows: &[f64], columns: &[f64], width: usize) -> Vec<f64> {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum();
-    let row = |row: &[f64]| columns.chunks(width).map(|own| dot(row, own)).collect::<Vec<f64>>();
+    let row =
+        |row: &[f64]| columns.chunks(width).map(|column| dot(row, column)).collect::<Vec<f64>>();
     rows.chunks(width).flat_map(row).collect()
 }
 
@@ -227,17 +228,17 @@ fn lavamd(campaign: &Campaign) -> Vec<Values> {
         let number = (particle / PARTICLES) as i32;
         [number % BOXES, number / BOXES % BOXES, number / BOXES / BOXES]
     };
-    let force = |own: usize| {
+    let force = |particle: usize| {
         let mut sum = [0.0; 4];
         for other in 0..charges.len() {
-            let pairs = box_of(own).into_iter().zip(box_of(other));
+            let pairs = box_of(particle).into_iter().zip(box_of(other));
             if pairs.into_iter().any(|(a, b)| (a - b).abs() > 1) {
                 continue;
             }
             let between: Vec<f64> = (0..3)
-                .map(|axis| particles[4 * own + axis] - particles[4 * other + axis])
+                .map(|axis| particles[4 * particle + axis] - particles[4 * other + axis])
                 .collect();
-            let distance: f64 = between.iter().map(|own| own * own).sum();
+            let distance: f64 = between.iter().map(|component| component * component).sum();
             let potential = (-2.0 * 0.5 * 0.5 * distance).exp() * charges[other];
             (0..3).for_each(|axis| sum[axis] += 2.0 * potential * between[axis]);
             sum[3] += potential;
@@ -253,15 +254,16 @@ fn hotspot(campaign: &Campaign) -> Vec<Values> {
     let power = numbers(campaign, "power");
     for _ in 0..8 {
         let after = |at: usize| {
-            let (x, y, own) = (at % SIZE, at / SIZE, chip[at]);
+            let (x, y, center) = (at % SIZE, at / SIZE, chip[at]);
             let neighbours = [
                 (x.saturating_sub(1), y),
                 ((x + 1).min(SIZE - 1), y),
                 (x, y.saturating_sub(1)),
                 (x, (y + 1).min(SIZE - 1)),
             ];
-            let flow: f64 = neighbours.iter().map(|(x, y)| 0.9 * (chip[y * SIZE + x] - own)).sum();
-            own + 0.05 * (power[at] + flow + 0.1 * (80.0 - own))
+            let flow: f64 =
+                neighbours.iter().map(|(x, y)| 0.9 * (chip[y * SIZE + x] - center)).sum();
+            center + 0.05 * (power[at] + flow + 0.1 * (80.0 - center))
         };
         chip = (0..SIZE * SIZE).map(after).collect();
     }
@@ -308,22 +310,22 @@ fn bfs(campaign: &Campaign) -> Vec<Values> {
     let mut rest = edges.as_slice();
     let mut neighbours = Vec::new();
     for degree in &degrees {
-        let (own, others) = rest.split_at(*degree as usize);
-        neighbours.push(own);
+        let (adjacent, others) = rest.split_at(*degree as usize);
+        neighbours.push(adjacent);
         rest = others;
     }
     let mut cost = vec![-1; degrees.len()];
     cost[0] = 0;
     let mut queue = VecDeque::from([0usize]);
     while let Some(node) = queue.pop_front() {
-        for other in neighbours[node].iter().map(|own| *own as usize) {
+        for other in neighbours[node].iter().map(|node| *node as usize) {
             if cost[other] < 0 {
                 cost[other] = cost[node] + 1;
                 queue.push_back(other);
             }
         }
     }
-    assert!(cost.iter().filter(|own| **own > 1).count() > 300);
+    assert!(cost.iter().filter(|cost| **cost > 1).count() > 300);
     vec![Values::Whole(cost)]
 }
 

@@ -102,7 +102,7 @@ fn what_is_counted_by_wave_is_what_an_observer_counts() {
             compared += 1;
         }
         // The negative control: cases are counted differently.
-        assert!(profiles.iter().filter(|own| **own == profiles[0]).count() == 1);
+        assert!(profiles.iter().filter(|profile| **profile == profiles[0]).count() == 1);
     }
     assert!(compared > 100, "{compared} compared");
 }
@@ -115,7 +115,7 @@ fn places_that_are_known_to_be_masked_are_counted_exactly() {
     for (machine, file) in MACHINES
         .into_iter()
         .step_by(4)
-        .flat_map(|own| examples().into_iter().map(move |file| (own, file)))
+        .flat_map(|machine| examples().into_iter().map(move |file| (machine, file)))
     {
         let workload = workload(machine, &file, &["-O1"]);
         // A part of each program, so that every place can be looked at: scalar registers, and one lane.
@@ -143,24 +143,27 @@ fn places_that_are_known_to_be_masked_are_counted_exactly() {
         let what = format!("{} on {machine}", file.display());
         let with = |fate: NextUse| {
             let mut count: BTreeMap<&str, u64> = BTreeMap::new();
-            let own = all.iter().filter(|own| own.next_use() == Some(fate));
-            own.for_each(|own| *count.entry(own.opcode).or_default() += 1);
+            let matching = all.iter().filter(|planned| planned.next_use() == Some(fate));
+            matching.for_each(|planned| *count.entry(planned.opcode).or_default() += 1);
             count
         };
         let sums = |of: fn(KnownPlaces) -> u64| {
             let mut count: BTreeMap<&str, u64> = BTreeMap::new();
-            for own in &profile.instructions {
-                *count.entry(own.opcode).or_default() += own.known.map_or(0, of);
+            for inst in &profile.instructions {
+                *count.entry(inst.opcode).or_default() += inst.known.map_or(0, of);
             }
             count.retain(|_, places| *places > 0);
             count
         };
-        assert_eq!(sums(|own| own.overwritten), with(NextUse::Overwritten), "{what}");
-        assert_eq!(sums(|own| own.dead), with(NextUse::Dead), "{what}");
-        let site = |own: &Planned| (own.site.to_string(), own.analysis.map(|own| own.time));
-        let is_known =
-            |own: &&Planned| matches!(own.next_use(), Some(NextUse::Overwritten | NextUse::Dead));
-        let left: BTreeSet<_> = all.iter().filter(|own| !is_known(own)).map(site).collect();
+        assert_eq!(sums(|known| known.overwritten), with(NextUse::Overwritten), "{what}");
+        assert_eq!(sums(|known| known.dead), with(NextUse::Dead), "{what}");
+        let site = |planned: &Planned| {
+            (planned.site.to_string(), planned.analysis.map(|planned| planned.time))
+        };
+        let is_known = |planned: &&Planned| {
+            matches!(planned.next_use(), Some(NextUse::Overwritten | NextUse::Dead))
+        };
+        let left: BTreeSet<_> = all.iter().filter(|planned| !is_known(planned)).map(site).collect();
         let struck: BTreeSet<_> = faults(&profile).iter().map(site).collect();
         assert!(left == struck, "{what}: {} and {}", left.len(), struck.len());
         places += all.len();
@@ -209,7 +212,7 @@ fn states_that_a_second_run_saves_change_no_outcome() {
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
         let faults = plan.faults(0..60).unwrap_or_else(|error| panic!("{error}"));
         let slow = Injector::with_checkpoints(&workload, &golden, None, Accelerations::NONE);
-        let expected: Vec<_> = faults.iter().map(|own| ending(slow.inject(own))).collect();
+        let expected: Vec<_> = faults.iter().map(|fault| ending(slow.inject(fault))).collect();
         let most = Checkpoints::MOST_BYTES;
         let ways = [(most, false, 1), (most, true, 1), (100_000, true, 3), (0, true, 2)];
         for (state_bytes, has_boundaries, threads) in ways {

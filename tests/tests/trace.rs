@@ -94,7 +94,7 @@ fn wrong_output(output: usize, golden: &[u8], faulty: &[u8]) -> Option<WrongOutp
 
 /// What happened, at which times and places.
 fn events(trace: &Trace) -> Vec<(u64, Pc, What)> {
-    let event = |own: &TraceEvent| (own.step.time, own.step.pc, own.what);
+    let event = |event: &TraceEvent| (event.step.time, event.step.pc, event.what);
     trace.events.iter().map(event).collect()
 }
 
@@ -283,7 +283,7 @@ fn a_wrong_lane_spreads_to_another_wave_by_lds() {
     let places: Vec<_> = found[1..3].iter().map(|(_, pc, what)| (*pc, *what)).collect();
     let write = planted.label("write");
     assert_eq!(places, [(write, What::Value(byte)), (write, What::Lds(byte))]);
-    let reads: Vec<_> = trace.events.iter().filter(|own| own.what == What::Wave).collect();
+    let reads: Vec<_> = trace.events.iter().filter(|event| event.what == What::Wave).collect();
     assert_eq!(reads.len(), 1);
     assert_eq!((reads[0].step.pc, reads[0].step.wave.wave), (planted.label("read"), 3));
     assert_eq!(reads[0].spread, Spread { lds_bytes: 1, ..registers(64, 1, 64, 1, 1) });
@@ -304,7 +304,7 @@ fn a_wrong_value_goes_on_into_the_next_dispatch() {
     let again = planted.workload.program.dispatches[0].clone();
     planted.workload.program.dispatches.push(again);
     let trace = planted.trace("value", "lane=5 register=v5 flip=0x100");
-    let wave: Vec<_> = trace.events.iter().filter(|own| own.what == What::Wave).collect();
+    let wave: Vec<_> = trace.events.iter().filter(|event| event.what == What::Wave).collect();
     assert_eq!(wave.len(), 1, "the wave that reads the wrong element");
     assert_eq!((wave[0].step.dispatch, wave[0].step.wave.workgroup), (1, [0, 0, 0]));
     let wrong = WrongOutput { output: 0, bytes: 1, first: 21, golden: 0, faulty: 1 };
@@ -329,8 +329,8 @@ fn a_wave_on_another_path_is_said_to_be_and_its_store_is_missed() {
     assert_eq!(store, planted.label("store"));
     let path = What::Path { golden: store, faulty: planted.label("other") };
     assert_eq!(events(&trace)[1], (1, planted.label("branch"), path));
-    let missing = trace.events.iter().find(|own| matches!(own.what, What::Missing(_)));
-    let Some(What::Missing(Wrong::Memory { address, .. })) = missing.map(|own| own.what) else {
+    let missing = trace.events.iter().find(|event| matches!(event.what, What::Missing(_)));
+    let Some(What::Missing(Wrong::Memory { address, .. })) = missing.map(|event| event.what) else {
         panic!("{:?}", trace.events)
     };
     assert_eq!(address, planted.buffer);
@@ -358,7 +358,7 @@ fn a_wave_that_parts_without_consequence_is_dead_at_the_end() {
     let planted = Planted::new(&body);
     let trace = planted.trace("check", "register=scc flip=0x1");
     assert_eq!(trace.ending, TraceEnding::Died);
-    let gone = trace.events.last().map(|own| (own.step.pc, own.what));
+    let gone = trace.events.last().map(|event| (event.step.pc, event.what));
     assert_eq!(gone, Some((planted.label("end"), What::Gone(Gone::Ended))));
 }
 
@@ -406,7 +406,7 @@ fn faults_in_operands_instructions_and_memory_are_followed_from_the_first_wrong_
     let address = Address(planted.buffer.0 + 8);
     let wrong = Wrong::Memory { address, golden: 0xff, faulty: 0xfb };
     assert_eq!(events(&trace)[0], (0, value, What::Fault(Some(wrong))));
-    let gone = trace.events.last().map(|own| (own.step.pc, own.what));
+    let gone = trace.events.last().map(|event| (event.step.pc, event.what));
     assert_eq!(gone, Some((planted.label("store"), What::Gone(Gone::Overwritten))));
 }
 
@@ -462,7 +462,7 @@ fn a_permanent_fault_strikes_on_after_its_difference_is_gone() {
     // Lanes 2, 18, 34 and 50 run in the slot.
     assert_eq!(words_over_time(&trace), [(0, 4), (1, 0), (2, 4), (3, 0)]);
     assert_eq!((trace.struck.words, &trace.ending), (8, &TraceEnding::Died));
-    let gone = trace.events.last().map(|own| (own.step.pc, own.what));
+    let gone = trace.events.last().map(|event| (event.step.pc, event.what));
     assert_eq!(gone, Some((planted.label("over"), What::Gone(Gone::Overwritten))));
 }
 
@@ -567,7 +567,7 @@ fn assert_first_is_the_sites(site: &Site, trace: &Trace) {
 /// What was followed store by store is what differs when a dispatch has ended, unless waves parted:
 /// otherwise a second sample of the same time would say what the memories differ in.
 fn assert_memory_was_followed(site: &Site, trace: &Trace) {
-    if trace.events.iter().any(|own| matches!(own.what, What::Path { .. })) {
+    if trace.events.iter().any(|event| matches!(event.what, What::Path { .. })) {
         return;
     }
     for pair in trace.samples.windows(2) {

@@ -90,6 +90,6 @@ fn where_hooks_reach_all_the_plan_is_the_embedded_gpu_s() {
     assert!(said.iter().all(|text| !text.contains("not reached")), "{said:?}");
     run(folder.path(), "embedded", "1");
     let [by_hook, embedded] =
-        ["hook1", "embedded1"].map(|own| timeless_rows(&folder.path().join(own)));
+        ["hook1", "embedded1"].map(|name| timeless_rows(&folder.path().join(name)));
     assert_eq!(by_hook, embedded);
 }

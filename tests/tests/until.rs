@@ -39,13 +39,13 @@ fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
     let folder = folder.path();
     for (number, faults) in STAGED.into_iter().enumerate() {
         example("vector_add", faults, folder);
-        let own = |name: &str| format!("{name}-{number}");
-        let one = ["run", "vector_add.yaml", "--workers", "1", "--out", &own("one")];
+        let out_name = |name: &str| format!("{name}-{number}");
+        let one = ["run", "vector_add.yaml", "--workers", "1", "--out", &out_name("one")];
         let said = run(folder, &one).expect_success();
-        let whole = tables(&folder.join(own("one")));
-        let record = json(&folder.join(own("one")).join("run.json"));
+        let whole = tables(&folder.join(out_name("one")));
+        let record = json(&folder.join(out_name("one")).join("run.json"));
         assert_eq!(record["status"], "complete", "{faults}");
-        let done = rows(&folder.join(own("one"))).len() as u64;
+        let done = rows(&folder.join(out_name("one"))).len() as u64;
         if faults.contains("until") {
             let look = record["looks"].as_array().and_then(|all| all.last()).expect("a look");
             assert_eq!(look["injections"], done, "{faults}");
@@ -54,26 +54,33 @@ fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
             let planned = record["planned"].as_u64().expect("a number");
             assert!(done <= planned, "{faults}: {done} of {planned}");
         }
-        let three = ["run", "vector_add.yaml", "--workers", "3", "--out", &own("three")];
+        let three = ["run", "vector_add.yaml", "--workers", "3", "--out", &out_name("three")];
         run(folder, &three).expect_success();
-        assert_eq!(tables(&folder.join(own("three"))), whole, "{faults}");
+        assert_eq!(tables(&folder.join(out_name("three"))), whole, "{faults}");
 
         // Killed in the middle of a row, before and after the pilot, and gone on with.
         for part in [0.2, 0.7] {
             let text = &whole[0];
             let cut = &text[..(text.len() as f64 * part) as usize];
-            fs::write(folder.join(own("three")).join("results.csv"), cut).expect("written");
-            let resumed =
-                ["run", "vector_add.yaml", "--workers", "2", "--resume", "--out", &own("three")];
+            fs::write(folder.join(out_name("three")).join("results.csv"), cut).expect("written");
+            let resumed = [
+                "run",
+                "vector_add.yaml",
+                "--workers",
+                "2",
+                "--resume",
+                "--out",
+                &out_name("three"),
+            ];
             run(folder, &resumed).expect_success();
-            assert_eq!(tables(&folder.join(own("three"))), whole, "{faults}");
+            assert_eq!(tables(&folder.join(out_name("three"))), whole, "{faults}");
         }
 
         for (split, parts) in [&["3/3", "1/3", "2/3"][..], &["100..2000", "0..100", "2/2", "1/2"]]
             .into_iter()
             .enumerate()
         {
-            let out = own(&format!("parts-{split}"));
+            let out = out_name(&format!("parts-{split}"));
             for part in parts {
                 run(folder, &["run", "vector_add.yaml", "--out", &out, "--shard", part])
                     .expect_success();
@@ -85,10 +92,10 @@ fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
             assert_eq!((&status["done"], &status["merged"]), (&done.into(), &true.into()));
         }
         let local = ["submit", "vector_add.yaml", "--engine", "local", "--shards", "4"];
-        let out = own("local");
+        let out = out_name("local");
         let local = [&local[..], &["--at-once", "2", "--out", &out]].concat();
         run(folder, &local).expect_success();
-        assert_eq!(tables(&folder.join(own("local"))), whole, "{faults}");
+        assert_eq!(tables(&folder.join(out_name("local"))), whole, "{faults}");
     }
 }
 

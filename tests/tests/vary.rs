@@ -70,15 +70,15 @@ fn each_variant_is_the_campaign_that_is_written_by_hand() {
         fs::write(folder.join("one.yaml"), text).expect("written");
         let arguments = ["run", "one.yaml", "--out", "one", "--force", "--workers", "1"];
         run(folder, &arguments).expect_success();
-        let (own, by_hand) = (folder.join("all").join(name), folder.join("one"));
-        assert_eq!(read(&own, &TABLES), read(&by_hand, &TABLES), "{name}");
+        let (swept, by_hand) = (folder.join("all").join(name), folder.join("one"));
+        assert_eq!(read(&swept, &TABLES), read(&by_hand, &TABLES), "{name}");
         let content = |folder: &Path| {
             let text = fs::read_to_string(folder.join("run.json")).expect("run.json");
             serde_json::from_str::<Value>(&text).expect("JSON")["campaign"]["content"].clone()
         };
-        assert_eq!(content(&own), content(&by_hand), "{name}");
-        rows += read(&own, &["results.csv"])[0].lines().count() - 1;
-        summaries += read(&own, &["summary.csv"])[0].lines().count() - 1;
+        assert_eq!(content(&swept), content(&by_hand), "{name}");
+        rows += read(&swept, &["results.csv"])[0].lines().count() - 1;
+        summaries += read(&swept, &["summary.csv"])[0].lines().count() - 1;
     }
     // The tables of all have the rows of each, with its dimensions.
     let tables = read(&folder.join("all"), &TABLES_OF_ALL);
@@ -86,9 +86,9 @@ fn each_variant_is_the_campaign_that_is_written_by_hand() {
     assert!(tables[1].starts_with("variant,faults.model,size,scope,outcome,cause,count,"));
     assert_eq!((tables[0].lines().count(), tables[1].lines().count()), (rows + 1, summaries + 1));
     let last = read(&folder.join("all").join(NAMES[3]), &["results.csv"])[0].clone();
-    let (own, all) = (last.lines().last().expect("a row"), tables[0].lines().last());
+    let (last_row, all) = (last.lines().last().expect("a row"), tables[0].lines().last());
     let before = format!("\"{}\",zero_value,large,", NAMES[3]);
-    assert_eq!(all, Some(format!("{before}{own}").as_str()));
+    assert_eq!(all, Some(format!("{before}{last_row}").as_str()));
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_killed_run_of_variants_goes_on_to_the_same_tables() {
     let arguments = ["run", "all.yaml", "--out", "out", "--workers", "1"];
     let mut killed = RunningProgram::start(folder, &arguments, "stderr");
     let second = folder.join("out/seed=2/results.csv");
-    killed.wait_until(|| fs::read_to_string(&second).is_ok_and(|own| own.lines().count() > 10));
+    killed.wait_until(|| fs::read_to_string(&second).is_ok_and(|table| table.lines().count() > 10));
     killed.send(libc::SIGKILL);
     assert_eq!(killed.end(), Err(libc::SIGKILL));
     let rows = fs::read_to_string(&second).expect("rows").lines().count();

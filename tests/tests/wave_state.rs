@@ -226,8 +226,8 @@ fn a_loop_executes_what_memory_holds_after_the_replacement() {
         }
     });
     assert_eq!(stored, Ok(vec![12; 64]));
-    let own = "v_add_u32_e32 v2, 1, v2";
-    assert_eq!(shown, [own, "v_add_u32_e32 v2, 10, v2", own]);
+    let original = "v_add_u32_e32 v2, 1, v2";
+    assert_eq!(shown, [original, "v_add_u32_e32 v2, 10, v2", original]);
 }
 
 #[test]

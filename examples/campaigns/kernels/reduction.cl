@@ -1,6 +1,6 @@
 // Sum and maximum of a vector. Each workgroup reduces its part in a tree through local memory;
-// atomics join the workgroups. The sum is kept in fixed point with 20 fractional bits: integer
-// addition gives the same result in whatever order the workgroups finish.
+// atomics combine the workgroups. The sum is in fixed point with 20 fractional bits, because the
+// result of integer addition does not depend on the order in which workgroups finish.
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #define WORKGROUP 256
 #define ONE 1048576.0f

@@ -1,8 +1,8 @@
-// Running sums of a vector in two kernels: scan_blocks within each workgroup, add_offsets across
-// them.
+// Prefix sums of a vector in two kernels: scan_blocks within each workgroup, add_offsets across
+// workgroups.
 
-// Running sums within the workgroup, in place; the workgroup's total goes to `totals`. `sums`
-// is dynamic local memory of one element per work-item.
+// Prefix sums within the workgroup, in place; stores the workgroup's total in `totals`. `sums` is
+// dynamic local memory with one element per work-item.
 kernel void scan_blocks(global uint *restrict values, global uint *restrict totals,
                         local uint *sums) {
     uint i = get_local_id(0), size = get_local_size(0);
@@ -19,7 +19,7 @@ kernel void scan_blocks(global uint *restrict values, global uint *restrict tota
         totals[get_group_id(0)] = sums[i];
 }
 
-// Adds to each element the totals of all workgroups before its own.
+// Adds the totals of all previous workgroups to each element.
 kernel void add_offsets(global uint *restrict values, global const uint *restrict totals) {
     uint offset = 0;
     for (uint group = 0; group < get_group_id(0); ++group)

@@ -1,33 +1,33 @@
-/* D = A * B + C by matrix instructions, with A, B and C as BLAS calls them: A by rows, B by columns,
- * so that what is summed lies side by side in both; C and D by rows.
+/* D = A * B + C with matrix instructions, named as in BLAS. A is stored by rows and B by columns, so
+ * the elements summed up are contiguous in both. C and D are stored by rows.
  *
- * A workgroup of two waves computes two tiles of D, one below the other. It brings what both need of A
- * and B into local memory, for two instructions at a time, and each lane takes from there what the
- * instruction wants of it. What that is, each family's document says: CDNA 3 and CDNA 4 ISA, "Matrix
- * Arithmetic Instructions"; RDNA 3 and RDNA 4 ISA, "WMMA", and AMD's matrix instruction calculator.
+ * A workgroup of two waves computes two tiles of D, one below the other. It copies the parts of A and
+ * B for two instructions at a time to local memory. Each lane then loads the elements that the
+ * instruction expects in it, as documented for each family: CDNA 3 and CDNA 4 ISA, "Matrix
+ * Arithmetic Instructions"; RDNA 3 and RDNA 4 ISA, "WMMA"; and AMD's matrix instruction calculator.
  *
- * Arguments: D, C, A and B; of a sparse A two bits for each element, which of its four it is; of
- * products with scales the exponents of A and of B, a byte for 32 elements; the columns of D; half the
- * number of instructions that make an element of D.
+ * Arguments: D, C, A and B; if A is sparse, two bits per element with its position among four; for
+ * scaled products, the exponents of A and of B, one byte for 32 elements; the columns of D; half the
+ * number of instructions that compute an element of D.
  *
  * Options:
  *   OPERATION             the instruction's builtin, without `__builtin_amdgcn_`
  *   SIZE, LANES           rows and columns of a tile (default 16), lanes of a wave (default 64)
- *   BITS, B_BITS          of an element of A (default 16), and of B if it has others
+ *   BITS, B_BITS          bits of an element of A (default 16), and of B if different
  *   ELEMENT               type of an element of C and D (default float)
- *   FRAGMENT, B_FRAGMENT  what a lane gives of A, and of B if that is another type
- *   A_WORDS, B_WORDS      how many words of these there are, if it is not all of them
- *   A_GROUPS, B_GROUPS    how many groups of lanes have different elements of a row, if not all
- *   SPARSE                of each four elements of A two are there
- *   A_FORMAT, B_FORMAT    numbers of the formats of a product with scales
- *   SIGNS                 2 if A is signed, and 1 more if B is; CLAMP saturates
- *   HIGH                  results of 16 bits go to the high halves of registers
+ *   FRAGMENT, B_FRAGMENT  type of a lane's operand for A, and for B if different
+ *   A_WORDS, B_WORDS      words of this operand that are used (default all)
+ *   A_GROUPS, B_GROUPS    groups of lanes with different elements of a row (default all)
+ *   SPARSE                A holds two of each four elements
+ *   A_FORMAT, B_FORMAT    format numbers of a scaled product
+ *   SIGNS                 2 if A is signed, plus 1 if B is signed; CLAMP saturates
+ *   HIGH                  16-bit results are in the high halves of registers
  *   NEGATED               D = -A * B - |C|
- *   BLGP                  1 is -A in place of A, of double precision from CDNA 3 on
- *   BLOCKS                the instruction makes so many tiles, of the same A, or of the same B if TALL is
- *                         1, from shares that hold what so many instructions in a row need
- *   DOT                   the instruction is none of matrices: each lane multiplies a word of A and a
- *                         word of B, and A_WORDS and B_WORDS say how many in a row */
+ *   BLGP                  1 negates A, for double precision from CDNA 3 on
+ *   BLOCKS                tiles that the instruction computes, from the same A, or from the same B if
+ *                         TALL is 1; each share of an operand serves this many instructions in a row
+ *   DOT                   the instruction is a dot product: each lane multiplies a word of A and a
+ *                         word of B; A_WORDS and B_WORDS are the words per row */
 
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -66,8 +66,8 @@ typedef __bf16 bfloat16 __attribute__((ext_vector_type(16)));
 #define CLAMP 0
 #endif
 
-/* How the lanes share the elements of a row of A or a column of B: groups of lanes take turns, so many
- * words at a time. D_ROW is the row of a lane's results. */
+/* Distribution of a row of A or a column of B over the lanes: groups of lanes alternate, CHUNK words at
+ * a time. D_ROW is the row of a lane's result. */
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #if defined(__GFX9__)
 #define GROUPS (LANES / SIZE)
@@ -106,7 +106,7 @@ typedef __bf16 bfloat16 __attribute__((ext_vector_type(16)));
 
 #define B_CHUNK CHUNK(B_WORDS, B_BITS)
 
-/* Results of a lane, and where they are. */
+/* Number of results of a lane, and their positions in `Sum`. */
 #define RESULTS (SIZE * SIZE / LANES)
 #ifdef HIGH
 #define RESULT(result) ((result) * 2 + HIGH)
@@ -119,7 +119,7 @@ typedef ELEMENT Sum __attribute__((ext_vector_type(RESULTS)));
 #define JOINED(left, right) left##right
 #define BUILTIN(name) JOINED(__builtin_amdgcn_, name)
 
-/* `which` says which of two instructions it is. */
+/* `which` is 0 for the first of two instructions and 1 for the second. */
 #if defined(SPARSE)
 #define A_CHUNK ((B_CHUNK + 1) / 2)
 #define INDEX_BYTES (A_CHUNK * 8 / BITS)
@@ -134,7 +134,7 @@ typedef ELEMENT Sum __attribute__((ext_vector_type(RESULTS)));
 #else
 #define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum, SELECTED(which))
 #endif
-/* Both instructions have theirs in one register if there is room. */
+/* The indices of both instructions share a register if they fit. */
 #define INDEX_SHIFT (INDEX_BITS % 32)
 #define INDICES(which) index[INDEX_SHIFT ? 0 : which]
 #define SELECTED(which) (INDICES(which) >> (INDEX_SHIFT * which))
@@ -187,17 +187,17 @@ kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const FRAGME
     uint shares = pairs * 2;
     global const FRAGMENT *shared = TALL ? b_columns + (left + lane % SIZE) * shares
                                          : a_rows + (top + lane % SIZE) * shares;
-    global const FRAGMENT *own = TALL ? a_rows + (top + lane) * shares
-                                      : b_columns + (left + lane) * shares;
+    global const FRAGMENT *fragments = TALL ? a_rows + (top + lane) * shares
+                                          : b_columns + (left + lane) * shares;
     for (uint share = 0; share < shares; share += BLOCKS) {
         FRAGMENT all = shared[share + lane / SIZE];
-        /* The instruction takes its share of the lanes of one block for all. */
+        /* The instruction broadcasts this operand from the lanes of one block to all blocks. */
 #if TALL
 #define STEP(which) \
-        sum = BUILTIN(OPERATION)(own[share + which], all, sum, 0, 0, (BLOCKS == 2 ? 1 : 4) + which);
+        sum = BUILTIN(OPERATION)(fragments[share + which], all, sum, 0, 0, (BLOCKS == 2 ? 1 : 4) + which);
 #else
 #define STEP(which) \
-        sum = BUILTIN(OPERATION)(all, own[share + which], sum, BLOCKS / 2, which, 0);
+        sum = BUILTIN(OPERATION)(all, fragments[share + which], sum, BLOCKS / 2, which, 0);
 #endif
         STEP(0)
         STEP(1)
@@ -212,7 +212,7 @@ kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const FRAGME
 
 #else
 
-/* Brings lines of a matrix to local memory. */
+/* Copies lines of a matrix to local memory. */
 __attribute__((always_inline))
 static void stage(local uint *to, global const uint *from, uint lines, uint words, uint stride)
 {
@@ -220,7 +220,7 @@ static void stage(local uint *to, global const uint *from, uint lines, uint word
         to[at] = from[at / words * stride + at % words];
 }
 
-/* What a lane gives of a line: `words` in chunks, which groups of lanes take in turns. */
+/* Loads a lane's part of a line: `words` words in chunks, which groups of lanes take in turns. */
 __attribute__((always_inline))
 static void take(uint *to, local const uint *line, uint words, uint chunk, uint group, uint groups)
 {
@@ -262,7 +262,7 @@ kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const uint *
                 uint bits = indices[line_start + at];
                 index[INDEX_SHIFT ? 0 : which] |= bits << (8 * byte + INDEX_SHIFT * which);
             }
-        /* The compiler would keep them apart. */
+        /* Otherwise the compiler would use two registers. */
         __asm__("" : "+v"(index[0]));
 #endif
 #ifdef A_FORMAT

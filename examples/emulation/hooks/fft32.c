@@ -1,7 +1,7 @@
-/* The 32-point FFT of each half of a wave: lane n of a half holds x[n] before and X[n] after.
+/* A 32-point FFT in each half of a wave: lane n of a half holds the input x[n] and the output X[n].
  *
- * Decimation in frequency: five steps with the lane that differs in one bit of its number, from
- * the highest down. They leave X in bit-reversed order, which a last exchange mends. */
+ * Decimation in frequency: in five steps, each lane exchanges values with the lane that differs in
+ * one bit of the lane number, from the highest bit down. A final exchange undoes the bit reversal. */
 
 struct complex {
     float re, im;
@@ -43,7 +43,7 @@ struct complex fft32(struct complex src)
         bool upper = lane & bit;
         struct complex sum = {other.re + (upper ? -x.re : x.re), other.im + (upper ? -x.im : x.im)};
         struct complex w = twiddles[upper ? lane % bit * (16 / bit) : 0];
-        /* Said operation by operation, so that it is the same bits wherever it is compiled. */
+        /* Explicit fma calls make the result independent of the compiler's contraction of operations. */
         x.re = __builtin_fmaf(sum.re, w.re, -(sum.im * w.im));
         x.im = __builtin_fmaf(sum.re, w.im, sum.im * w.re);
     }

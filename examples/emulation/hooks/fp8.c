@@ -1,7 +1,7 @@
-/* Conversions between 32 bits and the 8 bits of gfx942: a sign, four bits of an exponent with bias
- * 8, three of a fraction; no infinity and no -0, whose bits are the only NaN (AMD Instinct MI300
- * ISA, "FP8 and BF8"). Rounds to the nearest, ties to even; what is too large becomes NaN, as where
- * MODE does not clamp. */
+/* Conversions between fp32 and the fp8 format of gfx942: a sign, four exponent bits with bias 8,
+ * three fraction bits; no infinity and no -0, whose encoding is the only NaN (AMD Instinct MI300
+ * ISA, "FP8 and BF8"). Rounds to nearest, ties to even; values that are too large become NaN, as if
+ * MODE did not clamp. */
 
 static uint32_t encode(float number)
 {
@@ -9,7 +9,7 @@ static uint32_t encode(float number)
     uint32_t sign = bits >> 31, exponent = bits >> 23 & 0xff, fraction = bits & 0x7fffff;
     if (exponent == 0xff)
         return 0x80;
-    /* The number in units of the smallest one, 2^-10, of which three bits of a fraction fit. */
+    /* Converts to multiples of the smallest number, 2^-10; three fraction bits are kept. */
     int32_t shift = 127 - 8 + 1 - (int32_t)exponent;
     uint32_t drop = 20 + (shift > 0 ? shift : 0);
     if (drop > 25)
@@ -18,7 +18,7 @@ static uint32_t encode(float number)
     uint32_t kept = value >> drop, lost = value & ((1u << drop) - 1), half = 1u << (drop - 1);
     if (lost > half || (lost == half && kept & 1))
         kept++;
-    /* The fraction's carry goes to the exponent by itself. */
+    /* A carry out of the fraction increments the exponent. */
     uint32_t code = shift > 0 ? kept : kept - 8 + (((uint32_t)(1 - shift)) << 3);
     if (code > 0x7f)
         return 0x80;

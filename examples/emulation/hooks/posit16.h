@@ -1,10 +1,10 @@
-/* a * b + c of 16-bit posits with one exponent bit, rounded once: to the nearest, ties to the even
+/* a * b + c of 16-bit posits with one exponent bit, rounded once: to nearest, ties to the even
  * encoding, never to zero and never to NaR.
  *
- * Every posit is a multiple of the least one, 2^-28, and none is more than 2^28. So a posit fits
- * into 64 bits as a multiple of 2^-28, and the exact sum into 128 bits as a multiple of 2^-56.
+ * Every posit is a multiple of the smallest one, 2^-28, and at most 2^28. So a posit fits into 64
+ * bits as a multiple of 2^-28, and the exact sum into 128 bits as a multiple of 2^-56.
  *
- * For hooks in C and kernels in OpenCL C. */
+ * Compiles as C for hooks and as OpenCL C for kernels. */
 
 #pragma once
 
@@ -12,27 +12,27 @@
 #define MAXPOS 0x7fffu
 #define MINPOS 1u
 
-/* The posit's value times 2^28. Not for NaR. */
+/* The posit's value times 2^28. `posit` must not be NaR. */
 static inline long decode(unsigned posit)
 {
     if ((posit & 0xffff) == 0)
         return 0;
     bool negative = posit & 0x8000;
-    /* Without the sign, from the highest bit on. */
+    /* The magnitude, shifted so that the regime starts at the highest bit. */
     unsigned bits = (negative ? -posit : posit) << 17;
     bool large = bits >> 31;
     int run = __builtin_clz(large ? ~bits : bits);
     int regime = large ? run - 1 : -run;
-    /* What follows the run and the bit that ends it. */
+    /* The bits after the run and the bit that ends it. */
     unsigned tail = bits << run << 1;
     int scale = regime * 2 + (int)(tail >> 31);
-    /* 1.f, twelve bits of f; of those that a shift to the right drops, none is set. */
+    /* 1.f with twelve bits of f; a shift to the right drops only zeros. */
     long significand = 0x1000 | (tail << 1 >> 20);
     long value = scale >= -16 ? significand << (scale + 16) : significand >> (-16 - scale);
     return negative ? -value : value;
 }
 
-/* The posit nearest to `magnitude` times 2^-56, which is positive. */
+/* The posit nearest to `magnitude` times 2^-56. `magnitude` is positive. */
 static inline unsigned encode(unsigned __int128 magnitude)
 {
     unsigned long high = (unsigned long)(magnitude >> 64);
@@ -42,7 +42,7 @@ static inline unsigned encode(unsigned __int128 magnitude)
         return MAXPOS;
     if (scale < -28)
         return MINPOS;
-    /* What is after the leading one. A last bit says whether anything is left out. */
+    /* The bits after the leading one; the last bit is sticky. */
     magnitude = magnitude << zeros << 1;
     unsigned long fraction = (unsigned long)(magnitude >> 64) | ((unsigned long)magnitude != 0);
     int regime = scale >> 1;

@@ -1,5 +1,5 @@
-/* Four numbers of eight bits times four out of eight, added up. The first two of `a` belong to the
- * first four of `b`, the others to the last four; two bits of `index` for each say to which. */
+/* Dot product of four 8-bit numbers `a` with four of the eight 8-bit numbers `b`. Two bits of `index`
+ * per number of `a` select its factor: the first two from the low half of `b`, the others from the high. */
 
 int64_t dot_2_4_i8(uint32_t a, uint32_t index, uint64_t b)
 {

@@ -1,4 +1,4 @@
-// Complex 32-point FFTs, one in each half of a wave: with an instruction that no chip has, and in
+// Complex 32-point FFTs, one in each half of a wave: with an emulated instruction, and in
 // software.
 
 #include <flipwave.h>
@@ -31,7 +31,7 @@ __constant float2 twiddles[16] = {
     (float2)(-0.980785280f, -0.195090322f),
 };
 
-// The same steps, values exchanged through LDS.
+// The same steps as in hooks/fft32.c, with values exchanged through LDS.
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void software(__global const float2 *in, __global float2 *transformed)
 {

@@ -1,5 +1,5 @@
-// Sums of eight 4-bit numbers in a word, saturating at -8 and 7: with an instruction that no chip
-// has, and in software.
+// Sums of eight 4-bit numbers in a word, saturating at -8 and 7: with an emulated instruction, and
+// in software.
 
 #include <flipwave.h>
 

@@ -1,4 +1,4 @@
-// a * b + c of 16-bit posits with one exponent bit: with an instruction that no chip has, and in
+// a * b + c of 16-bit posits with one exponent bit: with an emulated instruction, and in
 // software.
 
 #include "../hooks/posit16.h"

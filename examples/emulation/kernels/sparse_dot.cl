@@ -1,5 +1,5 @@
-// Dot products of which one side has two numbers of every four: with an instruction that no chip
-// has, and in software.
+// Dot products with 2:4 structured sparsity: with an emulated instruction, and in
+// software.
 
 #include <flipwave.h>
 

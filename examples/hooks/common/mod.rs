@@ -1,4 +1,4 @@
-//! A program of one kernel, for the examples: compiled, loaded and launched on the embedded GPU.
+//! Helpers for the examples: compile a kernel, upload buffers, and launch on the embedded GPU.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, ArgumentValue, Completion, Device, Dispatch, ModuleId, layout};
@@ -28,7 +28,7 @@ pub fn upload(device: &mut EmbeddedGpu, bytes: &[u8]) -> Result<Address, Box<dyn
     Ok(address)
 }
 
-/// Runs the first kernel of a loaded code object with so many lanes.
+/// Runs the first kernel of a loaded code object in a grid of `lanes` work-items.
 pub fn launch(
     device: &mut EmbeddedGpu,
     object: &CodeObject,

@@ -1,5 +1,5 @@
-// Attention of one head: products of queries and keys, of which each row becomes weights that add
-// up to one, and the values with these weights.
+// Attention of one head: products of queries and keys, softmax of each row, and the weighted sums of
+// the values.
 
 __kernel void products(__global float *scores, __global const float *queries,
                        __global const float *keys, int length, int width)
@@ -11,26 +11,26 @@ __kernel void products(__global float *scores, __global const float *queries,
     scores[query * length + key] = sum / sqrt((float)width);
 }
 
-// One workgroup of as many lanes as there are keys, a power of two, for each query.
+// Softmax of one row. One workgroup per query and one lane per key; the number of keys is a power of two.
 __kernel void soften(__global float *scores, __local float *shared)
 {
-    const int own = get_local_id(0), count = get_local_size(0);
+    const int lane = get_local_id(0), count = get_local_size(0);
     const float score = scores[get_global_id(0)];
-    shared[own] = score;
+    shared[lane] = score;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int step = count / 2; step > 0; step /= 2) {
-        if (own < step)
-            shared[own] = fmax(shared[own], shared[own + step]);
+        if (lane < step)
+            shared[lane] = fmax(shared[lane], shared[lane + step]);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     const float largest = shared[0];
     barrier(CLK_LOCAL_MEM_FENCE);
     const float weight = exp(score - largest);
-    shared[own] = weight;
+    shared[lane] = weight;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int step = count / 2; step > 0; step /= 2) {
-        if (own < step)
-            shared[own] += shared[own + step];
+        if (lane < step)
+            shared[lane] += shared[lane + step];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     scores[get_global_id(0)] = weight / shared[0];

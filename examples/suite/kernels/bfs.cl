@@ -1,9 +1,9 @@
-// Breadth-first search, level by level, over a graph in rows of compressed adjacency: lanes whose
-// node is on the frontier look at its neighbours; a second launch makes those found the next
+// Breadth-first search, level by level, over a graph in compressed sparse row format. Lanes whose
+// node is on the frontier visit its neighbours; a second launch makes the nodes found the next
 // frontier.
 
-// Where the edges of each node begin, from how many each has, and the first frontier; by the first
-// lane alone.
+// Computes the first edge of each node from the degrees, and the first frontier. Only the first lane
+// works.
 __kernel void prepare(__global int *first, __global const int *degrees, __global int *cost,
                       __global int *frontier, __global int *visited, int nodes)
 {

@@ -1,5 +1,5 @@
-// A small convolutional network: convolutions of one image, the largest of each two by two
-// elements, a dense layer.
+// A small convolutional network: convolutions of one image, 2 by 2 max pooling, a dense
+// layer.
 
 #define EDGE 3
 
@@ -29,11 +29,11 @@ __kernel void dense(__global float *scores, __global const float *inputs,
                     __global const float *weights, __global const float *bias, int count,
                     int classes)
 {
-    const int own = get_global_id(0);
-    if (own >= classes)
+    const int class_index = get_global_id(0);
+    if (class_index >= classes)
         return;
-    float sum = bias[own];
+    float sum = bias[class_index];
     for (int k = 0; k < count; k++)
-        sum = fma(weights[own * count + k], inputs[k], sum);
-    scores[own] = sum;
+        sum = fma(weights[class_index * count + k], inputs[k], sum);
+    scores[class_index] = sum;
 }

@@ -1,16 +1,16 @@
-// Fast Fourier transform of complex numbers, radix 2, decimation in time: a permutation, then one
-// launch for each stage of butterflies, in place.
+// Fast Fourier transform of complex numbers, radix 2, decimation in time: a bit-reversal
+// permutation, then one launch for each stage of butterflies, in place.
 
 __kernel void reverse(__global float2 *after, __global const float2 *before, int bits)
 {
-    const uint own = get_global_id(0);
+    const uint index = get_global_id(0);
     uint from = 0;
     for (int bit = 0; bit < bits; bit++)
-        from |= (own >> bit & 1) << (bits - 1 - bit);
-    after[own] = before[from];
+        from |= (index >> bit & 1) << (bits - 1 - bit);
+    after[index] = before[from];
 }
 
-// Butterflies of two elements that are `half_width` apart.
+// Butterflies of two elements at distance `half_width`.
 __kernel void butterfly(__global float2 *values, int half_width)
 {
     const int lane = get_global_id(0);

@@ -1,5 +1,5 @@
-// Gaussian elimination of a system of equations: for each step the multipliers of the rows below,
-// then these rows; at the end the unknowns, from the last to the first.
+// Gaussian elimination of a system of equations. Each step computes the multipliers of the rows
+// below, then updates these rows. Back substitution computes the unknowns.
 
 // Makes the matrix diagonally dominant, so that it needs no pivots.
 __kernel void prepare(__global float *a, int size)
@@ -27,7 +27,7 @@ __kernel void eliminate(__global float *a, __global float *b, __global const flo
         b[row] = fma(-factor, b[step], b[row]);
 }
 
-// By the first lane alone.
+// Back substitution. Only the first lane works.
 __kernel void substitute(__global float *x, __global const float *a, __global const float *b,
                          int size)
 {

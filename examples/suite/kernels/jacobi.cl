@@ -1,5 +1,5 @@
-// Jacobi's method for a system of linear equations: in each step all unknowns are computed from
-// those of the step before.
+// Jacobi's method for a system of linear equations: each step computes all unknowns from the
+// unknowns of the previous step.
 
 // Makes the matrix diagonally dominant, so that the method converges.
 __kernel void prepare(__global float *a, int size)

@@ -1,16 +1,16 @@
-// Potential and forces of particles in a cube of boxes: each workgroup has the particles of a box,
-// which are near those of its own and of the boxes around it, and no others. A particle is its
-// position and a term of its own, v, with |a - b|^2 = v(a) + v(b) - 2 a.b for the cut-off function.
+// Potential and forces of particles in a cube of boxes. Each workgroup handles the particles of one
+// box, which interact with particles in this box and the adjacent boxes. A particle is its position
+// and a term v, with |a - b|^2 = v(a) + v(b) - 2 a.b for the cut-off function.
 
 #define PARTICLES 32
 
-// Puts v of each position beside it.
+// Computes v of each position.
 __kernel void prepare(__global double4 *particles)
 {
-    const int own = get_global_id(0);
-    double4 particle = particles[own];
+    const int index = get_global_id(0);
+    double4 particle = particles[index];
     particle.w = particle.x * particle.x + particle.y * particle.y + particle.z * particle.z;
-    particles[own] = particle;
+    particles[index] = particle;
 }
 
 __kernel __attribute__((reqd_work_group_size(PARTICLES, 1, 1)))
@@ -19,17 +19,17 @@ void forces(__global double4 *result, __global const double4 *particles,
 {
     __local double4 near[PARTICLES];
     __local double charge[PARTICLES];
-    const int own = get_local_id(0);
+    const int lane = get_local_id(0);
     const int x = get_group_id(0), y = get_group_id(1), z = get_group_id(2);
-    const int home = ((z * boxes + y) * boxes + x) * PARTICLES + own;
+    const int home = ((z * boxes + y) * boxes + x) * PARTICLES + lane;
     const double4 self = particles[home];
     double4 sum = (double4)(0.0);
     for (int k = max(z - 1, 0); k <= min(z + 1, boxes - 1); k++)
         for (int j = max(y - 1, 0); j <= min(y + 1, boxes - 1); j++)
             for (int i = max(x - 1, 0); i <= min(x + 1, boxes - 1); i++) {
                 const int box = ((k * boxes + j) * boxes + i) * PARTICLES;
-                near[own] = particles[box + own];
-                charge[own] = charges[box + own];
+                near[lane] = particles[box + lane];
+                charge[lane] = charges[box + lane];
                 barrier(CLK_LOCAL_MEM_FENCE);
                 for (int other = 0; other < PARTICLES; other++) {
                     const double4 there = near[other];

@@ -1,6 +1,6 @@
-// LU decomposition in place without pivoting, right-looking, in blocks: each step factorises the
-// block on the diagonal, then the blocks right of it and below it, then updates what is left. Each
-// element has its products subtracted one after another, as without blocks.
+// LU decomposition in place without pivoting, right-looking, in blocks. Each step factorises the
+// block on the diagonal, then the blocks right of it and below it, then updates the remaining
+// matrix. Products are subtracted from an element in the same order as without blocks.
 
 #define BLOCK 16
 
@@ -15,20 +15,20 @@ __kernel __attribute__((reqd_work_group_size(BLOCK, 1, 1)))
 void diagonal(__global float *a, int size, int first)
 {
     __local float block[BLOCK][BLOCK];
-    const int own = get_local_id(0);
+    const int lane = get_local_id(0);
     for (int row = 0; row < BLOCK; row++)
-        block[row][own] = a[(first + row) * size + first + own];
+        block[row][lane] = a[(first + row) * size + first + lane];
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int k = 0; k < BLOCK - 1; k++) {
-        if (own > k) {
-            block[own][k] = block[own][k] / block[k][k];
+        if (lane > k) {
+            block[lane][k] = block[lane][k] / block[k][k];
             for (int column = k + 1; column < BLOCK; column++)
-                block[own][column] = fma(-block[own][k], block[k][column], block[own][column]);
+                block[lane][column] = fma(-block[lane][k], block[k][column], block[lane][column]);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     for (int row = 0; row < BLOCK; row++)
-        a[(first + row) * size + first + own] = block[row][own];
+        a[(first + row) * size + first + lane] = block[row][lane];
 }
 
 // The first half of a workgroup solves a column of the blocks to the right, the second half a row
@@ -37,12 +37,12 @@ __kernel __attribute__((reqd_work_group_size(2 * BLOCK, 1, 1)))
 void perimeter(__global float *a, int size, int first)
 {
     __local float block[BLOCK][BLOCK];
-    const int own = get_local_id(0) % BLOCK;
+    const int lane = get_local_id(0) % BLOCK;
     const int is_row = get_local_id(0) / BLOCK;
-    const int other = first + (get_group_id(0) + 1) * BLOCK + own;
+    const int other = first + (get_group_id(0) + 1) * BLOCK + lane;
     if (is_row == 0)
         for (int row = 0; row < BLOCK; row++)
-            block[row][own] = a[(first + row) * size + first + own];
+            block[row][lane] = a[(first + row) * size + first + lane];
     barrier(CLK_LOCAL_MEM_FENCE);
     if (is_row == 0) {
         for (int row = 1; row < BLOCK; row++) {

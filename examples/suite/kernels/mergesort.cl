@@ -1,12 +1,12 @@
-// One pass of a merge sort from the bottom up: pairs of sorted runs become runs of twice the width.
-// A lane finds where its element belongs by searching the other run of the pair; of equal elements
-// those of the left run come first.
+// One pass of a bottom-up merge sort: pairs of sorted runs become runs of twice the width. A lane
+// finds the position of its element with a binary search in the other run of the pair. Equal
+// elements of the left run come first.
 
 __kernel void merge(__global int *after, __global const int *before, int width)
 {
-    const int own = get_global_id(0);
-    const int value = before[own];
-    const int run = own / width, is_right = run & 1;
+    const int index = get_global_id(0);
+    const int value = before[index];
+    const int run = index / width, is_right = run & 1;
     const int other = (run ^ 1) * width;
     int low = 0, high = width;
     while (low < high) {
@@ -17,5 +17,5 @@ __kernel void merge(__global int *after, __global const int *before, int width)
         else
             high = middle;
     }
-    after[run / 2 * 2 * width + own % width + low] = value;
+    after[run / 2 * 2 * width + index % width + low] = value;
 }

@@ -1,7 +1,7 @@
-// Quicksort, level by level: each lane divides one range by a pivot and leaves its two parts for
-// the next level. After some levels what is left of each range is sorted by insertion.
+// Quicksort, level by level: each lane partitions one range by a pivot and stores the bounds of both
+// parts for the next level. After some levels, insertion sort finishes each range.
 
-// The range of a lane is from starts[lane] to before starts[lane + 1].
+// The range of a lane is starts[lane] to starts[lane + 1], exclusive.
 __kernel void divide(__global int *values, __global int *after, __global const int *starts,
                      int ranges)
 {

@@ -442,8 +442,8 @@ impl Writer<'_, '_> {
             // What is delivered late is not used within a group.
             while is_group && ["d", "dd", "dq", "o"].contains(&place) {
                 let names = super::waits::named(&filled);
-                if names.iter().all(|(_, own)| !used.contains(own)) {
-                    used.extend(names.iter().map(|(_, own)| *own));
+                if names.iter().all(|(_, name)| !used.contains(name)) {
+                    used.extend(names.iter().map(|(_, name)| *name));
                     break;
                 }
                 filled = self.next(&filled);

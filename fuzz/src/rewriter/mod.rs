@@ -113,9 +113,9 @@ fn run(kernel: &Kernel, rewritten: &Rewritten, limit: u64) -> Result<LockstepRep
         return Ok(report);
     }
     // What hooks do with undefined values of the program is no fault of theirs.
-    let (_, own) = device.dispatch_strict(&original).map_err(|error| error.to_string())?;
+    let (_, violations) = device.dispatch_strict(&original).map_err(|error| error.to_string())?;
     let is_undefined = |violation: &&Violation| violation.rule() == Rule::UndefinedValue;
-    let has_undefined = own.iter().any(|violation| is_undefined(&violation));
+    let has_undefined = violations.iter().any(|violation| is_undefined(&violation));
     let mut new = report.violations.iter();
     match new.find(|violation| !(has_undefined && is_undefined(violation))) {
         Some(violation) => Err(format!("only the new code breaks a rule: {violation}")),

@@ -232,7 +232,7 @@ pub fn of(machine: Machine, isa: &Isa) -> Arc<Vec<Pattern>> {
         let has_scratch = super::frame::has_scratch(machine);
         // They read FLAT_SCRATCH, which nobody sets where it is a pair of SGPRs.
         let has_flat = machine.target().generation() != Generation::Gfx90a;
-        let own = PATTERNS.iter().filter_map(|(delivery, names)| {
+        let groups = PATTERNS.iter().filter_map(|(delivery, names)| {
             let fits = |name: &&&str| {
                 (has_scratch || !name.starts_with("scratch"))
                     && (has_flat || !name.contains("flat_"))
@@ -241,7 +241,7 @@ pub fn of(machine: Machine, isa: &Isa) -> Arc<Vec<Pattern>> {
             let text = names.iter().find(fits)?;
             Some(Pattern { text, delivery: *delivery })
         });
-        Arc::new(own.collect())
+        Arc::new(groups.collect())
     })
 }
 
@@ -273,5 +273,5 @@ fn example(text: &str, is_wide: bool) -> String {
         ("{k}", "0x12345".into()),
         ("{e}", "3".into()),
     ];
-    places.iter().fold(text.to_owned(), |text, (place, own)| text.replace(place, own))
+    places.iter().fold(text.to_owned(), |text, (place, name)| text.replace(place, name))
 }

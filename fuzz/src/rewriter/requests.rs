@@ -306,7 +306,7 @@ impl Asking<'_, '_, '_, '_> {
                 let memory = inst.memory()?;
                 let destination = *inst.writes.first()?;
                 let is_overwritten = inst.reads.iter().any(|read| {
-                    read.iter().any(|own| destination.iter().any(|other| own == other))
+                    read.iter().any(|register| destination.iter().any(|other| register == other))
                 });
                 let is_word = inst.operation.name() == "global_load_dword";
                 if memory.kind != MemoryKind::Load || !is_word || is_overwritten {
@@ -339,8 +339,8 @@ impl Asking<'_, '_, '_, '_> {
             let live = liveness.after(at);
             // Whoever has the address of one that is gone has, in lockstep, that of the next.
             let before = at.0.checked_sub(1).and_then(|before| program.inst(InstIndex(before)));
-            let has_address = before.is_none_or(|own| {
-                own.flags.call || own.ends_wave() || own.operation.name() == "s_getpc_b64"
+            let has_address = before.is_none_or(|inst| {
+                inst.flags.call || inst.ends_wave() || inst.operation.name() == "s_getpc_b64"
             });
             let is_dead = !has_address && written.intersection(live.any()).is_empty();
             if is_plain && is_dead && self.choices.chance(70) {

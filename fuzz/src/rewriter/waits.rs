@@ -15,7 +15,7 @@ pub fn named(text: &str) -> Vec<Name> {
         let rest = &text[at + 1..];
         if ['v', 's'].contains(&character) && !is_word(before) {
             let digits = |text: &str| {
-                let end = text.find(|own: char| !own.is_ascii_digit()).unwrap_or(text.len());
+                let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
                 text[..end].parse::<u16>().ok().map(|number| (number, end))
             };
             if let Some(inside) = rest.strip_prefix('[') {
@@ -60,7 +60,7 @@ enum Counter {
 impl Waits {
     /// An operation was issued that delivers these registers.
     pub fn add(&mut self, delivery: Delivery, registers: &[String]) {
-        let registers: Vec<Name> = registers.iter().flat_map(|own| named(own)).collect();
+        let registers: Vec<Name> = registers.iter().flat_map(|text| named(text)).collect();
         let is_vector = matches!(delivery, Delivery::Vector | Delivery::Both);
         let is_scalar = matches!(delivery, Delivery::Scalar | Delivery::Both);
         if delivery == Delivery::Both {
@@ -81,15 +81,17 @@ impl Waits {
     /// The waits that a line needs before it.
     pub fn before(&mut self, line: &str, choices: &mut Choices<'_>) -> Vec<String> {
         let names = named(line);
-        let is_met = |own: &&Pending| own.registers.iter().any(|name| names.contains(name));
+        let is_met = |access: &&Pending| access.registers.iter().any(|name| names.contains(name));
         let mut waits = Vec::new();
         let met = || self.pending.iter().filter(is_met);
-        let scalar = met().any(|own| own.counter == Counter::Scalar);
-        let vector: Vec<Option<u32>> =
-            met().filter(|own| own.counter == Counter::Vector).map(|own| own.number).collect();
+        let scalar = met().any(|access| access.counter == Counter::Scalar);
+        let vector: Vec<Option<u32>> = met()
+            .filter(|access| access.counter == Counter::Vector)
+            .map(|access| access.number)
+            .collect();
         if scalar {
             waits.push("s_waitcnt lgkmcnt(0)".to_owned());
-            self.pending.retain(|own| own.counter != Counter::Scalar);
+            self.pending.retain(|access| access.counter != Counter::Scalar);
         }
         if !vector.is_empty() {
             let youngest = vector.iter().copied().collect::<Option<Vec<u32>>>();
@@ -97,13 +99,14 @@ impl Waits {
             match youngest.filter(|_| choices.chance(60)) {
                 Some(number) => {
                     waits.push(format!("s_waitcnt vmcnt({})", (self.loads - number).min(60)));
-                    self.pending.retain(|own| {
-                        own.counter != Counter::Vector || own.number.is_none_or(|own| own > number)
+                    self.pending.retain(|access| {
+                        access.counter != Counter::Vector
+                            || access.number.is_none_or(|pending| pending > number)
                     });
                 }
                 None => {
                     waits.push("s_waitcnt vmcnt(0)".to_owned());
-                    self.pending.retain(|own| own.counter != Counter::Vector);
+                    self.pending.retain(|access| access.counter != Counter::Vector);
                 }
             }
         }
@@ -118,7 +121,7 @@ impl Waits {
 
     /// From here on it is not known how many operations came behind those so far.
     pub fn blur(&mut self) {
-        self.pending.iter_mut().for_each(|own| own.number = None);
+        self.pending.iter_mut().for_each(|access| access.number = None);
     }
 
     /// Control comes from here or from where `other` is pending.

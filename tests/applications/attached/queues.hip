@@ -13,17 +13,17 @@ __global__ void rotate(unsigned *values, unsigned by) {
 }
 
 __global__ void sort(unsigned *values, unsigned seed) {
-    unsigned own[16];
+    unsigned sorted[16];
     for (unsigned i = 0; i < 16; ++i)
-        own[i] = values[(threadIdx.x * 16 + i * seed) % 512];
+        sorted[i] = values[(threadIdx.x * 16 + i * seed) % 512];
     for (unsigned i = 0; i < 16; ++i)
         for (unsigned at = 0; at + 1 < 16; ++at)
-            if (own[at] > own[at + 1]) {
-                unsigned high = own[at];
-                own[at] = own[at + 1];
-                own[at + 1] = high;
+            if (sorted[at] > sorted[at + 1]) {
+                unsigned high = sorted[at];
+                sorted[at] = sorted[at + 1];
+                sorted[at + 1] = high;
             }
-    atomicAdd(&values[512 + threadIdx.x], own[seed % 16] * 3 + own[15]);
+    atomicAdd(&values[512 + threadIdx.x], sorted[seed % 16] * 3 + sorted[15]);
 }
 
 int main() {

@@ -3,14 +3,14 @@
 
 __global__ void refused(int *values) {
     __shared__ int shared[64];
-    int own = threadIdx.x;
-    shared[own] = values[own];
+    int lane = threadIdx.x;
+    shared[lane] = values[lane];
     __syncthreads();
     int zero = 0;
     asm volatile("s_setreg_b32 hwreg(HW_REG_MODE, 27, 1), %0" : : "s"(zero) : "memory");
-    int other = shared[own ^ 1];
+    int other = shared[lane ^ 1];
     if (other & 1)
-        values[own] = other * 3;
+        values[lane] = other * 3;
 }
 
 int main() {

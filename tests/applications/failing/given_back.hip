@@ -7,19 +7,19 @@ __global__ void write(int *place) { *place = 1; }
 
 int main() {
     const size_t bytes = 1 << 20;
-    void *own = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    EXPECT(own != MAP_FAILED, "no memory");
-    HIP(hipHostRegister(own, bytes, hipHostRegisterDefault));
+    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(memory != MAP_FAILED, "no memory");
+    HIP(hipHostRegister(memory, bytes, hipHostRegisterDefault));
     int *device;
-    HIP(hipHostGetDevicePointer((void **)&device, own, 0));
+    HIP(hipHostGetDevicePointer((void **)&device, memory, 0));
     write<<<1, 1>>>(device);
     HIP(hipDeviceSynchronize());
-    EXPECT(*(volatile int *)own == 1, "the kernel has not written");
-    munmap((char *)own + bytes / 2, bytes / 2);
+    EXPECT(*(volatile int *)memory == 1, "the kernel has not written");
+    munmap((char *)memory + bytes / 2, bytes / 2);
     // What is left is the GPU's as before.
     write<<<1, 1>>>(device + 1);
     HIP(hipDeviceSynchronize());
-    EXPECT(((volatile int *)own)[1] == 1, "the kernel has not written to what is left");
+    EXPECT(((volatile int *)memory)[1] == 1, "the kernel has not written to what is left");
     write<<<1, 1>>>(device + bytes / 2 / sizeof(int));
     HIP(hipDeviceSynchronize());
     printf("the kernel has written where nothing is\n");

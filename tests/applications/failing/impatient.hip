@@ -3,13 +3,13 @@
 #include "../check.h"
 
 __global__ void impatient(const int *in, int *out) {
-    const int *own = in + threadIdx.x;
+    const int *source = in + threadIdx.x;
     int value;
     asm volatile("global_load_dword %0, %1, off\n"
                  "v_add_u32 %0, 1, %0\n"
                  "s_waitcnt vmcnt(0)"
                  : "=&v"(value)
-                 : "v"(own)
+                 : "v"(source)
                  : "memory");
     out[threadIdx.x] = value;
 }

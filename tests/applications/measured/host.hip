@@ -73,7 +73,7 @@ int main(int count_of_arguments, char **arguments) {
     } else if (what == "long") {
         busy<<<64, 256>>>(out, count);
     } else if (what == "threads") {
-        auto own = [&] {
+        auto work = [&] {
             hipStream_t stream;
             HIP(hipStreamCreate(&stream));
             for (int i = 0; i < 4; i++) {
@@ -82,8 +82,8 @@ int main(int count_of_arguments, char **arguments) {
             }
             HIP(hipStreamDestroy(stream));
         };
-        std::thread other(own);
-        own();
+        std::thread other(work);
+        work();
         other.join();
     } else {
         fail("unknown: %s", arguments[1]);

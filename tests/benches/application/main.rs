@@ -49,14 +49,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     for name in ["jacobi", "saxpy", "scan"] {
         let program = built(name);
         let app = format!("  app: {{command: \"{}\", golden_runs: 1}}\n", program.display());
-        let own = per_second(folder.path(), &flipwave, &app, 20)?;
+        let live = per_second(folder.path(), &flipwave, &app, 20)?;
         let file = folder.path().join("run.capture");
         let arguments = ["capture".into(), "--force".into(), "--out".into(), file.into_os_string()];
         let arguments = [&arguments[..], &["--".into(), program]].concat();
         seconds(folder.path(), &flipwave, &arguments)?;
         let captured =
             per_second(folder.path(), &flipwave, "  capture: {file: run.capture}\n", 2000)?;
-        println!("{name:<10} {own:>16.1} {captured:>16.0} {:>8.0}", captured / own);
+        println!("{name:<10} {live:>16.1} {captured:>16.0} {:>8.0}", captured / live);
     }
     Ok(())
 }

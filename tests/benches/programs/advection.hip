@@ -55,11 +55,11 @@ int main(int count, char **arguments) {
         field[i] = random.real(0, 1);
         winds[i] = random.real(-5, 5);
     }
-    Device<float> own(field), own_winds(winds);
+    Device<float> device_field(field), device_winds(winds);
     double gpu = seconds([&] {
-        transport_all<<<groups(lines, threads), threads>>>(own, own_winds, lines);
+        transport_all<<<groups(lines, threads), threads>>>(device_field, device_winds, lines);
     });
     double host = seconds([&] { transport_host(field, winds, lines); });
-    expect_close("field", own.values(), field, 1e-5);
-    return report("advection", gpu, host, own.values());
+    expect_close("field", device_field.values(), field, 1e-5);
+    return report("advection", gpu, host, device_field.values());
 }

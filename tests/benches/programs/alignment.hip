@@ -17,7 +17,7 @@ __global__ void align(const uint8_t *a, const uint8_t *b, int *scores) {
     __shared__ int passed[2][columns + 1];
     __shared__ int best_of_all;
     int column = threadIdx.x;
-    uint8_t own = a[blockIdx.x * columns + column];
+    uint8_t letter = a[blockIdx.x * columns + column];
     for (int i = column; i < 2 * (columns + 1); i += columns)
         passed[i / (columns + 1)][i % (columns + 1)] = 0;
     if (column == 0)
@@ -27,7 +27,7 @@ __global__ void align(const uint8_t *a, const uint8_t *b, int *scores) {
     for (int step = 0; step < rows + columns - 1; step++) {
         int row = step - column, left = passed[step & 1][column];
         if (row >= 0 && row < rows) {
-            up = score(diagonal, up, left, own == b[blockIdx.x * rows + row]);
+            up = score(diagonal, up, left, letter == b[blockIdx.x * rows + row]);
             passed[~step & 1][column + 1] = up;
             diagonal = left;
             best = up > best ? up : best;
@@ -68,11 +68,11 @@ int main(int count, char **arguments) {
         bool copied = column >= 0 && column < columns && random.word() % 8 != 0;
         b[i] = copied ? a[i / rows * columns + column] : random.word() % 4;
     }
-    Device<uint8_t> own_a(a), own_b(b);
-    Device<int> own_scores(pairs);
-    double gpu = seconds([&] { align<<<pairs, columns>>>(own_a, own_b, own_scores); });
+    Device<uint8_t> device_a(a), device_b(b);
+    Device<int> device_scores(pairs);
+    double gpu = seconds([&] { align<<<pairs, columns>>>(device_a, device_b, device_scores); });
     std::vector<int> scores(pairs);
     double host = seconds([&] { align_host(a.data(), b.data(), pairs, scores.data()); });
-    expect_equal("scores", own_scores.values(), scores);
+    expect_equal("scores", device_scores.values(), scores);
     return report("alignment", gpu, host, scores);
 }

@@ -49,12 +49,12 @@ int main(int count, char **arguments) {
         starts[node + 1] = (int)edges.size();
     }
     levels[0] = 0;
-    Device<int> own_starts(starts), own_edges(edges), own_levels(levels);
-    Device<int> own_queue(queue), next(queue), next_length(1);
+    Device<int> device_starts(starts), device_edges(edges), device_levels(levels);
+    Device<int> device_queue(queue), next(queue), next_length(1);
     double gpu = seconds([&] {
-        search(own_starts, own_edges, own_levels, own_queue, next, next_length);
+        search(device_starts, device_edges, device_levels, device_queue, next, next_length);
     });
     double host = seconds([&] { search_host(starts, edges, levels, queue); });
-    expect_equal("levels", own_levels.values(), levels);
+    expect_equal("levels", device_levels.values(), levels);
     return report("breadth_first", gpu, host, levels);
 }

@@ -7,31 +7,31 @@ const int radius = 8, width = 64, height = 4, tile = 32;
 __constant__ float weights[2 * radius + 1];
 
 __global__ void along_rows(const float *in, float *out, int side) {
-    __shared__ float own[height][width + 2 * radius];
+    __shared__ float block[height][width + 2 * radius];
     int x = blockIdx.x * width + threadIdx.x, y = blockIdx.y * height + threadIdx.y;
     for (int i = threadIdx.x; i < width + 2 * radius; i += width) {
         int from = blockIdx.x * width + i - radius;
-        own[threadIdx.y][i] = from >= 0 && from < side ? in[y * side + from] : 0;
+        block[threadIdx.y][i] = from >= 0 && from < side ? in[y * side + from] : 0;
     }
     __syncthreads();
     float sum = 0;
     for (int i = 0; i <= 2 * radius; i++)
-        sum += weights[i] * own[threadIdx.y][threadIdx.x + i];
+        sum += weights[i] * block[threadIdx.y][threadIdx.x + i];
     out[y * side + x] = sum;
 }
 
 __global__ void along_columns(const float *in, float *out, int side) {
-    __shared__ float own[tile + 2 * radius][width];
+    __shared__ float block[tile + 2 * radius][width];
     int x = blockIdx.x * width + threadIdx.x;
     for (int i = threadIdx.y; i < tile + 2 * radius; i += height) {
         int from = blockIdx.y * tile + i - radius;
-        own[i][threadIdx.x] = from >= 0 && from < side ? in[from * side + x] : 0;
+        block[i][threadIdx.x] = from >= 0 && from < side ? in[from * side + x] : 0;
     }
     __syncthreads();
     for (int y = threadIdx.y; y < tile; y += height) {
         float sum = 0;
         for (int i = 0; i <= 2 * radius; i++)
-            sum += weights[i] * own[y + i][threadIdx.x];
+            sum += weights[i] * block[y + i][threadIdx.x];
         out[(blockIdx.y * tile + y) * side + x] = sum;
     }
 }

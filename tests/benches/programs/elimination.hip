@@ -47,9 +47,9 @@ int main(int count, char **arguments) {
     // What makes exchanging rows needless.
     for (int i = 0; i < side; i++)
         matrix[i * side + i] += side;
-    Device<double> own(matrix);
-    double gpu = seconds([&] { eliminate(own, side); });
+    Device<double> device_matrix(matrix);
+    double gpu = seconds([&] { eliminate(device_matrix, side); });
     double host = seconds([&] { eliminate_host(matrix.data(), side); });
-    expect_close("factors", own.values(), matrix, 1e-12);
-    return report("elimination", gpu, host, own.values());
+    expect_close("factors", device_matrix.values(), matrix, 1e-12);
+    return report("elimination", gpu, host, device_matrix.values());
 }

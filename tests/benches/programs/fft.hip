@@ -20,21 +20,21 @@ __host__ __device__ inline void butterfly(float2 &a, float2 &b, float2 turn) {
 }
 
 __global__ void transform(float2 *signals, const float2 *turns) {
-    __shared__ float2 own[points];
+    __shared__ float2 block[points];
     float2 *signal = signals + blockIdx.x * points;
     for (int i = threadIdx.x; i < points; i += threads)
-        own[reversed(i)] = signal[i];
+        block[reversed(i)] = signal[i];
     __syncthreads();
     for (int stage = 0; stage < bits; stage++) {
         int half = 1 << stage;
         for (int i = threadIdx.x; i < points / 2; i += threads) {
             int part = i & (half - 1), first = (i >> stage << (stage + 1)) + part;
-            butterfly(own[first], own[first + half], turns[part << (bits - 1 - stage)]);
+            butterfly(block[first], block[first + half], turns[part << (bits - 1 - stage)]);
         }
         __syncthreads();
     }
     for (int i = threadIdx.x; i < points; i += threads)
-        signal[i] = own[i];
+        signal[i] = block[i];
 }
 
 static void transform_host(float2 *signal, int signals, const float2 *turns) {
@@ -60,10 +60,10 @@ int main(int count, char **arguments) {
         double angle = -2 * M_PI * i / points;
         turns[i] = make_float2((float)std::cos(angle), (float)std::sin(angle));
     }
-    Device<float2> own(values), own_turns(turns);
-    double gpu = seconds([&] { transform<<<signals, threads>>>(own, own_turns); });
+    Device<float2> device_values(values), device_turns(turns);
+    double gpu = seconds([&] { transform<<<signals, threads>>>(device_values, device_turns); });
     double host = seconds([&] { transform_host(values.data(), signals, turns.data()); });
-    std::vector<float2> found = own.values();
+    std::vector<float2> found = device_values.values();
     for (int i = 0; i < signals * points; i++)
         EXPECT(std::hypot(found[i].x - values[i].x, found[i].y - values[i].y) < 1e-4,
                "[%d] is %g + %gi, not %g + %gi", i, found[i].x, found[i].y, values[i].x,

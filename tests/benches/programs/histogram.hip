@@ -7,14 +7,14 @@
 const int bins = 256, threads = 256, workgroups = 512;
 
 __global__ void count_bytes(const uint32_t *words, int count, unsigned *counts) {
-    __shared__ unsigned own[bins];
-    own[threadIdx.x] = 0;
+    __shared__ unsigned local_counts[bins];
+    local_counts[threadIdx.x] = 0;
     __syncthreads();
     for (int i = blockIdx.x * threads + threadIdx.x; i < count; i += threads * gridDim.x)
         for (int shift = 0; shift < 32; shift += 8)
-            atomicAdd(&own[words[i] >> shift & 255], 1u);
+            atomicAdd(&local_counts[words[i] >> shift & 255], 1u);
     __syncthreads();
-    atomicAdd(&counts[threadIdx.x], own[threadIdx.x]);
+    atomicAdd(&counts[threadIdx.x], local_counts[threadIdx.x]);
 }
 
 static void count_bytes_host(const uint32_t *words, int count, unsigned *counts) {
@@ -30,11 +30,12 @@ int main(int count_of_arguments, char **arguments) {
     // Small bytes are more frequent.
     for (uint32_t &word : words)
         word = random.word() & random.word();
-    Device<uint32_t> own(words);
-    Device<unsigned> own_counts(bins);
-    double gpu = seconds([&] { count_bytes<<<workgroups, threads>>>(own, count, own_counts); });
+    Device<uint32_t> device_words(words);
+    Device<unsigned> device_counts(bins);
+    double gpu = seconds(
+        [&] { count_bytes<<<workgroups, threads>>>(device_words, count, device_counts); });
     std::vector<unsigned> counts(bins);
     double host = seconds([&] { count_bytes_host(words.data(), count, counts.data()); });
-    expect_equal("counts", own_counts.values(), counts);
+    expect_equal("counts", device_counts.values(), counts);
     return report("histogram", gpu, host, counts);
 }

@@ -24,23 +24,23 @@ __host__ __device__ inline int nearest(const int *point, int count, const int *m
 
 // Sums of coordinates, and numbers of points behind them.
 __global__ void divide(const int *points, int count, const int *middle, Sum *sums) {
-    __shared__ int own_middle[values];
-    __shared__ unsigned own_sums[values + centres];
+    __shared__ int local_middle[values];
+    __shared__ unsigned local_sums[values + centres];
     if (threadIdx.x < values)
-        own_middle[threadIdx.x] = middle[threadIdx.x];
+        local_middle[threadIdx.x] = middle[threadIdx.x];
     if (threadIdx.x < values + centres)
-        own_sums[threadIdx.x] = 0;
+        local_sums[threadIdx.x] = 0;
     __syncthreads();
     int i = blockIdx.x * threads + threadIdx.x;
     if (i < count) {
-        int own = nearest(points + i, count, own_middle);
+        int cluster = nearest(points + i, count, local_middle);
         for (int axis = 0; axis < axes; axis++)
-            atomicAdd(&own_sums[own * axes + axis], (unsigned)points[axis * count + i]);
-        atomicAdd(&own_sums[values + own], 1u);
+            atomicAdd(&local_sums[cluster * axes + axis], (unsigned)points[axis * count + i]);
+        atomicAdd(&local_sums[values + cluster], 1u);
     }
     __syncthreads();
     if (threadIdx.x < values + centres)
-        atomicAdd(&sums[threadIdx.x], (Sum)own_sums[threadIdx.x]);
+        atomicAdd(&sums[threadIdx.x], (Sum)local_sums[threadIdx.x]);
 }
 
 __global__ void move(Sum *sums, int *middle) {
@@ -56,10 +56,10 @@ __global__ void move(Sum *sums, int *middle) {
 static void round_host(const int *points, int count, int *middle) {
     Sum sums[values + centres] = {};
     for (int i = 0; i < count; i++) {
-        int own = nearest(points + i, count, middle);
+        int cluster = nearest(points + i, count, middle);
         for (int axis = 0; axis < axes; axis++)
-            sums[own * axes + axis] += points[axis * count + i];
-        sums[values + own]++;
+            sums[cluster * axes + axis] += points[axis * count + i];
+        sums[values + cluster]++;
     }
     for (int i = 0; i < values; i++)
         if (sums[values + i / axes] > 0)
@@ -74,18 +74,18 @@ int main(int count_of_arguments, char **arguments) {
         value = random.word() % 4096 * (random.word() % 3) / 2;
     for (int &value : middle)
         value = random.word() % 4096;
-    Device<int> own(points), own_middle(middle);
+    Device<int> device_points(points), device_middle(middle);
     Device<Sum> sums(values + centres);
     double gpu = seconds([&] {
         for (int round = 0; round < rounds; round++) {
-            divide<<<groups(count, threads), threads>>>(own, count, own_middle, sums);
-            move<<<1, values>>>(sums, own_middle);
+            divide<<<groups(count, threads), threads>>>(device_points, count, device_middle, sums);
+            move<<<1, values>>>(sums, device_middle);
         }
     });
     double host = seconds([&] {
         for (int round = 0; round < rounds; round++)
             round_host(points.data(), count, middle.data());
     });
-    expect_equal("centres", own_middle.values(), middle);
+    expect_equal("centres", device_middle.values(), middle);
     return report("k_means", gpu, host, middle);
 }

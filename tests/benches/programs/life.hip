@@ -12,21 +12,21 @@ __global__ void live(const uint8_t *in, uint8_t *out, int side) {
     if (x >= side || y >= side)
         return;
     int left = x > 0 ? x - 1 : side - 1, right = x + 1 < side ? x + 1 : 0;
-    const uint8_t *above = in + (y > 0 ? y - 1 : side - 1) * side, *own = in + y * side;
+    const uint8_t *above = in + (y > 0 ? y - 1 : side - 1) * side, *middle = in + y * side;
     const uint8_t *below = in + (y + 1 < side ? y + 1 : 0) * side;
-    int neighbours = above[left] + above[x] + above[right] + own[left] + own[right] +
+    int neighbours = above[left] + above[x] + above[right] + middle[left] + middle[right] +
                      below[left] + below[x] + below[right];
-    out[y * side + x] = next_state(own[x], neighbours);
+    out[y * side + x] = next_state(middle[x], neighbours);
 }
 
 static void live_host(const uint8_t *in, uint8_t *out, int side) {
     for (int y = 0; y < side; y++) {
-        const uint8_t *above = in + (y > 0 ? y - 1 : side - 1) * side, *own = in + y * side;
+        const uint8_t *above = in + (y > 0 ? y - 1 : side - 1) * side, *middle = in + y * side;
         const uint8_t *below = in + (y + 1 < side ? y + 1 : 0) * side;
         auto state = [=](int left, int x, int right) {
-            uint8_t neighbours = above[left] + above[x] + above[right] + own[left] + own[right] +
+            uint8_t neighbours = above[left] + above[x] + above[right] + middle[left] + middle[right] +
                                  below[left] + below[x] + below[right];
-            return next_state(own[x], neighbours);
+            return next_state(middle[x], neighbours);
         };
         uint8_t *row = out + y * side;
         row[0] = state(side - 1, 0, 1);

@@ -59,7 +59,8 @@ fn ratios(ways: &[Way]) -> Vec<(usize, usize)> {
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     // Cargo's own are among them.
-    let asked: Vec<String> = std::env::args().skip(1).filter(|own| !own.starts_with('-')).collect();
+    let asked: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let all = benchmarks();
     if let Some(unknown) = asked.iter().find(|name| !all.contains(name)) {
         return Err(format!("there is no program {unknown}, but {}", all.join(", ")).into());
@@ -113,12 +114,12 @@ fn measured(ways: &[Way], program: &Path) -> Result<Vec<f64>, String> {
     let mut seconds = vec![Vec::new(); ways.len() + 1];
     for _ in 0..RUNS {
         for (place, way) in ways.iter().enumerate() {
-            let own = run(program, way)?;
-            if own.digest != expected {
-                return Err(format!("{} gives {}, not {expected}", way.name, own.digest));
+            let result = run(program, way)?;
+            if result.digest != expected {
+                return Err(format!("{} gives {}, not {expected}", way.name, result.digest));
             }
-            seconds[place].push(own.gpu);
-            seconds[ways.len()].push(own.host);
+            seconds[place].push(result.gpu);
+            seconds[ways.len()].push(result.host);
         }
     }
     Ok(seconds.into_iter().map(median).collect())

@@ -32,13 +32,13 @@ static void draw_host(int *picture, int side) {
 
 int main(int count, char **arguments) {
     const int side = size(count, arguments, 720, 50);
-    Device<int> own(side * side);
+    Device<int> device_picture(side * side);
     double gpu = seconds([&] {
         dim3 grid(groups(side, width), groups(side, height));
-        draw<<<grid, dim3(width, height)>>>(own, side);
+        draw<<<grid, dim3(width, height)>>>(device_picture, side);
     });
     std::vector<int> picture(side * side);
     double host = seconds([&] { draw_host(picture.data(), side); });
-    expect_equal("picture", own.values(), picture);
+    expect_equal("picture", device_picture.values(), picture);
     return report("mandelbrot", gpu, host, picture);
 }

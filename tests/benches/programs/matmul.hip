@@ -29,12 +29,12 @@ int main(int count, char **arguments) {
         a[i] = random.real(-1, 1);
         b[i] = random.real(-1, 1);
     }
-    Device<float> own_a(a), own_b(b), own_product(side * side);
+    Device<float> device_a(a), device_b(b), device_product(side * side);
     double gpu = seconds([&] {
         dim3 grid(groups(side, width), groups(side, height));
-        multiply<<<grid, dim3(width, height)>>>(own_a, own_b, own_product, side);
+        multiply<<<grid, dim3(width, height)>>>(device_a, device_b, device_product, side);
     });
     double host = seconds([&] { multiply_host(a.data(), b.data(), product.data(), side); });
-    expect_close("product", own_product.values(), product, 1e-4);
-    return report("matmul", gpu, host, own_product.values());
+    expect_close("product", device_product.values(), product, 1e-4);
+    return report("matmul", gpu, host, device_product.values());
 }

@@ -5,18 +5,18 @@
 const int tile = 32, each = 4, height = tile / each;
 
 __global__ void multiply(const float *a, const float *b, float *product, int side) {
-    __shared__ float own_a[tile][tile + 1], own_b[tile][tile + 1];
+    __shared__ float tile_a[tile][tile + 1], tile_b[tile][tile + 1];
     int x = blockIdx.x * tile + threadIdx.x, y = blockIdx.y * tile + threadIdx.y;
     float sums[each] = {};
     for (int first = 0; first < side; first += tile) {
         for (int i = 0; i < tile; i += height) {
-            own_a[threadIdx.y + i][threadIdx.x] = a[(y + i) * side + first + threadIdx.x];
-            own_b[threadIdx.y + i][threadIdx.x] = b[(first + threadIdx.y + i) * side + x];
+            tile_a[threadIdx.y + i][threadIdx.x] = a[(y + i) * side + first + threadIdx.x];
+            tile_b[threadIdx.y + i][threadIdx.x] = b[(first + threadIdx.y + i) * side + x];
         }
         __syncthreads();
         for (int i = 0; i < tile; i++)
             for (int part = 0; part < each; part++)
-                sums[part] += own_a[threadIdx.y + part * height][i] * own_b[i][threadIdx.x];
+                sums[part] += tile_a[threadIdx.y + part * height][i] * tile_b[i][threadIdx.x];
         __syncthreads();
     }
     for (int part = 0; part < each; part++)
@@ -41,12 +41,12 @@ int main(int count, char **arguments) {
         a[i] = random.real(-1, 1);
         b[i] = random.real(-1, 1);
     }
-    Device<float> own_a(a), own_b(b), own_product(side * side);
+    Device<float> device_a(a), device_b(b), device_product(side * side);
     double gpu = seconds([&] {
         dim3 grid(side / tile, side / tile), threads(tile, height);
-        multiply<<<grid, threads>>>(own_a, own_b, own_product, side);
+        multiply<<<grid, threads>>>(device_a, device_b, device_product, side);
     });
     double host = seconds([&] { multiply_host(a.data(), b.data(), product.data(), side); });
-    expect_close("product", own_product.values(), product, 1e-4);
-    return report("matmul_tiled", gpu, host, own_product.values());
+    expect_close("product", device_product.values(), product, 1e-4);
+    return report("matmul_tiled", gpu, host, device_product.values());
 }

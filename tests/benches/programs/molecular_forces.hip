@@ -7,11 +7,12 @@ const float spacing = 1.2f, cutoff = 2.5f, skin = 0.3f, time_step = 0.001f;
 
 // What the neighbours of an atom do to it. The k-th neighbour of atom i is at [k * atoms + i].
 __host__ __device__ inline float3 force(const float4 *places, const int *neighbours, int count,
-                                        int atoms, int own) {
+                                        int atoms, int atom) {
     float3 sum = make_float3(0, 0, 0);
     for (int k = 0; k < count; k++) {
-        float4 other = places[neighbours[k * atoms + own]];
-        float x = places[own].x - other.x, y = places[own].y - other.y, z = places[own].z - other.z;
+        float4 other = places[neighbours[k * atoms + atom]];
+        float x = places[atom].x - other.x, y = places[atom].y - other.y;
+        float z = places[atom].z - other.z;
         float squared = x * x + y * y + z * z;
         if (squared < cutoff * cutoff) {
             float inverse = 1 / squared, sixth = inverse * inverse * inverse;
@@ -29,23 +30,23 @@ __host__ __device__ inline void push(float4 &place, float4 &speed, float3 force)
 
 __global__ void find_forces(const float4 *places, const int *neighbours, const int *counts,
                             int atoms, float3 *forces) {
-    int own = blockIdx.x * blockDim.x + threadIdx.x;
-    if (own < atoms)
-        forces[own] = force(places, neighbours, counts[own], atoms, own);
+    int atom = blockIdx.x * blockDim.x + threadIdx.x;
+    if (atom < atoms)
+        forces[atom] = force(places, neighbours, counts[atom], atoms, atom);
 }
 
 __global__ void move(float4 *places, float4 *speeds, const float3 *forces, int atoms) {
-    int own = blockIdx.x * blockDim.x + threadIdx.x;
-    if (own < atoms)
-        push(places[own], speeds[own], forces[own]);
+    int atom = blockIdx.x * blockDim.x + threadIdx.x;
+    if (atom < atoms)
+        push(places[atom], speeds[atom], forces[atom]);
 }
 
 static void step_host(float4 *places, float4 *speeds, float3 *forces, const int *neighbours,
                       const int *counts, int atoms) {
-    for (int own = 0; own < atoms; own++)
-        forces[own] = force(places, neighbours, counts[own], atoms, own);
-    for (int own = 0; own < atoms; own++)
-        push(places[own], speeds[own], forces[own]);
+    for (int atom = 0; atom < atoms; atom++)
+        forces[atom] = force(places, neighbours, counts[atom], atoms, atom);
+    for (int atom = 0; atom < atoms; atom++)
+        push(places[atom], speeds[atom], forces[atom]);
 }
 
 static float apart(float4 a, float4 b) {
@@ -72,15 +73,15 @@ int main(int count, char **arguments) {
             if (apart(places[i], places[other]) < cutoff + skin)
                 neighbours[counts[i]++ * atoms + i] = other;
         }
-    Device<float4> own_places(places), own_speeds(speeds);
-    Device<float3> own_forces(atoms);
-    Device<int> own_neighbours(neighbours), own_counts(counts);
+    Device<float4> device_places(places), device_speeds(speeds);
+    Device<float3> device_forces(atoms);
+    Device<int> device_neighbours(neighbours), device_counts(counts);
     double gpu = seconds([&] {
         int workgroups = groups(atoms, threads);
         for (int step = 0; step < steps; step++) {
-            find_forces<<<workgroups, threads>>>(own_places, own_neighbours, own_counts, atoms,
-                                                 own_forces);
-            move<<<workgroups, threads>>>(own_places, own_speeds, own_forces, atoms);
+            find_forces<<<workgroups, threads>>>(device_places, device_neighbours, device_counts,
+                                                 atoms, device_forces);
+            move<<<workgroups, threads>>>(device_places, device_speeds, device_forces, atoms);
         }
     });
     std::vector<float3> forces(atoms);
@@ -89,7 +90,7 @@ int main(int count, char **arguments) {
             step_host(places.data(), speeds.data(), forces.data(), neighbours.data(),
                       counts.data(), atoms);
     });
-    std::vector<float4> found = own_speeds.values();
+    std::vector<float4> found = device_speeds.values();
     for (int i = 0; i < atoms; i++) {
         float away = apart(found[i], speeds[i]);
         EXPECT(away <= 1e-3f, "atom %d is faster by %g than it should be", i, away);

@@ -36,16 +36,16 @@ __host__ __device__ inline float worth(int thread) {
 }
 
 __global__ void follow(float *sums) {
-    __shared__ float own[threads];
-    own[threadIdx.x] = worth(blockIdx.x * threads + threadIdx.x);
+    __shared__ float partial[threads];
+    partial[threadIdx.x] = worth(blockIdx.x * threads + threadIdx.x);
     __syncthreads();
     for (int half = threads / 2; half > 0; half /= 2) {
         if (threadIdx.x < half)
-            own[threadIdx.x] += own[threadIdx.x + half];
+            partial[threadIdx.x] += partial[threadIdx.x + half];
         __syncthreads();
     }
     if (threadIdx.x == 0)
-        sums[blockIdx.x] = own[0];
+        sums[blockIdx.x] = partial[0];
 }
 
 static void follow_host(std::vector<float> &sums) {
@@ -59,10 +59,10 @@ static void follow_host(std::vector<float> &sums) {
 
 int main(int count, char **arguments) {
     const int workgroups = size(count, arguments, 96, 2);
-    Device<float> own(workgroups);
-    double gpu = seconds([&] { follow<<<workgroups, threads>>>(own); });
+    Device<float> device_sums(workgroups);
+    double gpu = seconds([&] { follow<<<workgroups, threads>>>(device_sums); });
     std::vector<float> sums(workgroups);
     double host = seconds([&] { follow_host(sums); });
-    expect_close("sums", own.values(), sums, 1e-4);
-    return report("options", gpu, host, own.values());
+    expect_close("sums", device_sums.values(), sums, 1e-4);
+    return report("options", gpu, host, device_sums.values());
 }

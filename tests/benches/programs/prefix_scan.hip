@@ -7,9 +7,9 @@ const int threads = 256, each = 4, part = threads * each;
 __global__ void scan(uint32_t *values, int count, uint32_t *totals) {
     __shared__ uint32_t sums[2][threads];
     int first = blockIdx.x * part + threadIdx.x * each, from = 0;
-    uint32_t own[each], sum = 0;
+    uint32_t prefix[each], sum = 0;
     for (int i = 0; i < each; i++)
-        own[i] = sum += first + i < count ? values[first + i] : 0;
+        prefix[i] = sum += first + i < count ? values[first + i] : 0;
     sums[from][threadIdx.x] = sum;
     __syncthreads();
     for (int distance = 1; distance < threads; distance *= 2, from ^= 1) {
@@ -22,7 +22,7 @@ __global__ void scan(uint32_t *values, int count, uint32_t *totals) {
     uint32_t before = sums[from][threadIdx.x] - sum;
     for (int i = 0; i < each; i++)
         if (first + i < count)
-            values[first + i] = before + own[i];
+            values[first + i] = before + prefix[i];
     if (threadIdx.x == threads - 1)
         totals[blockIdx.x] = sums[from][threadIdx.x];
 }
@@ -57,9 +57,9 @@ int main(int count_of_arguments, char **arguments) {
     std::vector<uint32_t> values(count);
     for (uint32_t &value : values)
         value = random.word();
-    Device<uint32_t> own(values), totals(groups(count, part) * 2 + 2);
-    double gpu = seconds([&] { scan_all(own, count, totals); });
+    Device<uint32_t> device_values(values), totals(groups(count, part) * 2 + 2);
+    double gpu = seconds([&] { scan_all(device_values, count, totals); });
     double host = seconds([&] { scan_host(values.data(), count); });
-    expect_equal("sums", own.values(), values);
+    expect_equal("sums", device_values.values(), values);
     return report("prefix_scan", gpu, host, values);
 }

@@ -31,16 +31,16 @@ constexpr int groups(int count, int threads) {
 // Memory of the GPU with values in it.
 template <typename T> class Device {
   public:
-    explicit Device(const std::vector<T> &values) : own(to_device(values)), count(values.size()) {}
+    explicit Device(const std::vector<T> &values) : data(to_device(values)), count(values.size()) {}
     explicit Device(size_t count) : Device(std::vector<T>(count)) {}
     Device(const Device &) = delete;
-    ~Device() { HIP(hipFree(own)); }
+    ~Device() { HIP(hipFree(data)); }
 
-    operator T *() { return own; }
-    std::vector<T> values() const { return from_device(own, count); }
+    operator T *() { return data; }
+    std::vector<T> values() const { return from_device(data, count); }
 
   private:
-    T *own;
+    T *data;
     size_t count;
 };
 

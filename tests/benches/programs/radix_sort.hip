@@ -15,14 +15,14 @@ __device__ inline unsigned long long alike(uint32_t digit) {
 
 // How many keys of each digit a workgroup has, and how many are before each key in its wave.
 __global__ void count_digits(const uint32_t *keys, int shift, int *counts) {
-    __shared__ int own[digits];
+    __shared__ int local_counts[digits];
     if (threadIdx.x < digits)
-        own[threadIdx.x] = 0;
+        local_counts[threadIdx.x] = 0;
     __syncthreads();
-    atomicAdd(&own[keys[blockIdx.x * threads + threadIdx.x] >> shift & (digits - 1)], 1);
+    atomicAdd(&local_counts[keys[blockIdx.x * threads + threadIdx.x] >> shift & (digits - 1)], 1);
     __syncthreads();
     if (threadIdx.x < digits)
-        counts[threadIdx.x * gridDim.x + blockIdx.x] = own[threadIdx.x];
+        counts[threadIdx.x * gridDim.x + blockIdx.x] = local_counts[threadIdx.x];
 }
 
 // One workgroup: each thread has a stretch of the counts.
@@ -38,26 +38,26 @@ __global__ void to_offsets(int *counts, int count) {
     for (int i = 0; i < threadIdx.x; i++)
         before += sums[i];
     for (int i = first; i < end; i++) {
-        int own = counts[i];
+        int count = counts[i];
         counts[i] = before;
-        before += own;
+        before += count;
     }
 }
 
 __global__ void scatter(const uint32_t *in, uint32_t *out, int shift, const int *offsets) {
-    __shared__ int own[waves][digits];
+    __shared__ int local_counts[waves][digits];
     int lane = threadIdx.x % 64, wave = threadIdx.x / 64;
     uint32_t key = in[blockIdx.x * threads + threadIdx.x], digit = key >> shift & (digits - 1);
     if (lane < digits)
-        own[wave][lane] = 0;
+        local_counts[wave][lane] = 0;
     __syncthreads();
     unsigned long long same = alike(digit);
     int rank = __popcll(same & ((1ull << lane) - 1));
     if (rank == 0)
-        own[wave][digit] = __popcll(same);
+        local_counts[wave][digit] = __popcll(same);
     __syncthreads();
     for (int before = 0; before < wave; before++)
-        rank += own[before][digit];
+        rank += local_counts[before][digit];
     out[offsets[digit * gridDim.x + blockIdx.x] + rank] = key;
 }
 

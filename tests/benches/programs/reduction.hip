@@ -20,34 +20,36 @@ __host__ __device__ inline Summary one(float value) {
 }
 
 // The summary of a workgroup's; valid in its first thread.
-__device__ Summary together(Summary own) {
+__device__ Summary together(Summary summary) {
     __shared__ Summary shared[waves];
     for (int distance = 32; distance > 0; distance /= 2)
-        own = both(own, {__shfl_down(own.least, distance), __shfl_down(own.greatest, distance),
-                         __shfl_down(own.sum, distance), __shfl_down(own.squares, distance)});
+        summary = both(summary, {__shfl_down(summary.least, distance),
+                                 __shfl_down(summary.greatest, distance),
+                                 __shfl_down(summary.sum, distance),
+                                 __shfl_down(summary.squares, distance)});
     if (threadIdx.x % 64 == 0)
-        shared[threadIdx.x / 64] = own;
+        shared[threadIdx.x / 64] = summary;
     __syncthreads();
     for (int wave = 1; wave < waves; wave++)
-        own = both(own, shared[wave]);
-    return own;
+        summary = both(summary, shared[wave]);
+    return summary;
 }
 
 // There are at least as many values as threads.
 __global__ void summarise(const float *values, int count, Summary *out) {
     int i = blockIdx.x * threads + threadIdx.x;
-    Summary own = one(values[i]);
+    Summary summary = one(values[i]);
     for (i += threads * gridDim.x; i < count; i += threads * gridDim.x)
-        own = both(own, one(values[i]));
-    own = together(own);
+        summary = both(summary, one(values[i]));
+    summary = together(summary);
     if (threadIdx.x == 0)
-        out[blockIdx.x] = own;
+        out[blockIdx.x] = summary;
 }
 
 __global__ void summarise_again(Summary *all) {
-    Summary own = together(all[threadIdx.x]);
+    Summary summary = together(all[threadIdx.x]);
     if (threadIdx.x == 0)
-        all[0] = own;
+        all[0] = summary;
 }
 
 // In sixteen parts side by side, or each sum would wait for the one before.
@@ -77,17 +79,17 @@ int main(int count_of_arguments, char **arguments) {
     std::vector<float> values(count);
     for (float &value : values)
         value = random.real(-1, 2);
-    Device<float> own(values);
+    Device<float> device_values(values);
     Device<Summary> summaries(workgroups);
     double gpu = seconds([&] {
-        summarise<<<workgroups, threads>>>(own, count, summaries);
+        summarise<<<workgroups, threads>>>(device_values, count, summaries);
         summarise_again<<<1, workgroups>>>(summaries);
     });
     Summary right;
     double host = seconds([&] { right = summarise_host(values.data(), count); });
     std::vector<Summary> found = from_device((Summary *)summaries, 1);
-    auto numbers = [](Summary own) {
-        return std::vector<double>{own.least, own.greatest, own.sum, own.squares};
+    auto numbers = [](Summary summary) {
+        return std::vector<double>{summary.least, summary.greatest, summary.sum, summary.squares};
     };
     expect_close("summary", numbers(found[0]), numbers(right), 1e-9);
     return report("reduction", gpu, host, found);

@@ -74,11 +74,12 @@ static void hash_all_host(Hash *hashes, int count) {
 
 int main(int count_of_arguments, char **arguments) {
     const int count = size(count_of_arguments, arguments, 1 << 17, 1000);
-    Device<Hash> own(count);
-    double gpu = seconds([&] { hash_all<<<groups(count, threads), threads>>>(own, count); });
+    Device<Hash> device_hashes(count);
+    double gpu = seconds(
+        [&] { hash_all<<<groups(count, threads), threads>>>(device_hashes, count); });
     std::vector<Hash> hashes(count), found;
     double host = seconds([&] { hash_all_host(hashes.data(), count); });
-    found = own.values();
+    found = device_hashes.values();
     for (int i = 0; i < count; i++)
         for (int word = 0; word < 8; word++)
             EXPECT(found[i].words[word] == hashes[i].words[word], "hash %d is wrong", i);

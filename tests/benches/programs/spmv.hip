@@ -43,13 +43,13 @@ int main(int count, char **arguments) {
         }
         starts[row + 1] = (int)columns.size();
     }
-    Device<int> own_starts(starts), own_columns(columns);
-    Device<double> own_values(values), a(vector), b(product);
+    Device<int> device_starts(starts), device_columns(columns);
+    Device<double> device_values(values), a(vector), b(product);
     double *in = a, *out = b;
     double gpu = seconds([&] {
         for (int i = 0; i < repeats; i++) {
-            multiply<<<groups(rows * lanes, threads), threads>>>(own_starts, own_columns,
-                                                                 own_values, in, out, rows);
+            multiply<<<groups(rows * lanes, threads), threads>>>(device_starts, device_columns,
+                                                                 device_values, in, out, rows);
             std::swap(in, out);
         }
     });

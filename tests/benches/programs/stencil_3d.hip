@@ -5,9 +5,9 @@
 const int width = 32, height = 8, steps = 6;
 const float share = 0.1f;
 
-__host__ __device__ inline float mixed(float own, float left, float right, float above, float below,
-                                       float before, float behind) {
-    return own + share * (left + right + above + below + before + behind - 6 * own);
+__host__ __device__ inline float mixed(float center, float left, float right, float above,
+                                       float below, float before, float behind) {
+    return center + share * (left + right + above + below + before + behind - 6 * center);
 }
 
 __global__ void step(const float *in, float *out, int side) {
@@ -15,13 +15,13 @@ __global__ void step(const float *in, float *out, int side) {
     if (x >= side - 1 || y >= side - 1)
         return;
     int i = y * side + x, layer = side * side;
-    float before = in[i], own = in[i + layer];
+    float before = in[i], center = in[i + layer];
     for (int z = 1; z < side - 1; z++) {
         i += layer;
         float behind = in[i + layer];
-        out[i] = mixed(own, in[i - 1], in[i + 1], in[i - side], in[i + side], before, behind);
-        before = own;
-        own = behind;
+        out[i] = mixed(center, in[i - 1], in[i + 1], in[i - side], in[i + side], before, behind);
+        before = center;
+        center = behind;
     }
 }
 

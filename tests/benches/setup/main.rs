@@ -88,11 +88,11 @@ fn measure(name: &str, file: &Path, threads: NonZeroUsize) -> Result<(), Box<dyn
     println!(
         "{name:<17} {threads:>7} {:>7.1} ms {:>9} {:>9} {:>9} {:>9} {:>7.3} ms {:>5} MiB",
         plain * 1e3,
-        times(|own| own.golden),
-        times(|own| own.rehearsal),
-        times(|own| own.golden + own.rehearsal),
-        times(|own| own.inject),
-        of(|own| own.inject) / FAULTS as f64 * 1e3,
+        times(|timing| timing.golden),
+        times(|timing| timing.rehearsal),
+        times(|timing| timing.golden + timing.rehearsal),
+        times(|timing| timing.inject),
+        of(|timing| timing.inject) / FAULTS as f64 * 1e3,
         memory >> 10,
     );
     Ok(())

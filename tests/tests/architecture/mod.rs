@@ -149,21 +149,22 @@ fn openings(text: &str) -> Vec<String> {
     let is_known = |line: &str| {
         ["\"/proc", "\"/sys", "\"/dev/urandom", "create_new(true)"]
             .iter()
-            .any(|own| line.contains(own))
+            .any(|known| line.contains(known))
     };
-    let opens = |line: &&str| OPENING.iter().any(|own| line.contains(own)) && !is_known(line);
+    let opens =
+        |line: &&str| OPENING.iter().any(|opening| line.contains(opening)) && !is_known(line);
     text.lines().filter(opens).map(|line| line.trim().to_owned()).collect()
 }
 
 #[test]
 fn files_are_opened_in_one_place() {
-    let own = root();
-    let others: Vec<PathBuf> = OPENERS.iter().map(|name| own.join(name)).collect();
+    let root = root();
+    let others: Vec<PathBuf> = OPENERS.iter().map(|name| root.join(name)).collect();
     let mut seen = 0;
     for folder in crates().into_iter().filter(|folder| !others.contains(folder)) {
         for (module, text) in texts(&folder.join("src")) {
             let file = folder.join("src").join(module.join("/")).with_extension("rs");
-            let is_other = OTHERS.iter().any(|(name, _)| file == own.join(name));
+            let is_other = OTHERS.iter().any(|(name, _)| file == root.join(name));
             let openings = if is_other { Vec::new() } else { openings(&text) };
             assert!(
                 openings.is_empty(),

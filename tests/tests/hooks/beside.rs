@@ -17,7 +17,7 @@ fn workloads() -> impl Iterator<Item = Workload> {
 /// The workload with code that has all kernels twice. Of its launches, numbered through, those
 /// that fit run the rewritten kernels.
 fn beside(original: &Workload, fits: impl Fn(usize) -> bool) -> Workload {
-    let instrumented = instrument(original, |own| _ = touch_one_in(2, "", own));
+    let instrumented = instrument(original, |plan| _ = touch_one_in(2, "", plan));
     let mut new = instrumented.original.clone();
     for (index, dispatch) in new.program.dispatches.iter_mut().enumerate() {
         let object = original.device.code_object(dispatch.module).expect("a loaded module");
@@ -49,7 +49,7 @@ fn keeps_the_original(old: &CodeObject, new: &CodeObject) {
 
 fn executed(workload: &Workload) -> (Vec<Vec<u8>>, u64) {
     let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
-    let executed = golden.statistics.iter().map(|own| own.wave_instructions).sum();
+    let executed = golden.statistics.iter().map(|dispatch| dispatch.wave_instructions).sum();
     (contents(&golden.outputs), executed)
 }
 
@@ -70,9 +70,9 @@ fn each_launch_may_run_either_version() {
 #[test]
 fn code_that_stays_cannot_be_had_twice() {
     let original = workloads().next().expect("an example");
-    let instrumented = instrument(&original, |own| {
-        own.place_all(Placement::Trampoline);
-        touch_one_in(2, "", own);
+    let instrumented = instrument(&original, |plan| {
+        plan.place_all(Placement::Trampoline);
+        touch_one_in(2, "", plan);
     });
     let module = original.program.dispatches[0].module;
     let object = original.device.code_object(module).expect("a loaded module");

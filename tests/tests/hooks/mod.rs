@@ -54,7 +54,7 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
 fn keep_in_step(workload: &Workload, original: &CodeObject, rewritten: &Rewritten) {
     let mut device = workload.device.clone();
     let module = device.load(original).expect("loads");
-    let of_original = |own: &Dispatch| Dispatch { module, ..own.clone() };
+    let of_original = |dispatch: &Dispatch| Dispatch { module, ..dispatch.clone() };
     let originals: Vec<Dispatch> = workload.program.dispatches.iter().map(of_original).collect();
     let pairs = originals.iter().zip(&workload.program.dispatches);
     keep_step(

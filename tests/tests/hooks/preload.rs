@@ -22,14 +22,14 @@ const COUNTS: [&str; 2] = ["-amdgpu-kernarg-preload-count=8", "-amdgpu-kernarg-p
 
 /// A program whose kernels preload so many arguments.
 fn preloading(machine: Machine, file: &Path, count: &str) -> Workload {
-    let own = workload(machine, file, &["-O3", "-mllvm", count]);
-    for dispatch in &own.program.dispatches {
-        let object = own.device.code_object(dispatch.module).expect("a loaded module");
+    let workload = workload(machine, file, &["-O3", "-mllvm", count]);
+    for dispatch in &workload.program.dispatches {
+        let object = workload.device.code_object(dispatch.module).expect("a loaded module");
         let kernel = object.kernel(&dispatch.kernel).expect("the kernel");
         assert!(kernel.descriptor.kernarg_preload.length > 0, "{} preloads nothing", kernel.name);
         assert_eq!(kernel.start().0, kernel.entry().0 + 256);
     }
-    own
+    workload
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn hooks_in_kernels_that_preload_arguments_keep_step() {
             println!("{} {machine} {count}", file.display());
             let workload = preloading(machine, &file, count);
             let golden = workload.golden().expect("a golden run");
-            let instrumented = instrument(&workload, |own| _ = touch_one_in(3, "", own));
+            let instrumented = instrument(&workload, |plan| _ = touch_one_in(3, "", plan));
             for (_, new) in instrumented.rewritten.values() {
                 assert!(new.report.placed > 0 && new.report.proof.is_some());
             }
@@ -228,7 +228,11 @@ fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
         };
         assert!(check(&new.object).is_ok());
         let findings = check(&broken).expect_err("another argument is loaded");
-        assert!(findings.iter().any(|finding| finding.to_string().contains("not preserved")));
+        assert!(
+            findings
+                .iter()
+                .any(|finding| finding.to_string().contains("not preserved"))
+        );
     }
 }
 
@@ -238,7 +242,8 @@ fn tools_see_the_same_executions_as_without_preloading() {
         let file = examples().into_iter().find(|file| file.ends_with("reduction.yaml"));
         let workload = preloading(machine, &file.expect("an example"), COUNTS[1]);
         let golden = workload.golden().expect("a golden run");
-        let executed: u64 = golden.statistics.iter().map(|own| own.wave_instructions).sum();
+        let executed: u64 =
+            golden.statistics.iter().map(|dispatch| dispatch.wave_instructions).sum();
         let options = Options { per: Per::Instruction, ..Options::default() };
         let mut device = workload.device.clone();
         let found = measure::<InstructionCount, _>(
@@ -250,6 +255,6 @@ fn tools_see_the_same_executions_as_without_preloading() {
         );
         let found = found.unwrap_or_else(|error| panic!("{error}"));
         let rows = found.tables.iter().flat_map(|table| &table.rows);
-        assert_eq!(rows.map(|(_, own)| own.executions).sum::<u64>(), executed, "{machine}");
+        assert_eq!(rows.map(|(_, count)| count.executions).sum::<u64>(), executed, "{machine}");
     }
 }

@@ -88,11 +88,11 @@ fn code_names_registers_of_two_names_as_accvgprs() {
         let code = Disassembly::read(&object).expect("a program");
         assert_eq!(code.accum_offset, Some(32));
         let named = code.registers_named(&[code.kernel(0).expect("the kernel")]);
-        assert!(named.iter().all(|own| own.to_string() != "v40"), "{named}");
+        assert!(named.iter().all(|register| register.to_string() != "v40"), "{named}");
         assert!(
             ["a0", "a1", "a8", "a9", "a10", "a63"]
                 .iter()
-                .all(|wanted| { named.iter().any(|own| own.to_string() == **wanted) })
+                .all(|wanted| { named.iter().any(|register| register.to_string() == **wanted) })
         );
         let apart = CodeObject::parse(&kernel(machine, 96)).expect("a code object");
         assert_eq!(Disassembly::read(&apart).expect("a program").accum_offset, None);
@@ -141,8 +141,10 @@ fn faults_strike_a_register_by_the_name_that_all_have_of_it() {
         for target in [FaultTarget::DestinationRegister, FaultTarget::SourceOperand] {
             let fault = Fault { target, ..Fault::transient(FaultModel::FlipOneBit) };
             let profile = profile_of(&workload, &fault, &[]);
-            let sites: Vec<Site> =
-                plan_of(&workload, &profile, 7, 60).into_iter().map(|own| own.site).collect();
+            let sites: Vec<Site> = plan_of(&workload, &profile, 7, 60)
+                .into_iter()
+                .map(|planned| planned.site)
+                .collect();
             let names: Vec<String> = sites.iter().map(Site::to_string).collect();
             assert!(names.iter().any(|name| name.contains("=a8 ")), "{names:?}");
             assert!(names.iter().all(|name| !name.contains("=v40 ") && !name.contains("=v95 ")));
@@ -164,11 +166,11 @@ fn what_is_overwritten_by_the_other_name_is_dead() {
         let code = Disassembly::read(&object).expect("a program");
         let liveness = flipwave_hooks::dataflow::Liveness::new(&code);
         let live_at = |text: &str| {
-            let (at, _) = code.insts().find(|(_, own)| own.text.starts_with(text)).expect(text);
+            let (at, _) = code.insts().find(|(_, inst)| inst.text.starts_with(text)).expect(text);
             let live = liveness.before(at).any();
-            live.iter().map(|own| own.to_string()).collect::<Vec<_>>()
+            live.iter().map(|register| register.to_string()).collect::<Vec<_>>()
         };
-        let has = |live: &[String], name: &str| live.iter().any(|own| own == name);
+        let has = |live: &[String], name: &str| live.iter().any(|register| register == name);
         let read = live_at("v_accvgpr_read_b32 v2, a8");
         assert!(has(&read, "a8") && !has(&read, "a9"), "{read:?}");
         let sum = live_at("v_add_u32");

@@ -121,7 +121,7 @@ fn scalars(workload: &Workload, code_object: &[u8]) -> u64 {
         inst.is_some_and(|inst| inst.class() == Class::Salu)
     };
     let rows = found.tables.iter().flat_map(|table| &table.rows);
-    rows.filter(|(place, _)| is_scalar(place.pc)).map(|(_, own)| own.executions).sum()
+    rows.filter(|(place, _)| is_scalar(place.pc)).map(|(_, count)| count.executions).sum()
 }
 
 #[test]
@@ -133,11 +133,11 @@ fn hooks_find_state_that_slides_through_a_kernel_of_all_registers() {
         let new = watched(&kernel, &Keeping::ORDER);
         let report = &new.report;
         assert!(report.proof.is_some(), "not checked");
-        let [own] = report.kernels.as_slice() else { panic!("{:?}", report.kernels) };
+        let [kernel_report] = report.kernels.as_slice() else { panic!("{:?}", report.kernels) };
         let kept = [EntryValue::Kernarg, EntryValue::WorkgroupId(0), EntryValue::WaveInWorkgroup];
-        assert_eq!(own.state, kept.map(|value| (value, Keeping::DeadSgprs)).into());
-        println!("{} moves", own.moves);
-        assert!(own.moves > 4);
+        assert_eq!(kernel_report.state, kept.map(|value| (value, Keeping::DeadSgprs)).into());
+        println!("{} moves", kernel_report.moves);
+        assert!(kernel_report.moves > 4);
         assert_eq!(report.refused, []);
 
         let instrumented = program(new.object.bytes());
@@ -169,7 +169,7 @@ fn hooks_find_state_that_slides_through_a_kernel_of_all_registers() {
 #[test]
 fn a_kernel_of_all_registers_has_no_other_home_for_state() {
     let others: Vec<Keeping> =
-        Keeping::ORDER.into_iter().filter(|own| *own != Keeping::DeadSgprs).collect();
+        Keeping::ORDER.into_iter().filter(|keeping| *keeping != Keeping::DeadSgprs).collect();
     for machine in machines() {
         let kernel = assemble_for(machine, &full(machine)).code_object;
         let new = watched(&kernel, &others);

@@ -76,13 +76,13 @@ fn trampolined(workload: &Workload, reach: Reach) -> (Instrumented, Count) {
         let object = instrumented.original.device.code_object(module).expect("a loaded module");
         assert!(new.report.proof.is_some(), "not checked");
         assert!(!new.report.kernels.is_empty() && !new.layout.patches.is_empty());
-        assert!(new.report.kernels.iter().all(|own| own.placement == Placement::Trampoline));
+        assert!(new.report.kernels.iter().all(|kernel| kernel.placement == Placement::Trampoline));
         assert!(reach.is_of(&new.layout, object), "{reach:?}");
         for refused in &new.report.refused {
             println!("{} `{}`: {}", refused.pc, refused.instruction.trim(), refused.reason);
         }
         let is_end = |reason: &str| reason == "the instruction has no known successor";
-        let nowhere = new.report.refused.iter().filter(|own| is_end(&own.reason)).count();
+        let nowhere = new.report.refused.iter().filter(|site| is_end(&site.reason)).count();
         count.asked -= nowhere;
         count.placed += new.report.placed;
         refused += new.report.refused.len() - nowhere;

@@ -99,7 +99,7 @@ fn replay_one(campaign: &Campaign, row: &Row) {
 /// Faults inside of sums: rows are the same with any number of workers, and of each injection again.
 #[test]
 fn faults_inside_of_matrix_instructions_come_to_the_same_with_any_number_of_workers() {
-    for variant in a_few().iter().filter(|own| own.opcode() != "dot") {
+    for variant in a_few().iter().filter(|variant| variant.opcode() != "dot") {
         for (target, key) in [
             ("matrix_product", "product="),
             ("matrix_partial_sum", "partial_sum="),

@@ -104,7 +104,9 @@ fn packed(lines: &[Vec<u64>], bits: u32) -> Vec<u8> {
 pub fn unpacked(bytes: &[u8], bits: u32, lines: usize) -> Vec<Vec<u64>> {
     let bits = bits as usize;
     let bit = |place: usize| u64::from(bytes[place / 8] >> (place % 8) & 1);
-    let code = |at: usize| (0..bits).fold(0, |code, own| code | bit(at * bits + own) << own);
+    let code = |at: usize| {
+        (0..bits).fold(0, |code, bit_index| code | bit(at * bits + bit_index) << bit_index)
+    };
     let each = bytes.len() * 8 / bits / lines;
     (0..lines).map(|line| (line * each..(line + 1) * each).map(code).collect()).collect()
 }

@@ -25,8 +25,10 @@ fn every_example_of_matrix_instructions_computes_what_plain_rust_computes() {
     for (name, operation, format) in SHIPPED {
         let campaign = Campaign::read(&folder.join(format!("{name}.yaml")));
         let campaign = campaign.unwrap_or_else(|error| panic!("{error}"));
-        let is_its = |own: &super::Variant| {
-            own.operation == operation && own.a == format && own.machine.target() == campaign.target
+        let is_its = |variant: &super::Variant| {
+            variant.operation == operation
+                && variant.a == format
+                && variant.machine.target() == campaign.target
         };
         let variant = variants().into_iter().find(is_its).expect("its kernel");
         let codes = |name: &str, bits: u32, lines: usize| {

@@ -22,7 +22,7 @@ const TARGETS: [FaultTarget; 3] =
 /// What multiplies matrices in one instruction.
 fn matrix_variants() -> Vec<Variant> {
     let all = if is_long_run() { variants() } else { everyday() };
-    cases(all.into_iter().filter(|own| own.opcode() != "dot"), 3).collect()
+    cases(all.into_iter().filter(|variant| variant.opcode() != "dot"), 3).collect()
 }
 
 /// A kernel on small whole numbers.
@@ -88,7 +88,8 @@ fn sum_place(site: &Site) -> SumPlace {
 
 /// The elements of D, those of integers as such.
 fn elements(variant: &Variant, bytes: &[u8]) -> Vec<f64> {
-    let code = |own: &[u8]| own.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
+    let code =
+        |element: &[u8]| element.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
     let all = bytes.chunks_exact(variant.sum.bytes()).map(code);
     match variant.sum.format() {
         None => all.map(|code| f64::from(code as i32)).collect(),
@@ -154,8 +155,8 @@ fn strike(bench: &Bench<'_>, site: &Site) -> u32 {
     let [at] = others[..] else { panic!("{what}: {} elements differ", others.len()) };
     let (row, column) = (at / variant.columns(), at % variant.columns());
     let element = sum_place(site).element;
-    let own = [element.row, element.column].map(usize::from);
-    assert_eq!([row, column].map(|own| own % variant.size), own, "{what}");
+    let struck = [element.row, element.column].map(usize::from);
+    assert_eq!([row, column].map(|at| at % variant.size), struck, "{what}");
     let expected = sum(variant, bench.golden[at] + wanted - before);
     if !variant.saturates() {
         assert_eq!(found[at], expected, "{what}: of {} with {before} struck", bench.golden[at]);
@@ -179,20 +180,21 @@ fn check_parts(bench: &Bench<'_>, site: &Site, (row, column): (usize, usize)) {
     let last = look(SumPart::PartialSum, products as u8 - 1);
     let sorted = |mut all: Vec<f64>| {
         all.sort_by(f64::total_cmp);
-        all.iter().map(|own| own + 0.0).collect::<Vec<_>>()
+        all.iter().map(|product| product + 0.0).collect::<Vec<_>>()
     };
     let found: Vec<f64> = (0..products).map(|k| look(SumPart::Product, k as u8)).collect();
     let all: Vec<f64> = bench.terms.factors(row, column).map(|(a, b)| a * b).collect();
     let mut so_far = bench.terms.before(row, column);
     let mut is_found = false;
-    for own in all.chunks(products) {
-        let after = so_far + own.iter().sum::<f64>();
+    for factors in all.chunks(products) {
+        let after = so_far + factors.iter().sum::<f64>();
         let saturated = |value: f64| match variant.saturates() {
             true => value.clamp(i32::MIN.into(), i32::MAX.into()),
             false => value,
         };
         let sums = [sum(variant, so_far), sum(variant, after)];
-        is_found |= sums == [accumulator, last] && sorted(own.to_vec()) == sorted(found.clone());
+        is_found |=
+            sums == [accumulator, last] && sorted(factors.to_vec()) == sorted(found.clone());
         so_far = saturated(after);
     }
     assert!(is_found, "{variant} {site}: {accumulator}, {found:?}, {last} of {all:?}");
@@ -239,7 +241,7 @@ fn the_last_sum_is_the_register_that_holds_it() {
 #[test]
 fn places_are_elements_times_steps_times_bits() {
     let of = |target, operation: &str, group: u64, words: u64| {
-        let variant = variants().into_iter().find(|own| own.operation == operation);
+        let variant = variants().into_iter().find(|variant| variant.operation == operation);
         let variant = variant.unwrap_or_else(|| panic!("{operation}"));
         let mut program = TestProgram::new(&variant.code_object("-O3"));
         variant.launch_near(&mut program);
@@ -256,8 +258,8 @@ fn places_are_elements_times_steps_times_bits() {
         let executions: u64 = profile
             .instructions
             .iter()
-            .filter(|own| own.opcode.contains(variant.opcode()))
-            .map(|own| own.executions)
+            .filter(|inst| inst.opcode.contains(variant.opcode()))
+            .map(|inst| inst.executions)
             .sum();
         let places = profile.population.places;
         assert_eq!(places, executions * elements * steps * 32 * words, "{target} {operation}");

@@ -141,8 +141,8 @@ impl std::fmt::Display for Variant {
 pub fn everyday() -> Vec<Variant> {
     let mut chosen: Vec<Variant> = Vec::new();
     for variant in variants() {
-        let family = |own: &Variant| (own.machine, own.kind, own.sum);
-        if !chosen.iter().any(|own| family(own) == family(&variant)) {
+        let family = |variant: &Variant| (variant.machine, variant.kind, variant.sum);
+        if !chosen.iter().any(|present| family(present) == family(&variant)) {
             chosen.push(variant);
         }
     }

@@ -87,7 +87,7 @@ impl Case {
                 ));
             }
         }
-        Ok(golden.statistics.iter().map(|own| own.wave_instructions).sum())
+        Ok(golden.statistics.iter().map(|dispatch| dispatch.wave_instructions).sum())
     }
 
     /// Compiles the program for a machine at a level and runs it.

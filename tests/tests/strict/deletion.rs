@@ -61,8 +61,8 @@ fn waits_taken_out(machine: Machine, names: &[&str]) -> (usize, Vec<(String, boo
         let Code::Source { path, options } = &kernels(&campaign).launches[0].code else {
             unreachable!()
         };
-        let own = machine.options().iter().map(|&option| option.to_owned());
-        let options: Vec<String> = options.iter().cloned().chain(own).collect();
+        let machine_options = machine.options().iter().map(|&option| option.to_owned());
+        let options: Vec<String> = options.iter().cloned().chain(machine_options).collect();
         let compiler = Compiler::find().unwrap_or_else(|error| panic!("{error}"));
         let code = compiler
             .compile(path, &options, &machine.target())
@@ -114,7 +114,8 @@ fn waits_that_are_taken_out_are_missed_on_other_machines() {
 /// From gfx11 on, instructions that mitigate hazards stand where s_nop stood.
 #[test]
 fn every_mitigation_that_is_taken_out_is_missed() {
-    let has_them = |own: &Machine| ["gfx1100", "gfx1201"].contains(&own.target().processor());
+    let has_them =
+        |machine: &Machine| ["gfx1100", "gfx1201"].contains(&machine.target().processor());
     for machine in MACHINES.into_iter().filter(has_them) {
         let mut taken_out = 0;
         for level in ["-O0", "-O3"] {

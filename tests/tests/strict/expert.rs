@@ -58,7 +58,7 @@ fn s_wait_alu_is_needed_and_no_more() {
             let (wrong, right) = (with(ON, too_little), with(ON, enough));
             let violation = breaks(machine, Rule::WaitCounter, 64, &wrong, &right);
             assert!(matches!(violation.finding, Finding::NotWaitedByExpert { .. }));
-            let number = enough.trim_start_matches(|own: char| !own.is_ascii_digit());
+            let number = enough.trim_start_matches(|c: char| !c.is_ascii_digit());
             assert!(violation.to_string().contains(&number[..1]), "{violation}");
             // Elsewhere the hardware waits.
             keeps(machine, 64, &with(OFF, too_little));
@@ -87,7 +87,7 @@ fn mixed(code: &[u8]) -> Workload {
 
 fn has_findings(code: &[u8]) -> bool {
     let (_, found) = mixed(code).golden_strict().unwrap_or_else(|error| panic!("{error}"));
-    found.iter().any(|own| matches!(own.finding, Finding::NotWaitedByExpert { .. }))
+    found.iter().any(|violation| matches!(violation.finding, Finding::NotWaitedByExpert { .. }))
 }
 
 /// What a compiler emits for the mode breaks no rule, and without its waits it does. At other levels LLVM

@@ -156,14 +156,16 @@ fn waves_meet_at_one_wait() {
 fn dual_instructions_read_from_different_banks() {
     let before = "v_mov_b32 v8, v0\n";
     let mended = "v_dual_add_f32 v4, v0, v1 :: v_dual_mul_f32 v7, v1, v0\n";
-    for machine in MACHINES.into_iter().filter(|own| own.lanes == 32 && own.has_strict_level()) {
+    for machine in
+        MACHINES.into_iter().filter(|machine| machine.lanes == 32 && machine.has_strict_level())
+    {
         if machine.target().generation() < Generation::Gfx11 {
             continue;
         }
         let isa = Isa::new(&machine.target()).expect("a target");
         let bytes = isa.assemble(mended.trim()).expect("a dual instruction");
         let words: Vec<u32> =
-            bytes.as_chunks().0.iter().map(|own| u32::from_le_bytes(*own)).collect();
+            bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         // The second multiplies v8, which is in the bank of v0, which the first adds.
         let second = words[1] & !511 | (256 + 8);
         let wrong = format!("{before}wrong: .long {:#x}, {second:#x}\n", words[0]);

@@ -55,11 +55,15 @@ fn marked(file: &str, kernel: &str) -> BTreeSet<u32> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file);
     let text = std::fs::read_to_string(path).expect("the source");
     let end = format!("// {kernel}");
-    (1..).zip(text.lines()).filter(|(_, line)| line.ends_with(&end)).map(|own| own.0).collect()
+    (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| line.ends_with(&end))
+        .map(|numbered| numbered.0)
+        .collect()
 }
 
 fn reports(violations: &[Violation]) -> String {
-    violations.iter().map(|own| format!("{own}\n")).collect()
+    violations.iter().map(|violation| format!("{violation}\n")).collect()
 }
 
 #[test]

@@ -132,7 +132,7 @@ impl<T: Compared> Watched<T> {
     /// were inserted.
     fn policy(&self, instrumented: &Dispatch) -> Policy {
         let object = self.gpu.code_object(instrumented.module).expect("a loaded module");
-        let kernel = object.kernels().iter().find(|own| *own.name == *instrumented.kernel);
+        let kernel = object.kernels().iter().find(|kernel| *kernel.name == *instrumented.kernel);
         let private_bytes = kernel.expect("a kernel").descriptor.private_segment_fixed_size;
         Policy { private_bytes, wave_turn: 1 << 24, leads: Leads::ANY, ..Policy::default() }
     }
@@ -144,7 +144,7 @@ impl<T: Compared> Watched<T> {
         to: ModuleId,
     ) -> Result<Vec<(Range<u64>, u64)>, DeviceError> {
         let object = self.gpu.code_object(from).expect("a loaded module");
-        let segments = object.segments().iter().filter(|own| own.memory_size > 0);
+        let segments = object.segments().iter().filter(|segment| segment.memory_size > 0);
         let both = segments.map(|segment| {
             let old = self.gpu.address_of(from, segment.address)?.0;
             let new = self.gpu.address_of(to, segment.address)?.0;
@@ -171,7 +171,7 @@ pub fn run<T: Compared>(
     let found = measure::<T, _>(&mut device, code_of, &dispatches, options, hook_compiler())
         .unwrap_or_else(|error| panic!("{error}"));
     let refused: Vec<_> =
-        found.instrumented.iter().flat_map(|own| &own.rewritten.report.refused).collect();
+        found.instrumented.iter().flat_map(|code| &code.rewritten.report.refused).collect();
     assert!(refused.is_empty(), "{refused:#?}");
     let with: u64 = found.tables.iter().map(|table| table.statistics.wave_instructions).sum();
     let both = found.tables.into_iter().zip(&device.seen).map(|(table, seen)| {
@@ -313,7 +313,7 @@ impl Compared for BranchDivergence {
                 ["s_and_saveexec_", "s_andn1_", "s_and_b", "s_andn2_b", "s_mov_b", "s_and_not1_b"]
                     .into_iter();
             inst.class() == Class::Salu
-                && inst.writes.iter().any(|own| own.contains(Register::ExecLo))
+                && inst.writes.iter().any(|register| register.contains(Register::ExecLo))
                 && operations.any(|start| inst.operation.name().starts_with(start))
         };
         rows(scope, &seen.observer, narrows, |site| BranchCounts {
@@ -331,7 +331,8 @@ impl Compared for BankConflicts {
     }
 
     fn expected(scope: &ToolScope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
-        let is_lds = |inst: &Inst| inst.memory().is_some_and(|own| own.space == MemorySpace::Lds);
+        let is_lds =
+            |inst: &Inst| inst.memory().is_some_and(|access| access.space == MemorySpace::Lds);
         rows(scope, &seen.observer, is_lds, |site| ConflictCounts {
             accesses: site.lds_accesses,
             conflicts: site.conflicts,
@@ -348,11 +349,12 @@ impl Compared for KernelClock {
 
     fn expected(_: &ToolScope<'_>, seen: &Seen<Unobserved>) -> Vec<(WavePosition, WaveClock)> {
         let row = |(wave, readings): (&WavePosition, &Vec<Reading>)| {
-            let of = |is_constant| {
-                let own = readings.iter().filter(move |own| own.is_constant == is_constant);
-                own.map(|own| own.value).collect::<Vec<u64>>()
+            let values = |is_constant| {
+                let selected =
+                    readings.iter().filter(move |reading| reading.is_constant == is_constant);
+                selected.map(|reading| reading.value).collect::<Vec<u64>>()
             };
-            let (cycles, ticks) = (of(false), of(true));
+            let (cycles, ticks) = (values(false), values(true));
             let clock = WaveClock {
                 cycles: cycles[1].wrapping_sub(cycles[0]),
                 ticks: ticks[1].wrapping_sub(ticks[0]),

@@ -88,7 +88,7 @@ fn an_observer_that_misses_one_execution_disagrees() {
         agrees::<T>(&workload, |_| false) && !agrees::<T>(&workload, blind)
     }
     fn is_in(inst: &Inst, space: MemorySpace) -> bool {
-        inst.memory().is_some_and(|own| own.space == space)
+        inst.memory().is_some_and(|access| access.space == space)
     }
     assert!(differs::<InstructionCount>(|_| true));
     assert!(differs::<OpcodeHistogram>(|_| true));

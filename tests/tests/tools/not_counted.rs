@@ -61,7 +61,7 @@ fn rows(table: &str) -> Vec<Vec<String>> {
 }
 
 fn is_marked(row: &[String]) -> bool {
-    row.last().is_some_and(|own| own == "not counted")
+    row.last().is_some_and(|cell| cell == "not counted")
 }
 
 /// Whether a row names an instruction that begins so, or an operation of this name.
@@ -87,7 +87,7 @@ fn every_tool_marks_the_sites_without_hooks() {
         // No row has a number for a site that is marked, and none has 0 executions.
         for row in rows.iter().filter(|row| !is_marked(row) && !operation.is_empty()) {
             assert!(!names(row, operation), "{tool}: {row:?}");
-            assert!(row.last().is_none_or(|own| own != "0") || tool == "bank-conflicts");
+            assert!(row.last().is_none_or(|cell| cell != "0") || tool == "bank-conflicts");
         }
     }
 }

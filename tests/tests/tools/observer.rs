@@ -103,14 +103,16 @@ impl Observer for Sites {
             Look::Conflicts if operand.access.space == MemorySpace::Lds && self.exec != 0 => {
                 let elements = state.accessed();
                 site.lds_accesses += elements.len() as u64;
-                site.conflicts += elements.iter().map(|own| conflicts(own, bytes)).sum::<u64>();
+                site.conflicts +=
+                    elements.iter().map(|addresses| conflicts(addresses, bytes)).sum::<u64>();
             }
             Look::Conflicts => {}
         }
     }
 
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
-        let writes_exec = executed.inst.writes.iter().any(|own| own.contains(Register::ExecLo));
+        let writes_exec =
+            executed.inst.writes.iter().any(|register| register.contains(Register::ExecLo));
         if let (true, Some(site)) = (writes_exec, self.sites.get_mut(&executed.inst.pc)) {
             let (before, after) = (self.exec, state.exec().0);
             let is_part = after | before == before && after != before;

@@ -34,6 +34,6 @@ fn every_dispatch_counts_from_zero() {
     workload.program.dispatches.push(again);
     let run = run::<InstructionCount>(&workload, &Options::default(), |_| false);
     let [.., first, second] = run.dispatches.as_slice() else { panic!("two dispatches") };
-    assert!(first.tool.iter().any(|(_, own)| own.executions > 0));
+    assert!(first.tool.iter().any(|(_, counts)| counts.executions > 0));
     assert_eq!(first.tool, second.tool);
 }

@@ -49,8 +49,8 @@ fn seen(workload: &Workload, keeping: &[Keeping]) -> Option<Vec<Vec<u64>>> {
     for dispatch in dispatches {
         let mut modules = instrumented.rewritten.values();
         let (_, new) = modules.find(|(module, _)| *module == dispatch.module)?;
-        let own = new.report.kernels.iter().find(|own| own.name == dispatch.kernel)?;
-        own.state.values().next()?;
+        let kernel = new.report.kernels.iter().find(|kernel| kernel.name == dispatch.kernel)?;
+        kernel.state.values().next()?;
     }
     let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
@@ -89,10 +89,10 @@ fn state_slides_through_compiled_kernels() {
             watch(&mut instrumentation, &[Keeping::DeadSgprs]);
             let new = instrumentation.rewrite(hook_compiler());
             let report = new.unwrap_or_else(|error| panic!("{error}")).report;
-            let sliding = report.kernels.iter().filter(|own| !own.state.is_empty());
-            let moves: Vec<_> = sliding.map(|own| (&own.name, own.moves)).collect();
+            let sliding = report.kernels.iter().filter(|kernel| !kernel.state.is_empty());
+            let moves: Vec<_> = sliding.map(|kernel| (&kernel.name, kernel.moves)).collect();
             println!("{name} {file}: {moves:?} moves of {} kernels", report.kernels.len());
-            all.extend(moves.iter().map(|own| own.1));
+            all.extend(moves.iter().map(|kernel| kernel.1));
         }
         assert!(all.iter().any(|moves| *moves > 0));
     }

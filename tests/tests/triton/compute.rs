@@ -20,9 +20,9 @@ fn instructions(folder: &Path) -> u64 {
     let golden = std::fs::read_to_string(folder.join("golden/golden.json")).expect("golden.json");
     let golden: Value = serde_json::from_str(&golden).expect("JSON");
     let outputs = golden["outputs"].as_array().expect("outputs");
-    assert!(!outputs.is_empty() && outputs.iter().all(|own| own["expected"].is_object()));
+    assert!(!outputs.is_empty() && outputs.iter().all(|output| output["expected"].is_object()));
     let launches = golden["wave_instructions"].as_array().expect("launches");
-    launches.iter().map(|own| own.as_u64().expect("a number")).sum()
+    launches.iter().map(|launch| launch.as_u64().expect("a number")).sum()
 }
 
 /// A cell for each target of each kernel: what is in the page's table.
@@ -44,15 +44,15 @@ fn chosen_kernels_compute_what_numpy_computes_and_the_page_says_so() {
     assert!(rows.keys().eq(known.keys()), "docs/triton.md has other kernels than there are");
     for (kernel, cells) in &rows {
         for (target, cell) in TARGETS.iter().zip(cells) {
-            let is_there = known[kernel].iter().any(|own| own == target);
+            let is_there = known[kernel].iter().any(|known_target| known_target == target);
             assert_eq!(cell != "-", is_there, "docs/triton.md: {kernel} on {target}");
         }
     }
     for (place, target) in cases(TARGETS.iter().enumerate(), 3) {
         let folder = campaigns(python, target, false);
         for kernel in CHOSEN {
-            let own = instructions(&folder.join(kernel)).to_string();
-            assert_eq!(rows[kernel][place], own, "docs/triton.md: {kernel} on {target}");
+            let found = instructions(&folder.join(kernel)).to_string();
+            assert_eq!(rows[kernel][place], found, "docs/triton.md: {kernel} on {target}");
         }
     }
 }
@@ -64,7 +64,7 @@ fn all_kernels_compute_what_numpy_computes_and_the_page_says_so() {
     let Some(python) = Python::find() else { return };
     let cell = |target: &&str, kernel: &str, targets: &[String]| match targets
         .iter()
-        .any(|own| own == target)
+        .any(|known_target| known_target == target)
     {
         true => instructions(&campaigns(python, target, true).join(kernel)).to_string(),
         false => "-".to_owned(),
@@ -97,9 +97,9 @@ fn all_kernels_compute_what_numpy_computes_and_the_page_says_so() {
 fn what_is_not_as_expected_is_refused() {
     let Some(python) = Python::find() else { return };
     let folder = campaigns(python, "gfx90a", false).join("softmax");
-    let own = tempfile::tempdir().expect("a folder");
+    let copies = tempfile::tempdir().expect("a folder");
     for (name, change) in [("right", 0), ("wrong", 1 << 6)] {
-        let copy = own.path().join(name);
+        let copy = copies.path().join(name);
         for part in ["", "kernels", "inputs", "expected"] {
             std::fs::create_dir(copy.join(part)).expect("a folder");
             for entry in folder.join(part).read_dir().expect("a folder") {

@@ -2,14 +2,14 @@
 
 // Private memory at places that data decide.
 kernel void scratch(global uint *out, int steps) {
-    uint own[256];
+    uint scratch[256];
     uint state = get_global_id(0) * 2654435761u;
     for (int i = 0; i < 256; ++i)
-        own[i] = state ^ i;
+        scratch[i] = state ^ i;
     for (int i = 0; i < steps; ++i) {
         uint at = state >> 24;
-        state = own[at] * 1664525u + state;
-        own[at] = state;
+        state = scratch[at] * 1664525u + state;
+        scratch[at] = state;
     }
     out[get_global_id(0)] = state;
 }
@@ -33,13 +33,13 @@ kernel void histogram_global(global uint *bins, global const uchar *values, int 
 }
 
 kernel void histogram_local(global uint *bins, global const uchar *values, int size) {
-    local uint own[256];
-    own[get_local_id(0)] = 0;
+    local uint local_bins[256];
+    local_bins[get_local_id(0)] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = get_global_id(0); i < size; i += get_global_size(0))
-        atomic_inc(&own[values[i]]);
+        atomic_inc(&local_bins[values[i]]);
     barrier(CLK_LOCAL_MEM_FENCE);
-    atomic_add(&bins[get_local_id(0)], own[get_local_id(0)]);
+    atomic_add(&bins[get_local_id(0)], local_bins[get_local_id(0)]);
 }
 
 kernel void bytes(global uchar *out, global const uchar *left, global const uchar *right, int size) {
