@@ -1,4 +1,4 @@
-//! Captures.
+//! Fuzzes the reader of captures.
 
 use crate::choices::Choices;
 use flipwave_capture::{Capture, CaptureError, CodeObjectId, RecordedDispatch, Step, Writer};
@@ -7,12 +7,12 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::path::Path;
 
-/// Reads bytes as a capture, or makes them into changes of one; what is read is read completely.
+/// Reads bytes as a capture, or a valid capture with changes selected by the bytes. Reads every part.
 pub fn capture(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("fuzz.capture");
-    let Some((way, rest)) = bytes.split_first() else { return };
-    if way.is_multiple_of(4) {
+    let Some((mode, rest)) = bytes.split_first() else { return };
+    if mode.is_multiple_of(4) {
         std::fs::write(&file, rest).expect("written");
     } else {
         std::fs::write(&file, seed()).expect("written");
@@ -68,7 +68,7 @@ const COLUMNS: [(&str, &str); 27] = [
     ("dispatch", "written"),
 ];
 
-/// Statements that make another schema of a capture's.
+/// Statements that change the schema of a capture.
 const OTHER_SCHEMA: [&str; 7] = [
     "CREATE VIEW more AS SELECT 1",
     "CREATE TRIGGER more AFTER INSERT ON about BEGIN DELETE FROM data; END",
@@ -79,14 +79,14 @@ const OTHER_SCHEMA: [&str; 7] = [
     "ALTER TABLE step RENAME TO hidden; CREATE VIEW step AS SELECT * FROM hidden",
 ];
 
-/// Puts other values into some places, and something else into the schema now and then.
+/// Changes some values, and sometimes the schema.
 fn damage(file: &Path, choices: &mut Choices<'_>) {
     let database = Connection::open(file).expect("a capture");
     if choices.below(8) == 0 {
         database.execute_batch(choices.pick(&OTHER_SCHEMA)).expect("another schema");
         assert!(matches!(Capture::open(file), Err(CaptureError::NotACapture { .. })));
     }
-    // Nobody needs it after a power failure.
+    // Durability is not needed.
     let quickly = "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN";
     database.execute_batch(quickly).expect("settings");
     for _ in 0..1 + choices.below(4) {
@@ -109,7 +109,7 @@ fn damage(file: &Path, choices: &mut Choices<'_>) {
             "UPDATE OR IGNORE {table} SET {column} = ?1 WHERE rowid = \
              (SELECT rowid FROM {table} LIMIT 1 OFFSET {row})"
         );
-        // `about` has no row numbers, and some values are forbidden.
+        // `about` and `data` have no row IDs, and constraints forbid some values.
         let by_name = format!("UPDATE OR IGNORE {table} SET {column} = ?1");
         let statement = if table == "about" || table == "data" { by_name } else { statement };
         let _ = database.execute(&statement, [value]);
@@ -117,7 +117,7 @@ fn damage(file: &Path, choices: &mut Choices<'_>) {
     database.execute_batch("COMMIT").expect("written");
 }
 
-/// A capture of everything that there may be in one.
+/// A capture with every kind of content.
 pub fn seed() -> Vec<u8> {
     static SEED: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
     SEED.get_or_init(|| {

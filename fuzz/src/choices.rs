@@ -1,18 +1,18 @@
-//! Decisions made by bytes.
+//! Random decisions derived from bytes.
 
-/// Bytes, of which each decision takes some. Where they have run out, every decision is the first
-/// of its alternatives.
+/// A source of decisions, each of which consumes some bytes. After the last byte, every decision is the
+/// first alternative.
 pub struct Choices<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Choices<'a> {
-    /// Decisions by these bytes.
+    /// Creates a source of decisions from bytes.
     pub fn new(bytes: &'a [u8]) -> Choices<'a> {
         Choices { bytes }
     }
 
-    /// Whether no byte is left.
+    /// Returns `true` if no byte is left.
     pub fn is_over(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -26,7 +26,7 @@ impl<'a> Choices<'a> {
         taken
     }
 
-    /// A number below `limit`, which is not 0.
+    /// A number below `limit`, which must not be 0.
     pub fn below(&mut self, limit: usize) -> usize {
         let drawn = if limit <= 256 {
             usize::from(u8::from_le_bytes(self.take()))
@@ -36,30 +36,29 @@ impl<'a> Choices<'a> {
         drawn % limit
     }
 
-    /// True in so many of 100 cases.
+    /// Returns `true` with a probability of `percent` percent.
     pub fn chance(&mut self, percent: usize) -> bool {
-        // The highest numbers, so that where bytes have run out it is false.
+        // `true` for the highest numbers, so that the result is `false` after the last byte.
         self.below(100) >= 100 - percent
     }
 
-    /// One of `all`, which is not empty.
+    /// An element of `all`, which must not be empty.
     pub fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
 
-    /// Any word.
+    /// Any 32-bit number.
     pub fn word(&mut self) -> u32 {
         u32::from_le_bytes(self.take())
     }
 
-    /// Any two words.
+    /// Any 64-bit number.
     pub fn wide(&mut self) -> u64 {
         u64::from_le_bytes(self.take())
     }
 }
 
-/// So many bytes that look random, the same for the same seed (SplitMix64; Steele, Lea and Flood,
-/// 2014).
+/// `count` pseudorandom bytes, determined by the seed (SplitMix64; Steele, Lea and Flood, 2014).
 pub fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed;
     let next = || {

@@ -1,17 +1,17 @@
-//! Code objects, and the programs in them.
+//! Fuzzes the reader of code objects, and the disassembly of their programs.
 
 use flipwave_codeobj::{CodeObject, open_all};
 use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_isa::Pc;
 
-/// Code of more bytes is not decoded, which only slows the search down.
+/// Larger code is not decoded, because that would slow down the search.
 const MOST_CODE: u64 = 1 << 14;
 
-/// Memory of more bytes is not laid out: allowed sizes go to gigabytes.
+/// Larger memory images are not created, because valid sizes reach gigabytes.
 const MOST_MEMORY: u64 = 1 << 24;
 
-/// Reads bytes in every way in which code objects are read.
+/// Reads bytes as code objects, through every reader.
 pub fn code_object(bytes: &[u8]) {
     if let Ok(objects) = open_all(bytes, None) {
         objects.iter().for_each(read);

@@ -1,12 +1,12 @@
-//! Inputs one after the other, for as long as is asked.
+//! Driver for fuzzers with numbered inputs.
 
 use std::time::{Duration, Instant};
 
-/// Findings after which it ends.
+/// Number of findings after which the driver stops.
 const MOST_FINDINGS: usize = 20;
 
-/// Gives `test` numbers, from FLIPWAVE_FUZZ_EPISODE on for as many seconds as FLIPWAVE_FUZZ_SECONDS
-/// says, or `few` numbers; says how many there were, and all that they found.
+/// Calls `test` with consecutive numbers from FLIPWAVE_FUZZ_EPISODE on, for FLIPWAVE_FUZZ_SECONDS seconds
+/// or else for `few` numbers. Prints the number of inputs, and panics with the findings.
 pub fn drive(name: &str, few: u64, mut test: impl FnMut(u64) -> Result<(), String>) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("FLIPWAVE_FUZZ_EPISODE").unwrap_or(0);
@@ -19,11 +19,11 @@ pub fn drive(name: &str, few: u64, mut test: impl FnMut(u64) -> Result<(), Strin
     let (mut done, mut findings) = (0, Vec::new());
     while goes_on(done) && findings.len() < MOST_FINDINGS {
         let number = first + done;
-        let telling = Telling { name, number };
+        let panic_note = PanicNote { name, number };
         if let Err(what) = test(number) {
             findings.push(format!("FLIPWAVE_FUZZ_EPISODE={number}: {what}"));
         }
-        std::mem::forget(telling);
+        std::mem::forget(panic_note);
         done += 1;
     }
     let seconds = clock.elapsed().as_secs();
@@ -31,14 +31,14 @@ pub fn drive(name: &str, few: u64, mut test: impl FnMut(u64) -> Result<(), Strin
     assert!(findings.is_empty(), "{}", findings.join("\n\n"));
 }
 
-/// Says what to begin with, where a test ends with a panic.
-struct Telling<'a> {
+/// Prints how to reproduce an input if a test panics.
+struct PanicNote<'a> {
     name: &'a str,
     number: u64,
 }
 
-impl Drop for Telling<'_> {
+impl Drop for PanicNote<'_> {
     fn drop(&mut self) {
-        eprintln!("{}: FLIPWAVE_FUZZ_EPISODE={} shows it again", self.name, self.number);
+        eprintln!("{}: reproduce with FLIPWAVE_FUZZ_EPISODE={}", self.name, self.number);
     }
 }

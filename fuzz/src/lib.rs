@@ -1,8 +1,8 @@
-//! What the fuzzers call: a function of bytes for each thing that must stand any bytes.
+//! Entry points of the fuzzers: a function of bytes for each component that must accept arbitrary bytes.
 //!
-//! `make fuzz` runs all of them. Functions that read bytes are called by libFuzzer, which the
-//! folder `libfuzzer` builds; the rewriter and the queues of the kernel driver are run with random
-//! numbers, as what they call is not instrumented for it.
+//! `make fuzz` runs all of them. libFuzzer calls the parsers; the workspace in the folder `libfuzzer`
+//! builds these programs. The rewriter, the tiers and the queues of the kernel driver take random
+//! numbers instead, because their code is not instrumented for coverage.
 
 mod campaign;
 mod capture;

@@ -1,14 +1,14 @@
-//! The metadata note of code objects.
+//! Fuzzes the metadata note of code objects.
 
 use flipwave_codeobj::{CodeObject, Editor, MetadataChange};
 use flipwave_tests::Once;
 use std::process::Command;
 use std::sync::Arc;
 
-/// Bytes of a note at most.
+/// Maximum size of a note in bytes.
 const ROOM: usize = 4096;
 
-/// Reads bytes as the metadata note of a code object, and writes it with a change.
+/// Reads bytes as the metadata note of a code object, and writes the note with a change.
 pub fn metadata(bytes: &[u8]) {
     let frame = frame();
     let mut file = frame.file.clone();
@@ -23,7 +23,7 @@ pub fn metadata(bytes: &[u8]) {
         return;
     }
     let Ok(written) = editor.finish() else { return };
-    let again = CodeObject::parse(written.object.bytes()).expect("what was written is read");
+    let again = CodeObject::parse(written.object.bytes()).expect("the written object is valid");
     let kernels = |object: &CodeObject| {
         let names = object.kernels().iter().map(|kernel| kernel.name.to_string());
         names.collect::<Vec<_>>()
@@ -43,12 +43,12 @@ pub fn note() -> Vec<u8> {
     frame.file[frame.note..][..frame.bytes].to_vec()
 }
 
-/// A code object whose note has room.
+/// A code object with space for a note.
 struct Frame {
     file: Vec<u8>,
-    /// Where the note's content begins.
+    /// Offset of the note's content.
     note: usize,
-    /// How long the compiler's own is.
+    /// Size of the compiler's note.
     #[cfg(test)]
     bytes: usize,
 }
@@ -56,7 +56,7 @@ struct Frame {
 fn frame() -> Arc<Frame> {
     static FRAME: Once<(), Arc<Frame>> = Once::new();
     FRAME.get((), || {
-        // What the room is made of: a format string, which the compiler puts at the end.
+        // A long format string, which the compiler writes at the end, reserves the space.
         let text = format!(
             ".text\n.globl k\n.p2align 8\n.type k,@function\nk:\ns_endpgm\n.size k, .-k\n\
              .rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_next_free_vgpr 8\n\

@@ -1,10 +1,9 @@
-//! How fast code is instrumented: original instructions per second of the thread's own time,
-//! reading and rewriting together, with a hook before every instruction and once per basic block,
-//! and what the checker takes besides; hooks are compiled before. And what counting costs:
-//! instructions that the tiled matrix multiplication executes with hooks and without. Medians of
-//! several runs.
+//! Speed of instrumentation: original instructions per second of thread time, for reading and
+//! rewriting, with a hook before every instruction and once per basic block, and the additional time of
+//! the checker. Hooks are compiled in advance. Also the cost of counting: instructions that the tiled
+//! matrix multiplication executes with and without hooks. Prints medians of several runs.
 //!
-//! `make bench`.
+//! Run with `make bench`.
 
 use flipwave_campaigns::{Campaign, Compiler, prepare};
 use flipwave_codeobj::CodeObject;
@@ -53,7 +52,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// What one rewrite took.
+/// Size and duration of one rewrite.
 struct Cost {
     instructions: usize,
     placed: usize,
@@ -61,7 +60,7 @@ struct Cost {
     rewriting: Duration,
 }
 
-/// Reads and rewrites a code object; hooks that were compiled before are found.
+/// Reads and rewrites a code object, with hooks from the compiler's cache.
 fn rewrite(
     object: &CodeObject,
     per: Per,
@@ -88,7 +87,7 @@ fn rewrite(
     Ok(Cost { instructions, placed: report.placed, reading, rewriting })
 }
 
-/// Time that this thread has run, which other programs on the machine do not add to.
+/// CPU time of this thread, which is independent of other programs on the machine.
 fn thread_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the clock exists on Linux, and `time` is writable for the call.

@@ -1,5 +1,4 @@
-//! HIP programs as their users have them: built by a vendor's compiler, with nothing of Flipwave in
-//! them.
+//! HIP programs as users have them: built by a vendor's compiler, without any Flipwave code.
 
 use crate::Once;
 use flipwave_isa::Target;
@@ -10,22 +9,22 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A compiler of whole HIP programs.
+/// A compiler for complete HIP programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compiler {
-    /// AMD's driver, with the compiler it was made for.
+    /// AMD's compiler driver, with its own compiler.
     Hipcc,
-    /// LLVM's own, several years younger: it writes other code.
+    /// Upstream clang, several years newer, which generates different code.
     Clang,
-    /// The same, with arguments of kernels preloaded, as later versions do it by themselves.
+    /// Upstream clang with preloaded kernel arguments, which later versions enable by default.
     Preloading,
 }
 
 impl Compiler {
-    /// Those that differ in all they write.
+    /// The compilers that generate different code.
     pub const ALL: [Compiler; 2] = [Compiler::Hipcc, Compiler::Clang];
 
-    /// What to run, and Debian's package that has it.
+    /// The command, and the Debian package that contains it.
     fn program(self) -> (&'static str, &'static str) {
         match self {
             Compiler::Hipcc => ("hipcc", "hipcc"),
@@ -33,10 +32,10 @@ impl Compiler {
         }
     }
 
-    /// The compiler with what it needs for HIP, and options.
+    /// The compiler's command line for HIP with additional options.
     fn command(self, target: &str, options: &[&str]) -> Command {
         let mut command = Command::new(self.program().0);
-        // The last level of optimisation counts.
+        // `options` may override the optimisation level.
         command.arg(format!("--offload-arch={target}")).arg("-O2").args(options);
         if self == Compiler::Preloading {
             command.args(["-mllvm", "-amdgpu-kernarg-preload-count=8"]);
@@ -47,20 +46,20 @@ impl Compiler {
             let clang = flipwave_campaigns::Compiler::find().expect("clang");
             let libraries = clang.device_libraries(&processor).expect("device libraries");
             command.arg(format!("--rocm-device-lib-path={}", libraries.display()));
-            // The last version that HIP 5.2 reads.
+            // The latest version that HIP 5.2 supports.
             command.arg("-mcode-object-version=4");
-            // HIP's headers of 5.2 ask for it; clang had it until 21.
+            // HIP 5.2's headers use this macro, which clang defined until version 21.
             let lanes = processor.default_wave_size();
             command.arg(format!("-D__AMDGCN_WAVEFRONT_SIZE={lanes}"));
-            // Kernels that print or call by pointer would ask for a queue of the device's own, for
-            // which HIP 5.2 then follows a null pointer.
+            // Kernels that print or call through pointers would request a device queue, for which
+            // HIP 5.2 dereferences a null pointer.
             command.args(["-Xclang", "-default-function-attr"]);
             command.args(["-Xclang", "amdgpu-no-completion-action"]);
         }
         command
     }
 
-    /// Its own words for its version.
+    /// Output of the compiler's `--version`.
     fn version(self) -> Vec<u8> {
         static VERSIONS: Once<&str, Vec<u8>> = Once::new();
         let (program, _) = self.program();
@@ -75,27 +74,27 @@ impl Compiler {
     }
 }
 
-/// The programs' folder.
+/// Folder of the test programs.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("applications")
 }
 
-/// The folder of benchmarks that are whole programs.
+/// Folder of benchmarks that are complete programs.
 fn benchmarks_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/programs")
 }
 
-/// The programs that end well, by name; those that do not are in `failing`.
+/// Names of the programs that succeed. Failing ones are in the folder `failing`.
 pub fn applications() -> Vec<String> {
     named(&folder(), "")
 }
 
-/// The programs that fail in one way each, by name: `failing/endless`.
+/// Names of the programs that fail, such as `failing/endless`.
 pub fn failing_applications() -> Vec<String> {
     named(&folder(), "failing/")
 }
 
-/// The benchmarks that are whole programs, by name.
+/// Names of the benchmarks that are complete programs.
 pub fn benchmarks() -> Vec<String> {
     named(&benchmarks_folder(), "")
 }
@@ -111,20 +110,20 @@ fn named(folder: &Path, under: &str) -> Vec<String> {
     names
 }
 
-/// Builds a program for a target, unless that was done before; its path.
+/// Builds a program for a target, if needed. Returns its path.
 pub fn application(name: &str, compiler: Compiler, target: &str) -> PathBuf {
     build(&source(name), compiler, target, &[], &[], &["-lamdhip64"])
 }
 
-/// Builds a benchmark to be as fast as it can be, its host's side for this machine, unless that was
-/// done before; its path.
+/// Builds a benchmark with full optimisation, if needed, with host code for this machine. Returns its
+/// path.
 pub fn benchmark(name: &str, target: &str) -> PathBuf {
     let source = benchmarks_folder().join(format!("{name}.hip"));
     let level = ["-O3", "-Xarch_host", NATIVE];
     build(&source, Compiler::Hipcc, target, &level, &[], &["-lamdhip64"])
 }
 
-/// The same for several targets: the program has code for each.
+/// Builds a program with code for several targets, if needed. Returns its path.
 pub fn application_for(name: &str, compiler: Compiler, targets: &[&str]) -> PathBuf {
     let options: Vec<String> =
         targets.iter().skip(1).map(|target| format!("--offload-arch={target}")).collect();
@@ -132,8 +131,8 @@ pub fn application_for(name: &str, compiler: Compiler, targets: &[&str]) -> Path
     build(&source(name), compiler, targets[0], &[], &options, &["-lamdhip64"])
 }
 
-/// Builds a program that uses MPI, as `mpicxx` says how, unless that was done before; its path.
-/// Nothing where there is no MPI, which is said whether or not the test's output is shown.
+/// Builds an MPI program with the options that `mpicxx` reports, if needed. Returns its path, or `None`
+/// without MPI, with a message that is shown even if the test's output is captured.
 pub fn mpi_application(name: &str, target: &str) -> Option<PathBuf> {
     let words = |question: &str| {
         let answer = Command::new("mpicxx").arg(question).output().ok()?;
@@ -154,11 +153,11 @@ pub fn mpi_application(name: &str, target: &str) -> Option<PathBuf> {
     Some(build(&source(name), Compiler::Hipcc, target, &[], &options, &libraries))
 }
 
-/// Builds the code object that a program loads by itself (`module.kernel` for `module`), unless that
-/// was done before; its path.
+/// Builds the code object that a program loads at run time (`module.kernel` for `module`), if needed.
+/// Returns its path.
 pub fn application_module(name: &str, compiler: Compiler, target: &str) -> PathBuf {
     let alone: &[&str] = match compiler {
-        // A bundle of code objects.
+        // Writes a bundle of code objects.
         Compiler::Hipcc => &["--genco"],
         Compiler::Clang | Compiler::Preloading => &["--cuda-device-only", "--no-gpu-bundle-output"],
     };
@@ -170,7 +169,8 @@ fn source(name: &str) -> PathBuf {
     folder().join(format!("{name}.hip"))
 }
 
-/// Builds a source; with headers precompiled when there are no options but the level of optimisation.
+/// Builds a source file. Uses precompiled headers unless there are options other than the optimisation
+/// level.
 fn build(
     source: &Path,
     compiler: Compiler,
@@ -188,7 +188,7 @@ fn build(
 
     let built = builds().join(format!("{:016x}", digest(source, compiler, &command)));
     let program = built.join(source.file_stem().expect("a name"));
-    // One test compiles, others wait: a program never changes under a campaign that runs it.
+    // One test compiles while others wait, so a program never changes while a campaign runs it.
     static BUILT: Once<PathBuf, PathBuf> = Once::new();
     BUILT.get(program.clone(), || {
         compile(compiler, source, command, &program);
@@ -196,13 +196,13 @@ fn build(
     })
 }
 
-/// Headers of which most programs include one; the first is in the others, and all of HIP's in it.
+/// Headers of which most programs include one. The others include the first one, which includes HIP's.
 const COMMON: [&str; 2] = ["check.h", "program.h"];
 
-/// The first of [`COMMON`], precompiled for a compiler, a target and a level of optimisation: a
-/// program takes three quarters of its time to compile in headers. The code is the same. The path is
-/// an argument of `-include`; beside it is a folder from which clang takes the form that fits, the
-/// host's or the device's (Clang Compiler User's Manual, "Precompiled Headers").
+/// Precompiles the first of [`COMMON`] for a compiler, a target and an optimisation level, because
+/// headers take three quarters of a program's compile time. Returns a path for `-include`. The folder
+/// next to it contains a host and a device version, from which clang selects (Clang Compiler User's
+/// Manual, "Precompiled Headers").
 fn precompiled(compiler: Compiler, target: &str, level: &[&str]) -> PathBuf {
     let header = folder().join(COMMON[0]);
     let command = |options: &[&str]| {
@@ -212,7 +212,7 @@ fn precompiled(compiler: Compiler, target: &str, level: &[&str]) -> PathBuf {
     };
     let mut hasher = DefaultHasher::new();
     digest(&header, compiler, &command(&[])).hash(&mut hasher);
-    // Clang refuses it when the header was touched.
+    // Clang refuses a precompiled header if the header's modification time has changed.
     std::fs::metadata(&header)
         .and_then(|metadata| metadata.modified())
         .expect("a time")
@@ -229,14 +229,14 @@ fn precompiled(compiler: Compiler, target: &str, level: &[&str]) -> PathBuf {
     path
 }
 
-/// Compiles a source, unless that was done before.
+/// Compiles a source file, unless the output exists.
 fn compile(compiler: Compiler, source: &Path, mut command: Command, output: &Path) {
     if output.is_file() {
         return;
     }
     let folder = output.parent().expect("a folder");
     std::fs::create_dir_all(folder).expect("a folder");
-    // Written beside and renamed: what was interrupted leaves no half of a program.
+    // Write to a temporary file and rename it, so that an interruption leaves no partial program.
     let unfinished = tempfile::tempdir_in(builds()).expect("a folder");
     let whole = unfinished.path().join("output");
     let compiled = compiler.run(command.arg("-o").arg(&whole));
@@ -245,7 +245,7 @@ fn compile(compiler: Compiler, source: &Path, mut command: Command, output: &Pat
     std::fs::rename(whole, output).expect("the output put in its place");
 }
 
-/// What a program may include: what all have in common, and what is beside it.
+/// Headers that a program may include: the common ones, and those in its folder.
 fn headers(source: &Path) -> BTreeSet<PathBuf> {
     let folders = [folder(), source.parent().expect("a folder").into()];
     let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
@@ -253,16 +253,16 @@ fn headers(source: &Path) -> BTreeSet<PathBuf> {
     files.filter(|file| file.extension().is_some_and(|extension| extension == "h")).collect()
 }
 
-/// Code for the machine that it is compiled on.
+/// Option to generate host code for the build machine.
 const NATIVE: &str = "-march=native";
 
-/// What the machine's processors are.
+/// Features of the host's processors, as in `/proc/cpuinfo`.
 fn processors() -> Vec<u8> {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     text.lines().find(|line| line.starts_with("flags")).unwrap_or_default().into()
 }
 
-/// Digest of what a program is made from.
+/// Digest of a program's sources, compiler and options.
 fn digest(source: &Path, compiler: Compiler, command: &Command) -> u64 {
     let mut hasher = DefaultHasher::new();
     std::fs::read(source).expect("a source").hash(&mut hasher);
@@ -278,7 +278,7 @@ fn digest(source: &Path, compiler: Compiler, command: &Command) -> u64 {
     hasher.finish()
 }
 
-/// Where built programs are kept: with what Cargo builds.
+/// Folder of built programs, below Cargo's target folder.
 fn builds() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     // <target folder>/<profile>/deps/<test>

@@ -1,5 +1,5 @@
-//! A workgroup that is independent of the others does alone what it does among them, and what
-//! workgroups touch is known byte by byte.
+//! An independent workgroup behaves the same alone as within its dispatch, and memory footprints of
+//! workgroups are exact to the byte.
 
 use flipwave_campaigns::{Campaign, prepare};
 use flipwave_device::{Address, ArgumentValue, Completion, Device, Dispatch, Statistics, WaveId};
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-/// What each workgroup executes, in order, and a vector register beside it.
+/// Hashes of the instructions that each workgroup executes, in order, with a vector register.
 #[derive(Clone, Default)]
 struct Traces(BTreeMap<[u32; 3], DefaultHasher>);
 
@@ -39,7 +39,7 @@ impl Traces {
     }
 }
 
-/// A whole dispatch, executed with its footprints noted.
+/// A complete dispatch, executed with recorded footprints.
 struct Whole {
     completion: Completion,
     device: EmbeddedGpu,
@@ -53,7 +53,7 @@ impl Whole {
         let mut footprints = Footprints::default();
         let mut execution = device.begin(dispatch).expect("a dispatch");
         let completion = loop {
-            // In parts, which must add up.
+            // Advance in parts, whose footprints accumulate.
             let until = execution.statistics().wave_instructions + 12_345;
             let progress =
                 device.advance_recorded(&mut execution, &mut traces, &mut footprints, until);
@@ -90,7 +90,7 @@ fn bytes(device: &EmbeddedGpu, set: &ByteSet) -> Vec<Vec<u8>> {
     set.runs().into_iter().map(read).collect()
 }
 
-/// Carries an execution on to its end.
+/// Runs an execution to its end.
 fn finish(
     device: &mut EmbeddedGpu,
     execution: &mut Execution,
@@ -98,12 +98,12 @@ fn finish(
 ) -> Completion {
     match device.advance(execution, observer, u64::MAX).expect("a dispatch") {
         Progress::Ended(completion) => completion,
-        Progress::Paused => panic!("nothing asked it to pause"),
+        Progress::Paused => panic!("paused without a limit"),
     }
 }
 
-/// How a workgroup alone differs from what it is among the others, if it does; `traces` is what was
-/// executed before. Nothing is compared of a workgroup that has ended.
+/// Runs a workgroup alone and returns the first difference from its behaviour in the dispatch. `traces`
+/// holds the instructions executed before. Returns `None` for a workgroup that has ended.
 fn difference(
     whole: &Whole,
     mut device: EmbeddedGpu,
@@ -124,14 +124,14 @@ fn difference(
     if bytes(&device, &footprint.written) != bytes(&whole.device, &footprint.written) {
         return Some("what is written");
     }
-    // Nothing else is written.
+    // No other bytes may be written.
     let mut written = 0;
     for (address, content) in memory(&device) {
         let old = before.iter().find(|(start, _)| *start == address).expect("no new allocation");
         for (at, (new, old)) in (address.0..).zip(content.iter().zip(&old.1)) {
-            let is_own = footprint.written.contains(Address(at));
-            written += u64::from(is_own);
-            if new != old && !is_own {
+            let is_in_footprint = footprint.written.contains(Address(at));
+            written += u64::from(is_in_footprint);
+            if new != old && !is_in_footprint {
                 return Some("what else is written");
             }
         }
@@ -140,8 +140,8 @@ fn difference(
     None
 }
 
-/// Every workgroup alone, from the beginning and from points on the way. Gives the number of
-/// comparisons.
+/// Asserts that every workgroup behaves the same alone, from the start and from random points. Returns
+/// the number of comparisons.
 fn assert_alone(device: &EmbeddedGpu, dispatch: &Dispatch, name: &str) -> usize {
     let whole = Whole::new(device, dispatch);
     assert_eq!(whole.footprints.dependent(), Vec::<[u32; 3]>::new(), "{name}");
@@ -169,7 +169,7 @@ fn assert_alone(device: &EmbeddedGpu, dispatch: &Dispatch, name: &str) -> usize 
     compared
 }
 
-/// Turns are short: many workgroups are under way at once, their waves somewhere in the middle.
+/// Short turns: many workgroups run at once, with their waves at arbitrary points.
 const TAKES_TURNS: Policy = Policy {
     private_bytes: 0,
     wave_turn: 17,
@@ -181,7 +181,7 @@ const TAKES_TURNS: Policy = Policy {
     compiling: Compiling::WhenHot,
 };
 
-/// The dispatches of a workload with the device as each finds it.
+/// The dispatches of a workload, each with the device before it.
 fn dispatches(workload: &Workload) -> Vec<(EmbeddedGpu, Dispatch)> {
     let mut device = workload.device.clone();
     let each = workload.program.dispatches.iter().map(|dispatch| {
@@ -212,8 +212,8 @@ fn a_workgroup_alone_does_what_it_does_among_the_others() {
     }
 }
 
-/// Two waves in each of twenty workgroups, with LDS, barriers, and private memory that workgroups
-/// have one after the other.
+/// Two waves in each of twenty workgroups, with LDS, barriers, and private memory that several
+/// workgroups use in turn.
 #[test]
 fn private_memory_and_lds_go_with_the_workgroup() {
     let mut program = TestProgram::new(&compile("private.cl", &["-O0"]));
@@ -224,7 +224,7 @@ fn private_memory_and_lds_go_with_the_workgroup() {
     assert!(whole.footprints.iter().all(|(_, footprint)| footprint.private.len() >= 128 * 8 * 4));
     let used: ByteSet = whole.footprints.iter().map(|(_, footprint)| &footprint.private).collect();
     let each: u64 = whole.footprints.iter().map(|(_, footprint)| footprint.private.len()).sum();
-    assert!(used.len() < each, "no private memory is used twice: the test shows nothing");
+    assert!(used.len() < each, "no private memory is used twice, so the test proves nothing");
     let mut device = workload.device;
     for policy in [Policy::default(), TAKES_TURNS] {
         device.set_policy(policy);
@@ -242,8 +242,8 @@ fn recording_changes_nothing() {
     let out = program.output(&[0u32; 8]);
     program.launch("waits_for_workgroup", [8 * 64, 1, 1], [64, 1, 1], &[done, out]);
     workloads.push(("waiting".to_owned(), program.workload()));
-    // Lanes beyond the buffer's last page, at addresses of all kinds: some words are moved before
-    // the fault.
+    // Lanes access addresses beyond the buffer's last page, with all kinds of addressing. Some words are
+    // accessed before the fault.
     for body in [
         "v_lshlrev_b32 v2, 5, v1\n global_store_dwordx4 v2, v[4:7], s[2:3]",
         "v_lshlrev_b32 v2, 5, v1\n global_load_dwordx4 v[4:7], v2, s[2:3] offset:1",
@@ -300,7 +300,7 @@ fn a_footprint_has_each_byte_and_no_other() {
     assert_eq!(footprint.written, set(lanes(256, 2).chain(lanes(512, 4)).collect()));
     let read =
         set([(buffer + 3, 64), (buffer + 1024, 4)].into_iter().chain(lanes(512, 4)).collect());
-    // The arguments lie in another allocation.
+    // The kernel arguments are in another allocation.
     let runs = footprint.read.runs();
     let arguments: Vec<_> =
         runs.iter().filter(|(start, _)| !(buffer..buffer + 4096).contains(&start.0)).collect();
@@ -310,7 +310,7 @@ fn a_footprint_has_each_byte_and_no_other() {
     assert!(footprint.private.is_empty());
 }
 
-/// The comparison can fail: what the others do reaches these workgroups.
+/// Negative control: these workgroups depend on each other.
 #[test]
 fn workgroups_that_count_together_are_dependent_and_differ_alone() {
     let mut program = TestProgram::new(&compile("counter.cl", &["-O3"]));
@@ -330,7 +330,7 @@ fn workgroups_that_count_together_are_dependent_and_differ_alone() {
             difference(&whole, device, &execution, Traces::default(), *workgroup)
         })
         .collect();
-    // The first ticket is the same; where the counter stands afterwards is not.
+    // The first workgroup draws the same ticket, but the counter differs afterwards.
     let executed = Some("what is executed");
     assert_eq!(differences, [Some("what is written"), executed, executed, executed]);
 }
@@ -355,17 +355,17 @@ fn a_workgroup_alone_has_its_own_limit_and_its_own_memory_of_the_launch() {
         assert_eq!(device.allocations().collect::<Vec<_>>(), before);
         assert_eq!(alone.alone([0; 3], 0).map(|_| ()), None, "it has ended");
     }
-    // The original goes on as if nothing had been.
+    // The original execution is not affected.
     let completion = finish(&mut device, &mut execution, &mut Unobserved);
     assert!(matches!(completion, Completion::Completed(_)));
     assert_eq!(device.allocations().collect::<Vec<_>>(), before);
-    // What is alone can be taken apart once more.
+    // The state of a single workgroup can be extracted again.
     let (mut device, alone) = state;
     let mut again = alone.alone([0; 3], 0).expect("it is under way");
     assert!(matches!(finish(&mut device, &mut again, &mut Unobserved), Completion::Completed(_)));
 }
 
-/// The footprints of twelve workgroups of a few instructions on gfx942.
+/// Footprints of twelve workgroups that execute `instructions` on gfx942.
 fn footprints(instructions: &str) -> Footprints {
     let machine = MACHINES.into_iter().find(|machine| machine.target().processor() == "gfx942");
     let kernel = assemble_for(machine.expect("gfx942"), instructions);

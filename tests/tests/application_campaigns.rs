@@ -1,4 +1,4 @@
-//! Campaigns on applications as they are, and on their captures.
+//! Campaigns on unmodified applications, and on their captures.
 
 use flipwave_analysis::{Outcome, Row, read_rows};
 use flipwave_tests::{
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A campaign file for a program built by hipcc: what stands in `app` beside the command, and in
-/// `faults`.
+/// Writes a campaign file for a program built by hipcc. `app` is added to the key `app` after the
+/// command, and `faults` is the content of the key `faults`.
 fn campaign(folder: &Path, name: &str, argument: &str, app: &str, compare: &str, faults: &str) {
     let program = application(name, Compiler::Hipcc, "gfx90a");
     let text = format!(
@@ -38,15 +38,16 @@ fn rows(folder: &Path) -> Vec<Row> {
 }
 
 const STDOUT: &str = "[{stdout: exact}]";
-/// Faults after which the result is wrong.
+/// Faults that make the result wrong.
 const WRONG: &str = "  model: {flip_mask: 0x40000000}\n  opcodes: [v_fma_f32]\n  count: 2\n";
 
-/// Runs a campaign on a program that reacts to wrong results in one way; what came of its faults.
+/// Runs a campaign on a program that reacts to wrong results as `reaction` names. Returns outcome and
+/// cause of each fault.
 #[track_caller]
 fn outcomes(reaction: &str, app: &str, compare: &str, faults: &str) -> Vec<(Outcome, String)> {
     let folder = tempfile::tempdir().expect("a folder");
     campaign(folder.path(), "campaigns/reactions", reaction, app, compare, faults);
-    // Each fault is run, also one whose outcome is known before.
+    // Run every fault, even if its outcome is known in advance.
     run(folder.path(), &["--without", "dead-values"]).expect_success();
     let outcome = |row: Row| (row.outcome, row.cause.unwrap_or_default());
     rows(folder.path()).into_iter().map(outcome).collect()
@@ -58,7 +59,7 @@ fn are_all(found: &[(Outcome, String)], outcome: Outcome, cause: &str) {
     assert!(found.iter().all(|result| *result == (outcome, cause.to_owned())), "{found:?}");
 }
 
-/// The runtime's message does not say which kernel, nor where.
+/// The runtime's message names neither the kernel nor the address.
 #[test]
 fn a_fault_of_the_device_without_an_injection_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -112,7 +113,7 @@ fn faults_that_do_no_harm_are_masked_with_their_cause() {
     are_all(&outcomes("exit", "", STDOUT, dead), Outcome::Masked, "dead");
 }
 
-/// The results of a campaign on a program that prints, each fault run.
+/// Runs every fault of a campaign on a program that prints its result. Returns the rows.
 #[track_caller]
 fn printed(faults: &str, app: &str, options: &[&str]) -> Vec<Row> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -121,8 +122,9 @@ fn printed(faults: &str, app: &str, options: &[&str]) -> Vec<Row> {
     rows(folder.path())
 }
 
-/// Faults in the embedded GPU and by hooks, which the tools library puts into the application's
-/// code as on hardware: the same sites, values and outcomes, of every kind that hooks do.
+/// Faults injected by the embedded GPU and by hooks have the same sites, values and outcomes, for all
+/// fault models that hooks support. The tools library inserts the hooks into the application's code, as
+/// on hardware.
 #[test]
 fn hooks_in_an_application_do_what_the_embedded_gpu_does() {
     let wild = "  model: {flip_mask: 0x00008000}\n  opcodes: [v_addc_co_u32]\n  \
@@ -139,8 +141,8 @@ fn hooks_in_an_application_do_what_the_embedded_gpu_does() {
     }
 }
 
-/// What follows the code of a large library no branch reaches: the kernel is rewritten without the
-/// others, and loaded beside them.
+/// In a large library, branches do not reach code behind its end. The kernel is therefore rewritten
+/// alone and loaded next to the original code.
 #[test]
 fn a_kernel_of_a_large_library_is_struck_without_the_others() {
     let results = |options: &[&str]| {
@@ -156,7 +158,7 @@ fn a_kernel_of_a_large_library_is_struck_without_the_others() {
     assert_eq!(results(&["--by", "hook"]), inside);
 }
 
-/// As on hardware, where no instructions are counted: the time decides.
+/// With hooks, as on hardware, instructions are not counted, so the watchdog uses the time.
 #[test]
 fn a_kernel_that_hooks_make_endless_is_recognised_by_its_time() {
     let endless = "  model: {flip_mask: 0x40000000}\n  opcodes: [s_add_i32]\n  count: 1\n";
@@ -177,7 +179,7 @@ fn what_hooks_cannot_strike_is_an_error_and_no_outcome() {
 
 const ANY: &str = "  model: flip_one_bit\n  count: 12\n";
 
-/// The table is the same with any number of workers, and after kill -9.
+/// The table does not depend on the number of workers, nor on an interruption by SIGKILL.
 #[test]
 fn a_campaign_that_was_killed_goes_on_to_the_same_bytes() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -196,24 +198,27 @@ fn a_campaign_that_was_killed_goes_on_to_the_same_bytes() {
         .expect("flipwave starts");
     let lines = || std::fs::read_to_string(&results).map_or(0, |text| text.lines().count());
     while lines() < 4 {
-        assert!(child.try_wait().expect("its state").is_none(), "it ended before it was killed");
+        assert!(
+            child.try_wait().expect("its state").is_none(),
+            "the campaign ended before the kill"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
     child.kill().expect("killed");
     child.wait().expect("its end");
-    assert!(lines() < 13, "nothing was left to do");
+    assert!(lines() < 13, "the campaign was complete before the kill");
     run(folder.path(), &["--resume", "--workers", "2"]).expect_success();
     assert_eq!(std::fs::read(&results).expect("results"), whole);
 
-    // Rows of another plan are not gone on with.
+    // Rows of another plan are refused.
     let text = String::from_utf8(whole).expect("text");
     std::fs::write(&results, text.replacen("lane=", "lane=6", 1)).expect("written");
     let refused = run(folder.path(), &["--resume"]);
     refused.expect_refused(&["is not the planned injection"]);
 }
 
-/// Runs a shell script in `folder`, in which `$flipwave` is the program; by another program that
-/// takes it as its arguments.
+/// Runs a shell script in `folder`, with the program in `$flipwave`. `by` is a command that runs the
+/// shell.
 fn script(by: &[&str], folder: &Path, script: &str) -> Finished {
     let output = Command::new(by[0])
         .args(&by[1..])
@@ -227,20 +232,20 @@ fn script(by: &[&str], folder: &Path, script: &str) -> Finished {
     Finished { code: output.status.code(), signal: None, stdout, stderr }
 }
 
-/// Runs a shell script in which the folder `disk` is a file system with room for so much; nothing
-/// where none can be mounted. It is gone at the end.
+/// Runs a shell script while a temporary file system of size `room` is mounted at the folder `disk`.
+/// Returns `None` if mounting is not possible.
 fn on_a_small_disk(folder: &Path, room: &str, commands: &str) -> Option<Finished> {
     let mount = format!("mkdir -p disk && mount -t tmpfs -o size={room} small disk");
-    // With the rights for that, or as a user who plays root.
+    // As root, or as the root of a user namespace.
     let ways = [&["unshare", "--mount"][..], &["unshare", "--mount", "--map-root-user"]];
     let way = ways.into_iter().find(|way| script(way, folder, &mount).code == Some(0));
     if way.is_none() {
-        println!("no file system can be mounted here: not tested");
+        println!("skipped: no file system can be mounted here");
     }
     Some(script(way?, folder, &format!("{mount} || exit 9\n{commands}")))
 }
 
-/// Processes of this machine whose command line names a folder.
+/// Command lines of all processes that mention a folder.
 fn processes_of(folder: &Path) -> Vec<String> {
     let folder = folder.to_str().expect("text");
     let all = std::fs::read_dir("/proc").expect("processes").flatten();
@@ -249,15 +254,15 @@ fn processes_of(folder: &Path) -> Vec<String> {
     lines.filter(|line| line.contains(folder)).collect()
 }
 
-/// A disk that is full while a campaign runs: the rows before stay, nothing else does, and with
-/// room again the campaign goes on to the table that it would have written at once.
+/// If the disk becomes full while a campaign runs, the completed rows stay and no process is left. With
+/// free space again, the resumed campaign writes the same table as an uninterrupted one.
 #[test]
 fn a_campaign_on_a_full_disk_goes_on_when_there_is_room() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let any = "  model: flip_one_bit\n  count: 32\n";
     campaign(folder, "campaigns/reactions", "print", "", STDOUT, any);
-    // A copy, whose processes no other test has.
+    // A copy, so that no other test runs processes of this path.
     let program = application("campaigns/reactions", Compiler::Hipcc, "gfx90a");
     std::fs::copy(&program, folder.join("application")).expect("a copy");
     let file = folder.join("campaign.yaml");
@@ -288,8 +293,7 @@ fn a_campaign_on_a_full_disk_goes_on_when_there_is_room() {
     assert_eq!(read("resumed.csv"), whole);
 }
 
-/// What there is of a capture when the disk is full is what had been saved, and is not taken for a
-/// whole one.
+/// If the disk becomes full, the capture contains the steps saved so far and is marked incomplete.
 #[test]
 fn a_capture_on_a_full_disk_is_not_whole_and_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -327,14 +331,14 @@ fn a_capture_on_a_full_disk_is_not_whole_and_says_so() {
     assert!(some.len() > 1 && all.starts_with(&some), "{some:?} of {all:?}");
 }
 
-/// Runs `flipwave` where no file can have more than 4 MiB: what is written after fails as on a full
-/// disk, and no rights are needed. Less is too little for what the runtime compiles.
+/// Runs `flipwave` with a limit of 4 MiB per file: later writes fail as on a full disk, without
+/// privileges. A smaller limit is not enough for the runtime's own compilations.
 fn with_small_files(folder: &Path, arguments: &str) -> Finished {
     let limited = format!("trap '' XFSZ; ulimit -f 8192; exec \"$flipwave\" {arguments}");
     script(&["env"], folder, &limited)
 }
 
-/// A tool's table ends with a whole row where the disk is full, and it is said that it ends there.
+/// If the disk becomes full, a tool's table ends with a complete row, and a message says so.
 #[test]
 fn a_table_on_a_full_disk_is_said_to_be_incomplete() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -347,7 +351,7 @@ fn a_table_on_a_full_disk_is_said_to_be_incomplete() {
     let free = |out: &str| script(&["env"], folder, &format!("\"$flipwave\" {}", tool(out)));
     let whole = free("whole.csv").expect_success();
     let cut = with_small_files(folder, &tool("cut.csv"));
-    // It is the application that ends.
+    // The exit status and output are those of the application.
     assert_eq!((cut.code, &cut.stdout), (whole.code, &whole.stdout));
     let said = "the table is incomplete, it ends before dispatch ";
     assert!(cut.stderr.contains(said) && !whole.stderr.contains(said), "{cut:?}");
@@ -355,7 +359,7 @@ fn a_table_on_a_full_disk_is_said_to_be_incomplete() {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
     let (whole, cut) = (read("whole.csv"), read("cut.csv"));
     assert!(cut.ends_with('\n'), "{} bytes", cut.len());
-    // Where the host has its memory is not the same in every shell.
+    // Addresses of host memory differ between runs.
     let without_address = |line: &str| -> Vec<String> {
         let columns = line.rsplitn(3, ',').enumerate().filter(|(index, _)| *index != 1);
         columns.map(|(_, text)| text.to_owned()).collect()
@@ -371,7 +375,7 @@ fn a_table_on_a_full_disk_is_said_to_be_incomplete() {
     }
 }
 
-/// Records a program; the campaign on the capture.
+/// Captures a program and writes a campaign on the capture.
 #[track_caller]
 fn capture(folder: &Path, name: &str, faults: &str) {
     let program = application(name, Compiler::Hipcc, "gfx90a").into_os_string();
@@ -383,7 +387,7 @@ fn capture(folder: &Path, name: &str, faults: &str) {
     std::fs::write(folder.join("campaign.yaml"), text).expect("written");
 }
 
-/// `flipwave profile` runs the capture and compares it with what was recorded: instructions of each
+/// `flipwave profile` runs the capture and compares it with the recording: the instructions of each
 /// dispatch, and every byte that the host read.
 #[test]
 fn captures_repeat_what_was_recorded() {
@@ -403,7 +407,7 @@ fn captures_repeat_what_was_recorded() {
     ];
     for name in programs {
         let folder = tempfile::tempdir().expect("a folder");
-        // Some have no kernels but those that copy and fill.
+        // Some programs have no kernels except the runtime's, which copy and fill.
         capture(folder.path(), name, &format!("{ANY}  runtime_kernels: true\n"));
         let profile = flipwave(folder.path(), &["profile", "campaign.yaml"], &[]);
         assert_eq!(profile.code, Some(0), "{name}: {profile:#?}");
@@ -413,8 +417,9 @@ fn captures_repeat_what_was_recorded() {
     }
 }
 
-/// The same faults in the application and in its capture: what the device finds is the same, and
-/// wrong results are wrong in both. (The programs check themselves, which captures do not have.)
+/// The same faults in an application and in its capture have the same sites, values and device faults,
+/// and wrong results are wrong in both. The programs check their results; captures do not contain
+/// these checks.
 #[test]
 fn a_campaign_on_a_capture_agrees_with_that_on_the_application() {
     for name in ["saxpy", "scan"] {
@@ -444,7 +449,7 @@ fn a_campaign_on_a_capture_agrees_with_that_on_the_application() {
     }
 }
 
-/// Names that the application gives to parts of itself are what results of its capture are grouped by.
+/// Rows of a capture are labelled with the ranges that the application marked.
 #[test]
 fn a_dispatch_has_the_range_in_which_it_was_submitted() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -487,7 +492,7 @@ fn a_capture_that_does_not_repeat_is_refused() {
     }
 }
 
-/// The device executes the packet in memory, and faults are drawn from the one in the record.
+/// The device executes the packet in memory, but fault sites are drawn for the grid in the record.
 #[test]
 fn a_capture_whose_record_has_another_grid_than_the_packet_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -499,18 +504,18 @@ fn a_capture_whose_record_has_another_grid_than_the_packet_is_refused() {
     let packet: Vec<u8> = database.query_row(query, (), |row| row.get(0)).expect("a packet");
     // `workgroup_size_x` and `grid_size_x` of a dispatch packet (HSA Platform System Architecture,
     // "Kernel dispatch packet").
-    for place in [4, 12] {
-        let mut other = packet.clone();
-        other[place] ^= 0x40;
+    for offset in [4, 12] {
+        let mut changed = packet.clone();
+        changed[offset] ^= 0x40;
         let update = "UPDATE dispatch SET packet = ?1 WHERE number = 0";
-        database.execute(update, [other]).expect("changed");
+        database.execute(update, [changed]).expect("changed");
         let refused = profile();
         let repeated = "run.capture: the run cannot be repeated";
         refused.expect_refused(&[repeated, "dispatch 0", "recorded with grid"]);
     }
 }
 
-/// A capture ends with what was recorded before the application was killed.
+/// A capture of a killed application contains what was recorded before.
 #[test]
 fn a_campaign_on_a_capture_that_is_not_whole_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -519,14 +524,15 @@ fn a_campaign_on_a_capture_that_is_not_whole_says_so() {
     let whole = run(folder.path(), &[]).expect_success();
     assert!(!whole.stderr.contains("is incomplete"), "{whole:?}");
     let database = rusqlite::Connection::open(folder.path().join("run.capture")).expect("opened");
-    // What a process leaves that cannot finish the file any more.
+    // The state in which a killed process leaves the file.
     let update = "UPDATE about SET value = 0 WHERE name = 'is_complete'";
     assert_eq!(database.execute(update, ()).expect("changed"), 1);
     let cut = run(folder.path(), &[]).expect_success();
     assert!(cut.stderr.contains(warning), "{cut:?}");
 }
 
-/// A campaign that is asked to end ends its application with all that this has left, folders too.
+/// A campaign that receives a signal ends its application and all processes of it, and removes its
+/// temporary folders.
 #[test]
 fn a_campaign_that_is_ended_leaves_no_process_and_no_folder() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -545,16 +551,16 @@ fn a_campaign_that_is_ended_leaves_no_process_and_no_folder() {
         process.args([command, "campaign.yaml"]).env("TMPDIR", &temporary);
         let mut run = RunningProgram::of(process, folder.path(), "stderr");
         let folders = || std::fs::read_dir(&temporary).expect("a folder").count();
-        // One for the runs, and one for this run.
+        // One folder for all runs, and one for this run.
         run.wait_until(|| folders() == 2 && straggler.has_started());
         run.send(signal);
         assert_eq!(run.end(), Ok(2), "{}", run.stderr());
         straggler.expect_gone();
-        assert_eq!(folders(), 0, "{command}: something is left");
+        assert_eq!(folders(), 0, "{command}: temporary folders are left");
     }
 }
 
-/// Nobody who waits for a run without a fault is left in the dark.
+/// A slow golden run reports its progress.
 #[test]
 fn a_kernel_of_an_application_that_takes_long_is_reported_before_faults_are_injected() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -591,7 +597,7 @@ fn mistakes_in_files_are_reported_with_their_place() {
     assert!(refused.stderr.contains("did not use a GPU"), "{refused:?}");
 }
 
-/// Jacobi's iteration clears a word with a kernel of the runtime before each of its own.
+/// Before each of its kernels, the Jacobi program clears a word with a kernel of the runtime.
 #[test]
 fn kernels_of_the_runtime_are_struck_only_if_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -634,9 +640,9 @@ fn a_range_of_a_capture_is_struck_and_compared_by_what_it_writes() {
     refused.expect_refused(&["no dispatches 4 to 7000; it has 98"]);
 }
 
-/// Hundreds of faults in applications, each in a process of its own: the same results again with
-/// other workers, every outcome among them, and of applications that check themselves the same in
-/// their captures.
+/// Hundreds of faults in applications, each in a separate process. The results do not depend on the
+/// number of workers, contain every outcome, and agree with those of the captures for applications
+/// that check their results.
 #[test]
 #[ignore = "half an hour"]
 fn five_hundred_faults_in_each_of_three_applications() {
@@ -651,7 +657,7 @@ fn five_hundred_faults_in_each_of_three_applications() {
             flipwave_within(10 * PATIENCE, folder.path(), &line).expect("an end").expect_success();
             std::fs::read(folder.path().join("results/results.csv")).expect("results")
         };
-        assert_eq!(run("2"), run("3"), "{name}: other results with other workers");
+        assert_eq!(run("2"), run("3"), "{name}: results depend on the number of workers");
         let direct = rows(folder.path());
         assert_eq!(direct.len(), 500);
         let count = |outcome| direct.iter().filter(|row| row.outcome == outcome).count();

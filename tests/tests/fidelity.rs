@@ -1,5 +1,5 @@
-//! Fidelity: what is executed is reported as exact as it is, and results that no document settles are
-//! followed to where they decide something, and to nowhere else.
+//! Fidelity: reports contain the exactness of each executed operation, and results that no document
+//! specifies are tracked to the decisions that depend on them, and to no others.
 
 use flipwave_campaigns::{Campaign, prepare};
 use flipwave_device::Completion;
@@ -10,11 +10,11 @@ use flipwave_tests::{
     scalar,
 };
 
-/// An instruction of MI300 whose result is not settled; it marks v4.
+/// An MI300 instruction with an unsettled result (not specified by any document), in v4.
 const UNSETTLED: &str = "v_cvt_sr_fp8_f32 v4, v1, v1\ns_nop 1\n";
-/// One whose result is, in its place.
+/// An instruction with a settled result, as a replacement for [`UNSETTLED`].
 const SETTLED: &str = "v_add_f32 v4, v1, v1\ns_nop 1\n";
-/// v4 as an address.
+/// A load that uses v4 as an address.
 const AS_ADDRESS: &str = "v_and_b32 v5, 0xfc, v4\nhere: global_load_dword v6, v5, s[2:3]\n\
                           s_waitcnt vmcnt(0)\n";
 
@@ -22,7 +22,7 @@ fn gfx942() -> Machine {
     *MACHINES.iter().find(|machine| machine.target().processor() == "gfx942").expect("a machine")
 }
 
-/// Runs instructions in one wave, in so many dispatches.
+/// Runs instructions in one wave, in the given number of dispatches.
 fn run(assembly: &Assembly, dispatches: usize) -> Fidelity {
     let mut program = TestProgram::new(&assembly.code_object);
     let buffer = program.output(&[0u32; 1024]);
@@ -30,12 +30,12 @@ fn run(assembly: &Assembly, dispatches: usize) -> Fidelity {
         program.launch("planted", [64, 1, 1], [64, 1, 1], std::slice::from_ref(&buffer));
     }
     let workload = program.workload();
-    let (golden, fidelity) = workload.golden_with_fidelity().expect("a fault-free run");
-    assert_eq!(golden, workload.golden().expect("another"), "following a run changes nothing");
+    let (golden, fidelity) = workload.golden_with_fidelity().expect("a golden run");
+    assert_eq!(golden, workload.golden().expect("a golden run"), "tracking changes the results");
     fidelity
 }
 
-/// What is decided at the label `here` by results that are not settled; elsewhere must be nothing.
+/// Decisions that depend on unsettled results. Panics if one is not at the label `here`.
 fn decided(body: &str, dispatches: usize) -> Vec<Purpose> {
     let assembly = assemble_for(gfx942(), body);
     let fidelity = run(&assembly, dispatches);
@@ -49,8 +49,7 @@ fn decided(body: &str, dispatches: usize) -> Vec<Purpose> {
         .collect()
 }
 
-/// Demands that v4, wherever `way` takes it, decides `purpose` if it is not settled, and nothing if
-/// it is.
+/// Asserts that `way` decides `purpose` if v4 is unsettled, and nothing if v4 is settled.
 fn decides(way: &str, purpose: Purpose) {
     assert_eq!(decided(&format!("{UNSETTLED}{way}"), 1), [purpose], "{way}");
     assert_eq!(decided(&format!("{SETTLED}{way}"), 1), [], "{way}");
@@ -100,7 +99,7 @@ fn results_in_registers_are_followed_to_what_they_decide() {
         "v_cmp_lt_u32 vcc, 3, v4\ns_nop 1\nhere: s_and_saveexec_b64 s[4:5], vcc\n",
         Purpose::Exec,
     );
-    // The operations on whole waves are followed too.
+    // Results are also tracked through operations across lanes.
     decides(
         &format!(
             "v_mov_b32_dpp v4, v4 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf\n{AS_ADDRESS}"
@@ -165,7 +164,7 @@ fn results_are_followed_through_memory_and_back() {
     }
 }
 
-/// Marks on one part of memory are not marks on another.
+/// Unsettled values in one part of memory do not affect other parts.
 #[test]
 fn other_memory_stays_as_it_is() {
     let lds = ".set lds_bytes, 2048\n";
@@ -208,7 +207,7 @@ fn what_one_dispatch_leaves_in_memory_the_next_is_followed_with() {
     assert_eq!(decided(&body, 2), [Purpose::Address]);
 }
 
-/// An instruction whose result is within an error; it marks v4.
+/// An instruction whose result is specified within an error bound, in v4.
 const WITHIN_ERROR: &str = "v_rcp_f32 v4, v1\ns_nop 1\n";
 
 #[test]
@@ -222,13 +221,13 @@ fn results_within_an_error_are_reported_where_they_decide_something() {
              here: s_cbranch_scc1 end\n",
             &[Purpose::Condition],
         ),
-        // What an integer decides that was made of one is not followed.
+        // Decisions of an integer that was converted from such a result are not tracked.
         (
             "here: v_cvt_u32_f32 v4, v4\nv_and_b32 v5, 0xfc, v4\n\
              global_load_dword v6, v5, s[2:3]\ns_waitcnt vmcnt(0)\n",
             &[Purpose::Integer],
         ),
-        // A quotient that is corrected is exact, unless what is divided is not.
+        // A corrected quotient is exact, unless an operand is not.
         ("v_div_fixup_f32 v4, v4, v1, v1\nv_cmp_lt_f32 vcc, 0, v4\nhere: s_nop 0\n", &[]),
         ("v_div_fixup_f32 v4, v1, v1, v4\nhere: v_cmp_lt_f32 vcc, 0, v4\n", &[Purpose::Comparison]),
         ("global_store_dword v1, v4, s[2:3]\nhere: s_nop 0\n", &[]),
@@ -245,10 +244,10 @@ fn results_within_an_error_are_reported_where_they_decide_something() {
     assert!(fidelity.decisions.iter().all(|decision| decision.doubt == Doubt::WithinError));
 }
 
-/// Compilers build quotients of integers on `v_rcp_iflag_f32`, and correct them.
+/// Compilers compute quotients of integers from `v_rcp_iflag_f32` and correct them.
 #[test]
 fn quotients_of_integers_are_reported_as_what_they_are() {
-    // Code of gfx1250 sets the high bits of register numbers, and is not followed from there on.
+    // gfx1250 code sets the high bits of register numbers; tracking ends there.
     for machine in machines().filter(|machine| machine.has_strict_level()) {
         let code = compile_for(machine, "quotients.cl", &["-O3"]);
         let mut program = TestProgram::new(&code);
@@ -266,8 +265,8 @@ fn quotients_of_integers_are_reported_as_what_they_are() {
     }
 }
 
-/// The quotient of integers as compilers compute it (LLVM, `expandDivRem32`), from a reciprocal that is
-/// `error` units in the last place off.
+/// The quotient of integers as compilers compute it (LLVM, `expandDivRem32`), from a reciprocal with an
+/// error of `error` units in the last place.
 fn quotient(dividend: u32, divisor: u32, error: i32) -> u32 {
     let high = |a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32;
     let reciprocal = f32::from_bits((1.0 / divisor as f32).to_bits().wrapping_add_signed(error));
@@ -298,7 +297,7 @@ fn quotients_of_integers_are_exact_for_reciprocals_within_the_error_and_not_for_
         .flat_map(|dividend| ends.map(|divisor| [dividend, divisor]))
         .chain((0..200_000).map(|_| [random(), random().max(1)]))
         .collect();
-    // No further than a unit from the reciprocal itself, which is not rounded.
+    // At most one unit from the exact reciprocal.
     let is_within = |divisor: u32, error: i32| {
         let rounded = (1.0 / divisor as f32).to_bits();
         let candidate = |off: i32| f64::from(f32::from_bits(rounded.wrapping_add_signed(off)));
@@ -319,7 +318,7 @@ fn quotients_of_integers_are_exact_for_reciprocals_within_the_error_and_not_for_
     assert!(wrong(1, false) > 0 && wrong(2, false) > 0);
 }
 
-/// Whether it is seen in code that results which are not settled decide nothing.
+/// Returns `true` if static analysis proves that unsettled results decide nothing.
 fn has_settled_course(body: &str, memory_may_be_marked: bool) -> bool {
     let mut program = TestProgram::new(&assemble_for(gfx942(), body).code_object);
     let buffer = program.output(&[0u32; 1024]);
@@ -335,7 +334,7 @@ fn code_whose_unsettled_results_decide_nothing_is_not_followed_and_other_code_is
         (store.to_owned(), true),
         (format!("v_mov_b32 v4, v1\n{AS_ADDRESS}"), true),
         (AS_ADDRESS.to_owned(), false),
-        // Lanes that are not active keep what they have, until they are active again.
+        // Inactive lanes keep their values until they are active again.
         (format!("s_mov_b64 exec, 1\nv_mov_b32 v4, v1\n{AS_ADDRESS}"), true),
         (format!("s_mov_b64 exec, 1\nv_mov_b32 v4, v1\ns_mov_b64 exec, -1\n{AS_ADDRESS}"), false),
         (format!("s_and_saveexec_b64 s[4:5], vcc\nv_mov_b32 v4, v1\n{AS_ADDRESS}"), true),
@@ -346,14 +345,14 @@ fn code_whose_unsettled_results_decide_nothing_is_not_followed_and_other_code_is
             ),
             false,
         ),
-        // The lanes that were not active before, and keep what they have.
+        // The lanes that were inactive before and keep their values.
         (
             format!(
                 "s_mov_b64 exec, 1\nv_mov_b32 v4, v1\ns_andn2_saveexec_b64 s[4:5], vcc\n{AS_ADDRESS}"
             ),
             false,
         ),
-        // What waves come to again.
+        // A loop.
         (
             "again: v_mov_b32 v5, v7\nv_mov_b32 v7, v4\nglobal_load_dword v6, v5, s[2:3]\n\
              s_cbranch_scc1 again\n"
@@ -379,14 +378,14 @@ fn code_whose_unsettled_results_decide_nothing_is_not_followed_and_other_code_is
         assert_eq!(has_settled_course(&format!("{UNSETTLED}{way}"), false), is_settled, "{way}");
         assert!(has_settled_course(&format!("{SETTLED}{way}"), false), "{way}");
     }
-    // Where it is not seen which registers are meant.
+    // Register numbers that static analysis does not know.
     let mode = |field: &str| {
         has_settled_course(&format!("s_setreg_imm32_b32 hwreg(HW_REG_MODE, {field}\n"), false)
     };
     assert!(mode("4, 4), 15"));
     assert!(!mode("27, 1), 1"));
     assert!(!has_settled_course("s_set_gpr_idx_on s4, gpr_idx(SRC0)\n", false));
-    // The arguments are the host's, whatever earlier dispatches have left in memory.
+    // Kernel arguments come from the host and are settled, even if memory is not.
     let loads = format!("global_load_dword v4, v1, s[2:3]\ns_waitcnt vmcnt(0)\n{AS_ADDRESS}");
     assert!(has_settled_course(&loads, false));
     assert!(!has_settled_course(&loads, true));
@@ -401,7 +400,8 @@ fn products_of_matrices_by_wmma_are_not_followed() {
     assert!(workload.device.has_settled_course(&workload.program.dispatches[0], true));
 }
 
-/// What is found of each of three dispatches, by itself; `renew` may have them followed anew.
+/// Fidelity records of three dispatches, one each. `renew` is called before each dispatch and may reset
+/// the tracking.
 fn run_in_parts(assembly: &Assembly, renew: fn(&mut FidelityCheck)) -> Vec<FidelityRecord> {
     let mut program = TestProgram::new(&assembly.code_object);
     let buffer = program.output(&[0u32; 1024]);
@@ -421,7 +421,7 @@ fn run_in_parts(assembly: &Assembly, renew: fn(&mut FidelityCheck)) -> Vec<Fidel
     vec![part(), part(), part()]
 }
 
-/// Memory is followed across dispatches that are reported one by one.
+/// Unsettled values in memory are tracked across dispatches that are reported separately.
 #[test]
 fn what_is_found_of_each_dispatch_adds_up_to_what_is_found_of_all() {
     let body = |first: &str| {
@@ -446,7 +446,7 @@ fn what_is_found_of_each_dispatch_adds_up_to_what_is_found_of_all() {
     assert_eq!(decided(&settled), [0, 0, 0]);
 }
 
-/// Halves of scalar results are not settled, and the others are.
+/// The low half of a 16-bit scalar result is settled, and the high half is not.
 #[test]
 fn of_a_result_that_is_settled_in_part_the_rest_alone_is_followed() {
     let machine = MACHINES
@@ -460,8 +460,8 @@ fn of_a_result_that_is_settled_in_part_the_rest_alone_is_followed() {
              here: global_load_b32 v6, v5, s[2:3]\ns_waitcnt vmcnt(0)\n"
         )
     };
-    let of = |mask| run(&assemble_for(machine, &body(mask)), 1);
-    assert!(of("0xffff").decisions.is_empty(), "{:?}", of("0xffff"));
+    let masked = |mask| run(&assemble_for(machine, &body(mask)), 1);
+    assert!(masked("0xffff").decisions.is_empty(), "{:?}", masked("0xffff"));
     let high = body("0xffff0000").replace("v_and_b32 v5, 0xfc, v5", "v_bfe_u32 v5, v5, 16, 4");
     assert_eq!(run(&assemble_for(machine, &high), 1).decisions.len(), 1);
 }

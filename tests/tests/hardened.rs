@@ -1,5 +1,5 @@
-//! Programs whose instructions are executed twice: they compute the same, and no fault in a result that
-//! is compared stays silent.
+//! Programs hardened by duplication compute the same results, and no fault in a compared result is
+//! silent.
 
 use flipwave_analysis::Outcome;
 use flipwave_campaigns::{
@@ -17,9 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// Every instruction of every example that can be executed twice, on machines that differ much: without
-/// a fault nothing is detected, every register that is wanted holds the same before every instruction, and
-/// no rule of the hardware is broken.
+/// Duplicates every duplicable instruction of the examples, on different machines. Without a fault,
+/// nothing is detected, all live registers hold the same values before every instruction, and no
+/// hardware rule is violated.
 #[test]
 fn programs_all_of_whose_instructions_are_executed_twice_compute_the_same() {
     let mut copied: BTreeMap<String, usize> = BTreeMap::new();
@@ -70,7 +70,7 @@ fn programs_all_of_whose_instructions_are_executed_twice_compute_the_same() {
     assert!(copied.values().all(|executions| *executions > 100), "{copied:?}");
 }
 
-/// The code object with all that can be executed twice.
+/// Hardens a code object, with all duplicable instructions duplicated.
 fn all(object: &flipwave_codeobj::CodeObject) -> Hardened {
     let candidates = Candidates::of(object).unwrap_or_else(|error| panic!("{error}"));
     let instructions: BTreeSet<Pc> = candidates.instructions.keys().copied().collect();
@@ -79,7 +79,7 @@ fn all(object: &flipwave_codeobj::CodeObject) -> Hardened {
     hardened.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Hardens an example, of which `count` faults are injected.
+/// Hardens an example, with `count` injected faults.
 fn example(name: &str, count: &str, wanted: &HardenOptions, folder: &Path) -> Hardenings {
     let text =
         std::fs::read_to_string(examples_folder().join(format!("{name}.yaml"))).expect("a file");
@@ -110,7 +110,7 @@ fn a_larger_budget_leaves_less_sdc_and_no_fault_in_a_compared_result_is_silent()
         let rows = rows(&folder.path().join(format!("hardened/{}", point.budget)));
         assert!(rows.iter().map(|row| &row.site).eq(plain.iter().map(|row| &row.site)));
         assert!(rows.iter().map(|row| &row.line).eq(plain.iter().map(|row| &row.line)));
-        // What the two tables say, counted plainly.
+        // Compute the coverage from the two tables.
         let sdc = plain.iter().zip(&rows).filter(|(row, _)| row.outcome == Outcome::Sdc);
         let silent = sdc.clone().filter(|(_, row)| row.outcome == Outcome::Sdc).count();
         let coverage = 1.0 - silent as f64 / sdc.count() as f64;
@@ -121,7 +121,7 @@ fn a_larger_budget_leaves_less_sdc_and_no_fault_in_a_compared_result_is_silent()
     assert!(coverage[0] < 0.3 && coverage[3] > 0.6 && coverage[4] > 0.95, "{coverage:?}");
 }
 
-/// The negative control: copies whose results nobody compares.
+/// Negative control: duplicated instructions whose results are not compared.
 #[test]
 fn copies_that_are_not_compared_are_noticed() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,4 @@
-//! A campaign that is stopped keeps what it has done, and what it has done is the beginning of
-//! what it would have done.
+//! An interrupted campaign keeps its completed rows, which are a prefix of the complete table.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, Dispatch, FaultCause};
@@ -13,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// More than there is memory for, and than anyone waits for.
+/// More faults than fit into memory or can be injected in a test.
 const FAULTS: &str = "{model: flip_one_bit, count: 1000000000000}";
 
 /// Complete lines of a results file that may still be written to.
@@ -28,7 +27,7 @@ fn started(folder: &Path) -> RunningProgram {
     started_until(20, folder, &[])
 }
 
-/// The same until there are more than this many lines.
+/// Starts a campaign without end, and waits until it has written more than `count` lines to `stopped`.
 fn started_until(count: usize, folder: &Path, options: &[&str]) -> RunningProgram {
     example("vector_add", FAULTS, folder);
     let arguments = [&["run", "--out", "stopped", "vector_add.yaml"], options].concat();
@@ -37,7 +36,7 @@ fn started_until(count: usize, folder: &Path, options: &[&str]) -> RunningProgra
     run
 }
 
-/// Demands that the rows of the stopped campaign are the first rows of one that was not stopped.
+/// Asserts that the rows of the stopped campaign are the first rows of an uninterrupted one.
 fn expect_prefix(folder: &Path) {
     let stopped = lines(&folder.join("stopped"));
     let count = stopped.len() - 1;
@@ -83,7 +82,7 @@ fn a_killed_campaign_leaves_whole_rows() {
     expect_prefix(folder.path());
 }
 
-/// What nohup(1) and shells set for what is to go on when they are gone.
+/// nohup(1) and shells ignore SIGHUP for programs that outlive them.
 #[test]
 fn a_signal_that_is_ignored_from_the_beginning_stays_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -100,8 +99,8 @@ fn a_signal_that_is_ignored_from_the_beginning_stays_ignored() {
     assert_eq!(run.end(), Ok(2));
 }
 
-/// A kernel without an end; the campaign on it. It counts, so that no state comes back by which it
-/// would be found to wait for ever.
+/// Writes an endless kernel and a campaign on it. The kernel counts, so its state never repeats and the
+/// watchdog cannot detect a wait loop.
 fn endless(folder: &Path, launch: &str) {
     let kernel = "kernel void spin(global volatile uint *word) {\n    uint count = 0;\n    \
                   while (*word == 0)\n        ++count;\n    *word = count;\n}\n";
@@ -131,11 +130,11 @@ fn a_fault_free_run_without_an_end_is_reported_and_can_be_interrupted() {
         for words in ["ended by SIG", "dispatch 0", "kernel `spin`", "wave instructions", "pc 0x"] {
             assert!(said().contains(words), "`{words}` is not in:\n{}", said());
         }
-        assert!(!folder.path().join("spin.results").exists(), "a folder with nothing in it");
+        assert!(!folder.path().join("spin.results").exists(), "an empty results folder is left");
     }
 }
 
-/// A program that the runtime has on the embedded GPU.
+/// `flipwave launch` runs through AMD's runtime on the embedded GPU.
 #[test]
 fn kernels_that_are_run_once_can_be_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -152,7 +151,7 @@ fn kernels_that_are_run_once_can_be_interrupted() {
     assert!(said().contains("ended by SIGTERM: interrupted"), "{}", said());
 }
 
-/// Tools and emulated programs are run so.
+/// Tools and emulated programs run dispatches through `CancellableDevice`.
 #[test]
 fn dispatches_that_are_looked_after_end_when_runs_are_to_stop() {
     let spin = assemble("again:\n    s_add_u32 s0, s0, 1\n    s_branch again\n");
@@ -178,12 +177,12 @@ fn dispatches_that_are_looked_after_end_when_runs_are_to_stop() {
     assert!(executed < 1 << 20, "{executed}");
 }
 
-/// The commands that are not done in one go with a campaign, while a compiler writes.
+/// Interrupts commands while a compiler writes its output.
 #[test]
 fn a_signal_leaves_no_unfinished_file() {
     let folder = tempfile::tempdir().expect("a folder");
     example("vector_add", FAULTS, folder.path());
-    // It gives up when the test has.
+    // The script stops waiting if the test fails and removes its folder.
     let script = "#!/bin/sh\nhere=${0%/*}\ncase \" $* \" in *' -o '*)\n    touch $here/started\n    \
                   while [ -e $here/started -a ! -e $here/go ]; do sleep 0.01; done;;\nesac\n\
                   exec clang-22 \"$@\"\n";
@@ -218,7 +217,7 @@ fn files_below(folder: &Path) -> Vec<String> {
     entries.flat_map(below).collect()
 }
 
-/// A script that can be run.
+/// Writes an executable script.
 fn executable(folder: &Path, script: &str) -> PathBuf {
     let file = folder.join("compiler");
     std::fs::write(&file, script).expect("written");
@@ -241,8 +240,8 @@ fn a_fault_free_run_has_a_limit() {
     assert!(finished.stderr.contains("instruction_limit"), "{}", finished.stderr);
 }
 
-/// The first one ends the compiler, and the program has only to say so: to a pipe that is full and that
-/// nobody reads.
+/// The first signal ends the compiler. The program then blocks on its message, because standard error is
+/// a full pipe without a reader.
 #[test]
 fn a_second_signal_ends_the_program_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -265,7 +264,8 @@ fn a_second_signal_ends_the_program_at_once() {
     assert_eq!(run.end(), Err(libc::SIGTERM));
 }
 
-/// Runs the program with standard output and standard error, or one of them, read by nobody.
+/// Runs the program; `stdout` and `stderr` select streams that are pipes without a reader. Returns the
+/// exit code and standard error.
 fn unread(folder: &Path, arguments: &[&str], stdout: bool, stderr: bool) -> (Option<i32>, String) {
     let kept = |name: &str| Stdio::from(File::create(folder.join(name)).expect("a file"));
     let pipe = || {
@@ -344,7 +344,7 @@ fn a_killed_campaign_goes_on_after_its_last_whole_row() {
     assert!(record.contains("\"status\": \"interrupted\""), "{record}");
     assert_eq!(lines(&folder.path().join("stopped"))[..left.len()], left);
     expect_prefix(folder.path());
-    // The control: rows of another plan are not gone on with.
+    // Negative control: rows of another plan are refused.
     let text = std::fs::read_to_string(&results).expect("results.csv");
     std::fs::write(&results, text.replacen(" lane=", " lane=6", 1)).expect("another site");
     let file = folder.path().join("vector_add.yaml");
@@ -353,24 +353,24 @@ fn a_killed_campaign_goes_on_after_its_last_whole_row() {
     refused.expect_refused(&["is not the planned injection"]);
 }
 
-/// How long a signal may take to end anything, on a machine that is busy.
+/// Time limit for a signal to end a command, on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// Processes of a name that run now.
-fn runs(marker: &str) -> bool {
+/// Returns `true` while a process runs whose command line contains `marker`.
+fn is_running(marker: &str) -> bool {
     let entries = std::fs::read_dir("/proc").expect("processes").flatten();
     entries
         .flat_map(|process| std::fs::read(process.path().join("cmdline")))
         .any(|line| line.windows(marker.len()).any(|part| part == marker.as_bytes()))
 }
 
-/// Starts a command, sends it a signal when something is so, and demands that it ends at once, with
-/// all that has this word in its command line.
+/// Starts a command, sends it a signal once a process with `marker` in its command line runs, and asserts
+/// that the command and all such processes end within [`AT_ONCE`].
 #[track_caller]
 fn expect_end_at_once(mut command: Command, folder: &Path, marker: &str, what: &str) {
     command.env("FLIPWAVE_CACHE", folder.join("cache"));
     let mut run = RunningProgram::of(command, folder, "stderr");
-    run.wait_until(|| runs(marker));
+    run.wait_until(|| is_running(marker));
     let start = Instant::now();
     run.send(libc::SIGTERM);
     let end = run.end();
@@ -379,8 +379,8 @@ fn expect_end_at_once(mut command: Command, folder: &Path, marker: &str, what: &
     assert_eq!(end, Ok(2), "{what}: {}", run.stderr());
     assert!(run.stderr().contains("ended by SIGTERM"), "{what}: {}", run.stderr());
     let patience = Instant::now() + Duration::from_secs(5);
-    while runs(marker) {
-        assert!(Instant::now() < patience, "{what}: something of it still runs");
+    while is_running(marker) {
+        assert!(Instant::now() < patience, "{what}: a process still runs");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -390,7 +390,7 @@ fn a_compiler_that_hangs_ends_with_a_signal_and_so_does_all_that_it_has_started(
     let folder = tempfile::tempdir().expect("a folder");
     example("vector_add", FAULTS, folder.path());
     for (when, number) in [("' -o '", 61701), ("' -E '", 61702), ("'--version'", 61703)] {
-        // A child of its own, which ignores the signals that a terminal sends.
+        // The compiler starts a child and ignores the signals that a terminal sends.
         let sleep = format!("sleep {number}");
         let script = format!(
             "#!/bin/sh\ncase \" $* \" in *{when}*) trap '' TERM INT; {sleep} & wait; {sleep};; esac\n\
@@ -402,7 +402,7 @@ fn a_compiler_that_hangs_ends_with_a_signal_and_so_does_all_that_it_has_started(
             &["profile", "vector_add.yaml"],
             &["tool", "instruction-count", "vector_add.yaml"],
         ] {
-            // A source that includes nothing is not preprocessed.
+            // Sources without `#include` are not preprocessed.
             if when == "' -E '" && arguments[0] != "tool" {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What outputs must hold, from files, and `flipwave golden`, which writes what they hold.
+//! Expected outputs in files, and `flipwave golden`, which writes the outputs of the golden run.
 
 use flipwave_tests::{Finished, flipwave, to_bytes};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Sixteen numbers times three, and as many of four bits.
+/// Multiplies sixteen numbers by three, and writes sixteen 4-bit numbers.
 const SOURCE: &str = "
 kernel void triple(global float *product, global const float *numbers, global uint *nibbles) {
     uint i = get_global_id(0);
@@ -55,8 +55,8 @@ fn said(folder: &Path) -> Value {
 
 #[test]
 fn what_the_kernel_computes_is_written_and_compared_with_what_it_must() {
-    let folder_guard = folder(", expected: right.bin", "");
-    let path = folder_guard.path();
+    let temporary = folder(", expected: right.bin", "");
+    let path = temporary.path();
     golden(path).expect_success();
     let read = |name: &str| fs::read(path.join(name)).expect("a file");
     assert_eq!(read("golden/product.bin"), read("right.bin"));
@@ -75,39 +75,39 @@ fn what_the_kernel_computes_is_written_and_compared_with_what_it_must() {
 
 #[test]
 fn a_fault_free_run_that_is_wrong_has_no_campaign() {
-    let folder_guard = folder(", expected: wrong.bin", "");
+    let temporary = folder(", expected: wrong.bin", "");
     let words = ["product", "wrong.bin", "1 are not", "element 9", "13.5 in place of 13.75"];
-    let wrong = golden(folder_guard.path());
+    let wrong = golden(temporary.path());
     assert_eq!(wrong.code, Some(1), "{wrong:?}");
     for word in words {
         assert!(wrong.stderr.contains(word), "{word}: {}", wrong.stderr);
     }
-    let difference = &said(folder_guard.path())["outputs"][0]["expected"];
+    let difference = &said(temporary.path())["outputs"][0]["expected"];
     assert_eq!(
         (&difference["elements_wrong"], &difference["max_abs_error"]),
         (&json!(1), &json!(0.25))
     );
-    flipwave(folder_guard.path(), &["run", "triple.yaml"], &[]).expect_refused(&words);
-    assert!(!folder_guard.path().join("triple.results/results.csv").exists());
+    flipwave(temporary.path(), &["run", "triple.yaml"], &[]).expect_refused(&words);
+    assert!(!temporary.path().join("triple.results/results.csv").exists());
 
     // Within the tolerance of `compare`, it is right.
-    let folder_guard = folder(", expected: wrong.bin", "compare: {product: {absolute: 0.3}}\n");
-    golden(folder_guard.path()).expect_success();
-    flipwave(folder_guard.path(), &["run", "triple.yaml"], &[]).expect_success();
+    let temporary = folder(", expected: wrong.bin", "compare: {product: {absolute: 0.3}}\n");
+    golden(temporary.path()).expect_success();
+    flipwave(temporary.path(), &["run", "triple.yaml"], &[]).expect_success();
 }
 
 #[test]
 fn a_file_of_another_size_or_of_what_is_no_output_is_refused() {
-    let folder_guard = folder(", expected: triple.cl", "");
-    golden(folder_guard.path()).expect_refused(&["triple.cl", "64"]);
-    let folder_guard = folder(", expected: nothing.bin", "");
-    golden(folder_guard.path()).expect_refused(&["nothing.bin"]);
-    let folder_guard = folder("", "");
-    let file = folder_guard.path().join("triple.yaml");
+    let temporary = folder(", expected: triple.cl", "");
+    golden(temporary.path()).expect_refused(&["triple.cl", "64"]);
+    let temporary = folder(", expected: nothing.bin", "");
+    golden(temporary.path()).expect_refused(&["nothing.bin"]);
+    let temporary = folder("", "");
+    let file = temporary.path().join("triple.yaml");
     let text = fs::read_to_string(&file).expect("a campaign file");
     fs::write(&file, text.replace("step: 0.5}}", "step: 0.5}}, expected: right.bin"))
         .expect("written");
-    golden(folder_guard.path()).expect_refused(&[
+    golden(temporary.path()).expect_refused(&[
         "triple.yaml:10",
         "args[1].expected",
         "requires an output",

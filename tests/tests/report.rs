@@ -1,4 +1,4 @@
-//! `flipwave report`: the page of a campaign, in a browser, and what it says of input that is none.
+//! `flipwave report`: the page of a campaign, its behaviour in a browser, and the errors for invalid input.
 
 use flipwave_tests::{Browser, example, flipwave};
 use std::fs;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// A folder with a campaign of two kernels, its source and its results, made once.
+/// A folder with a matmul campaign, its kernel source and its results, created once.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     let made = || {
         let folder = tempfile::tempdir().expect("a folder");
         let file =
             flipwave_tests::example("matmul", "{model: flip_one_bit, count: 300}", folder.path());
-        // The sources lie beside the campaign file, where they are looked for.
+        // `report` looks for sources relative to the campaign file.
         let kernels = flipwave_tests::examples_folder().canonicalize().expect("examples");
         let kernels = kernels.join("kernels");
         fs::create_dir(folder.path().join("kernels")).expect("a folder");
@@ -29,7 +29,7 @@ fn folder() -> &'static Path {
     FOLDER.get_or_init(made).path()
 }
 
-/// A copy of the results to change, in a folder of its own.
+/// A copy of the results that a test may change.
 fn copy() -> TempDir {
     let copy = tempfile::tempdir().expect("a folder");
     for name in ["results.csv", "run.json"] {
@@ -82,7 +82,7 @@ fn a_command_of_the_page_repeats_its_injection() {
     assert!(replayed.expect_success().stdout.contains("sdc"));
 }
 
-/// What is done in the browser: the table of opcodes is sorted by name both ways and filtered.
+/// Browser script: sorts the table of opcodes by name in both orders and by injections, and filters it.
 const SORT_AND_FILTER: &str = "
     const table = document.getElementById('opcode-table');
     const names = () => Array.from(table.tBodies[0].rows)
@@ -90,7 +90,7 @@ const SORT_AND_FILTER: &str = "
     const rates = () => Array.from(table.tBodies[0].rows).map((row) => Number(row.cells[1].dataset.v));
     const sorted = (list, by) => list.every((item, at) => at === 0 || by(list[at - 1], item));
     const [name, injections] = table.querySelectorAll('th button');
-    // As people sort: 16 after 2.
+    // Natural order: 16 after 2.
     const order = (a, b) => a.localeCompare(b, 'en', { numeric: true });
     const said = [];
     name.click();
@@ -117,7 +117,7 @@ fn tables_sort_and_filter_in_a_browser_and_nothing_goes_wrong() {
     let (folder, page) = page(&["results"]);
     assert_eq!(browser.try_in(&page, SORT_AND_FILTER), DONE);
 
-    // What does not work is seen: another script, and one that asks for what is not in the page.
+    // Negative controls: a wrong sort order, a script error, and a request for an external resource.
     let text = fs::read_to_string(&page).expect("a page");
     let broken = folder.path().join("broken.html");
     fs::write(&broken, text.replace("sign * compare", "-sign * compare")).expect("written");
@@ -130,7 +130,7 @@ fn tables_sort_and_filter_in_a_browser_and_nothing_goes_wrong() {
     assert!(browser.try_in(&broken, refused).starts_with('1'));
 }
 
-/// In the browser nothing is wider than the window but what scrolls by itself.
+/// The page is not wider than the window.
 #[test]
 fn several_campaigns_stand_beside_each_other() {
     let other = copy();
@@ -169,7 +169,7 @@ fn an_interrupted_campaign_an_old_record_and_missing_sources_are_said() {
         assert!(text.contains(expected), "{expected}");
     }
 
-    // As an older program wrote it: without what was compared, and without the campaign's file.
+    // As an older version wrote the record, without newer fields.
     let record_of = fs::read_to_string(&record).expect("a record");
     let mut old: serde_json::Value = serde_json::from_str(&record_of).expect("a record");
     let fields = old.as_object_mut().expect("fields");
@@ -215,7 +215,7 @@ fn what_is_no_result_is_refused_with_a_reason() {
         fs::write(path("run.json"), &record).expect("written");
         fs::write(path(name), text).expect("written");
         report(results.path()).expect_refused(words);
-        assert!(!path("report.html").exists(), "no page of nothing");
+        assert!(!path("report.html").exists(), "a page was written for invalid input");
     }
     fs::remove_file(path("run.json")).expect("removed");
     report(results.path()).expect_refused(&["no run.json"]);
@@ -239,7 +239,7 @@ fn the_table_for_programs_has_the_rates_of_the_summary() {
     assert!(compared > 8, "{compared}");
 }
 
-/// Tables on the terminal: all injections, the largest part of the SDC first.
+/// Tables on the terminal contain all injections, sorted by the contribution to SDC.
 #[test]
 fn rates_are_printed_by_what_was_struck() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! How bad silent data corruption is, from judges that the campaign asks.
+//! Severity of silent data corruption, as classified by judges.
 
 use flipwave_analysis::Severity;
 use flipwave_tests::{Compiler, Finished, application, flipwave, rows};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
-/// Scores of 64 classes, twice: by two launches with labels of their own.
+/// Two kernels that compute scores of 64 classes, launched with different labels.
 const SCORES: &str = "
 kernel void scores(global float *scores, global const float *weights) {
     float sum = 0.0f;
@@ -57,16 +57,16 @@ fn run(folder: &Path, out: &str, workers: &str) -> Finished {
     flipwave(folder, &["run", "judged.yaml", "--out", out, "--workers", workers], &[])
 }
 
-/// The class with the largest score; the first of several.
+/// Index of the largest score; the first one on ties.
 fn largest(scores: &[f32]) -> usize {
     let better = |best, class| if scores[class] > scores[best] { class } else { best };
     (1..scores.len()).fold(0, better)
 }
 
-/// What a server was shown: the index of the injection, and whether its largest score is another.
+/// Outputs that a judge received: the index of the injection, and `true` if the largest score differs.
 type Shown = Arc<Mutex<Vec<(u64, bool)>>>;
 
-/// Serves whoever comes, for as long as the test lasts.
+/// Starts a judge that serves any number of connections until the test ends.
 fn serve(path: PathBuf) -> Shown {
     let shown = Shown::default();
     let listener = UnixListener::bind(path).expect("a socket");
@@ -138,7 +138,7 @@ fn each_sdc_is_judged_once_and_nothing_else_is() {
     let critical = judged.iter().filter(|(_, critical)| *critical).count();
     assert!(0 < critical && critical < judged.len(), "{critical} of {}", judged.len());
 
-    // The table of rates has the number, over all and by label.
+    // The table of rates contains the number of critical SDC, in total and by label.
     let rates = flipwave(folder.path(), &["rates", "one", "--by", "label"], &[]).expect_success();
     assert!(rates.stdout.contains("critical sdc"), "{}", rates.stdout);
     let summary = fs::read_to_string(folder.path().join("one/summary.csv")).expect("a summary");
@@ -171,7 +171,7 @@ fn results_do_not_depend_on_who_asks_the_judge_or_in_which_part() {
         assert_eq!(read("one", name), read("parts", name), "{name}");
     }
 
-    // A replay asks again.
+    // A replay asks the judge again.
     let rows = rows(&folder.path().join("one"));
     let row = rows.iter().find(|row| row.severity == Some(Severity::Critical)).expect("a row");
     let arguments = ["replay", "judged.yaml", "--row", &row.index.to_string(), "--results", "one"];
@@ -181,7 +181,7 @@ fn results_do_not_depend_on_who_asks_the_judge_or_in_which_part() {
         "{replayed}"
     );
 
-    // So does the page of the campaign have the rate.
+    // The report contains the rate of critical SDC.
     let page = ["report", "one", "--out", "page.html"];
     flipwave(folder.path(), &page, &[]).expect_success();
     let page = fs::read_to_string(folder.path().join("page.html")).expect("a page");
@@ -198,8 +198,8 @@ fn a_judge_that_gives_no_judgement_ends_the_campaign_and_rows_stay() {
         let finished = run(folder.path(), "out", "1");
         (folder, finished)
     };
-    // It is asked at once when it is ready: what it says a little later is the answer, though it has read
-    // nothing.
+    // The campaign asks as soon as the judge is ready, so what the script prints 0.3 s later is taken as
+    // the answer, although the script reads no question.
     let ready = r#"echo '{"ready": true}' >&0; sleep 0.3; "#;
     for (script, words) in [
         ("exit 3".to_owned(), &["severity", "ended without an answer", "3"][..]),

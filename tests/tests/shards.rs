@@ -1,5 +1,5 @@
-//! A campaign in parts comes to the table of one worker, however it is divided, and whatever becomes of
-//! those who do the parts.
+//! A sharded campaign produces the table of a single worker, for every split and after any failure of
+//! shards.
 
 use flipwave_tests::{
     Finished, RunningProgram, example, examples_folder, flipwave, flipwave_within,
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a merge writes that depends on nothing but the campaign.
+/// Files written by a merge that depend only on the campaign.
 const TABLES: [&str; 3] = ["results.csv", "summary.csv", "rates.svg"];
 
 fn campaign(folder: &Path, faults: &str) {
@@ -36,7 +36,7 @@ fn tables(folder: &Path) -> Vec<String> {
     TABLES.into_iter().map(read).collect()
 }
 
-/// The tables of one worker.
+/// Runs the campaign with one worker and returns the tables.
 fn whole(folder: &Path) -> Vec<String> {
     let arguments = ["run", "vector_add.yaml", "--out", "whole", "--workers", "1"];
     run(folder, &arguments).expect_success();
@@ -125,7 +125,7 @@ fn what_is_there_is_not_done_again_and_what_is_damaged_is() {
     assert_eq!(tables(&folder.join("out")), whole);
 }
 
-/// The negative control of what a merge compares: machines that do not do the same.
+/// Negative control of the comparison during a merge: machines that compute different rows.
 #[test]
 fn rows_that_contradict_each_other_are_not_merged() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -137,23 +137,22 @@ fn rows_that_contradict_each_other_are_not_merged() {
     let name = foreign.file_name().expect("a name");
     fs::copy(&foreign, folder.join("out/shards").join(name)).expect("copied");
     run(folder, &["merge", "out"]).expect_success();
-    // A row that says something else, with a checksum that is right.
+    // A changed row with a correct checksum.
     let path = files(&folder.join("out")).remove(1);
     let text = fs::read_to_string(&path).expect("rows");
     let (rows, _) = text.split_at(text.rfind("{\"rows").expect("a last line"));
-    let other = rows.replacen(",1.0,", ",1.5,", 1);
-    assert_ne!(other, rows);
+    let changed = rows.replacen(",1.0,", ",1.5,", 1);
+    assert_ne!(changed, rows);
     let script = "head -c -0 | sha256sum | cut -d' ' -f1";
     let plain = folder.join("plain");
-    fs::write(&plain, &other).expect("written");
+    fs::write(&plain, &changed).expect("written");
     let input = fs::File::open(&plain).expect("it");
     let output = Command::new("sh").args(["-c", script]).stdin(input).output().expect("a shell");
     let digest = String::from_utf8(output.stdout).expect("text");
     let end =
-        format!("{{\"rows\":20,\"bytes\":{},\"sha256\":\"{}\"}}\n", other.len(), digest.trim());
-    fs::write(&path, other + &end).expect("written");
-    run(folder, &["merge", "out"])
-        .expect_refused(&["row 20 differs between", "is not deterministic"]);
+        format!("{{\"rows\":20,\"bytes\":{},\"sha256\":\"{}\"}}\n", changed.len(), digest.trim());
+    fs::write(&path, changed + &end).expect("written");
+    run(folder, &["merge", "out"]).expect_refused(&["row 20 differs between", "is not deterministic"]);
 }
 
 #[test]
@@ -181,7 +180,7 @@ fn a_shard_that_is_asked_to_stop_leaves_what_it_has_done() {
     let part = format!("5000..{}", 5000 + done + 10);
     let said = shard(folder, "out", &part).expect_success().stdout;
     assert!(said.contains(&format!("{done} of them done before, 10 now")), "{said}");
-    // One that is killed leaves nothing but its word that it began.
+    // A killed shard leaves only its attempt file.
     let mut second = RunningProgram::start(folder, &arguments, "second");
     second.wait_until(|| finished_attempts(folder) == 3);
     second.send(libc::SIGKILL);
@@ -191,7 +190,7 @@ fn a_shard_that_is_asked_to_stop_leaves_what_it_has_done() {
     assert_eq!(killed["done"], done + 10);
 }
 
-/// The files of attempts that have their own names: one that is being written is not there yet.
+/// Number of completely written attempt files.
 fn finished_attempts(folder: &Path) -> usize {
     let entries = fs::read_dir(folder.join("out/attempts")).expect("a folder");
     let is_finished =
@@ -222,7 +221,7 @@ fn a_finished_campaign_grows_with_its_count() {
     assert!(said.contains("30 of them done before, 20 now"), "{said}");
     run(folder, &["merge", "out"]).expect_success();
     assert_eq!(tables(&folder.join("out")), whole);
-    // A table grows, too.
+    // A table without shards grows, too.
     run(folder, &["run", "vector_add.yaml", "--out", "table"])
         .expect_refused(&["(rows: 30)", "--resume"]);
     run(folder, &["run", "vector_add.yaml", "--out", "table", "--resume"]).expect_success();
@@ -245,12 +244,12 @@ fn rows_of_another_campaign_never_come_into_a_folder() {
         ("{scalar: 4000", "{scalar: 3999", "the campaign file differs"),
         ("count: 20}", "count: 20, stratify: opcode}", "the campaign file differs"),
     ] {
-        let other = good.replacen(from, to, 1);
-        assert_ne!(other, good, "{from}");
-        fs::write(&file, other).expect("written");
+        let changed = good.replacen(from, to, 1);
+        assert_ne!(changed, good, "{from}");
+        fs::write(&file, changed).expect("written");
         shard(folder, "out", "2/2").expect_refused(&["the folder of another campaign", words]);
     }
-    // A kernel that is not the same any more.
+    // A changed kernel.
     let kernel = fs::read_to_string(examples_folder().join("kernels/vector_add.cl")).expect("it");
     fs::write(folder.join("own.cl"), &kernel).expect("written");
     let start = good.find("source: ").expect("a source");
@@ -263,11 +262,11 @@ fn rows_of_another_campaign_never_come_into_a_folder() {
     fs::write(&file, &good).expect("written");
     shard(folder, "own", "2/2").expect_refused(&["the campaign file differs"]);
     assert_eq!(files(&folder.join("out")), before);
-    // Nor does a shard come into a folder of something else.
+    // A shard is refused in a folder with other files.
     fs::create_dir(folder.join("other")).expect("a folder");
     fs::write(folder.join("other/thesis.tex"), "text").expect("written");
     shard(folder, "other", "1/2").expect_refused(&["other contains files that are not shards"]);
-    // Nor a campaign in one piece into one of shards.
+    // A campaign without shards is refused in a folder of shards.
     run(folder, &["run", "vector_add.yaml", "--out", "out"])
         .expect_refused(&["out contains a sharded campaign", "flipwave merge"]);
 }
@@ -284,14 +283,14 @@ fn campaigns_of_one_site_space_are_pooled() {
         text.replace("init: {uniform: [-1.0, 1.0]}", "init: {range: {start: 0.0, step: 0.5}}");
     fs::write(&file, &text).expect("written");
     let whole = whole(folder);
-    // Two clusters did a part each.
+    // Each of two clusters computes a part.
     shard(folder, "one", "0..25").expect_success();
     shard(folder, "other", "20..40").expect_success();
     run(folder, &["merge", "one"]).expect_refused(&["one lacks the rows of injections 25..40"]);
     run(folder, &["merge", "one", "other", "--out", "pool"]).expect_success();
     assert_eq!(tables(&folder.join("pool")), whole);
 
-    // Another seed: its rows come after, numbered on.
+    // Rows of another seed are appended and renumbered.
     fs::write(&file, text.replace("seed: 42", "seed: 43")).expect("written");
     shard(folder, "second", "1/1").expect_success();
     run(folder, &["merge", "second"]).expect_success();
@@ -303,7 +302,7 @@ fn campaigns_of_one_site_space_are_pooled() {
     assert_eq!(all[..40], first);
     assert!(all[40..].iter().zip(&second).all(|(one, other)| one.site == other.site));
 
-    // Not the same space: inputs from the seed.
+    // If inputs depend on the seed, the fault spaces differ.
     campaign(folder, &faults(40));
     let text = fs::read_to_string(&file).expect("the campaign").replace("seed: 42", "seed: 43");
     fs::write(&file, text).expect("written");
@@ -320,7 +319,7 @@ fn a_shard_that_fails_is_given_up_and_the_others_go_on() {
     let submit =
         ["submit", "vector_add.yaml", "--out", "out", "--engine", "local", "--shards", "4"];
     run(folder, &[&submit[..], &["--dry-run"]].concat()).expect_success();
-    // One of the four has no place for its rows.
+    // One of the four shards cannot write its rows.
     let script = folder.join("out/submit/shard.sh");
     let output = Command::new(&script).arg("2").env("TMPDIR", "/nowhere/else").output();
     let output = output.expect("a shell");
@@ -344,7 +343,7 @@ fn a_shard_that_fails_is_given_up_and_the_others_go_on() {
     for words in ["30 of 40 injections done", "3 done, 1 failed", "2/4 failed", "missing: 10..20"] {
         assert!(shown.contains(words), "`{words}` is not in:\n{shown}");
     }
-    // The engine goes on with what is missing.
+    // Submitting again computes the missing rows.
     let whole = whole(folder);
     run(folder, &submit).expect_success();
     assert_eq!(tables(&folder.join("out")), whole);

@@ -1,4 +1,4 @@
-//! Nothing is lost, doubled or torn on a slow shared folder, whoever is killed when.
+//! On a slow shared folder, killing any process at any time loses, duplicates or tears no row.
 
 use flipwave_tests::{
     RunningProgram, example, flipwave_within, program, random_words, slow_folder,
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// All of them at once; and in stages, of which each depends on what came of the one before.
+/// Faults drawn at once, and in stages, each of which depends on the results of the previous one.
 const ALL: &str = "{model: flip_one_bit, count: 2000}";
 const STAGES: &str = "{model: flip_one_bit, until: {margin: 0.04}, stratify: opcode, \
                       allocation: {optimal: {pilot: 200}}, known_masked: counted}";
@@ -16,8 +16,8 @@ const STAGES: &str = "{model: flip_one_bit, until: {margin: 0.04}, stratify: opc
 const SHARDS: u64 = 20;
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Kills this many processes that do shards, merge them, or do all of it; what is left is finished, and
-/// must be what one worker makes.
+/// Kills `kills` processes that run, merge or submit shards. Then completes the campaign, and asserts
+/// that its tables equal those of one worker.
 fn expect_undisturbed(faults: &str, kills: usize, seed: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
@@ -61,12 +61,12 @@ fn expect_undisturbed(faults: &str, kills: usize, seed: usize) {
             );
             signalled += 1;
             match victim.end() {
-                // It was done; it was stopped, or what it needs was not there.
+                // The process had finished; it was stopped; or a file that it needs was missing.
                 Ok(0 | 2) | Err(libc::SIGKILL | libc::SIGTERM) => {}
-                other => panic!("seed {seed}: {other:?}\n{}", victim.stderr()),
+                end => panic!("seed {seed}: {end:?}\n{}", victim.stderr()),
             }
         }
-        // A table that is there is right, however it came there.
+        // At any time, an existing table is complete and correct.
         if let Ok(table) = fs::read(folder.join("out/results.csv")) {
             assert_eq!(table, tables("whole")[0], "seed {seed}: a wrong table");
         }
@@ -81,7 +81,7 @@ fn expect_undisturbed(faults: &str, kills: usize, seed: usize) {
     assert_eq!(tables("out"), tables("whole"), "seed {seed}");
 }
 
-/// Shards that a killed submit has left behind go on to their end.
+/// Waits for the shards of killed `submit` processes to end.
 fn wait_for_orphans(folder: &Path) {
     let sign = folder.join("out").display().to_string();
     let is_there = || {

@@ -1,5 +1,5 @@
-//! What the programs of the suite compute without a fault, against plain Rust: other algorithms where
-//! there are simpler ones, in double precision where numbers are rounded.
+//! Results of the suite's programs, compared with plain Rust. The references use simpler algorithms
+//! where possible, and double precision for rounded numbers.
 
 use flipwave_campaigns::{Campaign, prepare};
 use flipwave_tests::{Finished, buffer, flipwave, rows, suite, to_values};
@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// The outputs of a program, in the order of its file.
+/// Computes the outputs of a program, in the order of the campaign file.
 type Reference = fn(&Campaign) -> Vec<Values>;
 
-/// What an output holds.
+/// Values of an output.
 enum Values {
     Whole(Vec<i32>),
     Single(Vec<f64>),
@@ -18,7 +18,7 @@ enum Values {
 }
 
 impl Values {
-    /// Whether the bytes of an output are these: numbers within what rounding can make of them.
+    /// Returns `true` if the bytes of an output hold these values, up to rounding.
     fn agree(&self, found: &[u8]) -> bool {
         let near = |found: Vec<f64>, expected: &[f64], limit: f64| {
             found.len() == expected.len()
@@ -67,13 +67,13 @@ fn every_program_of_the_suite_computes_what_plain_rust_computes() {
             expected.iter().zip(&golden.outputs).all(|(values, found)| values.agree(&found.bytes()))
         };
         assert!(agree(reference(&campaign)), "{name}");
-        // The negative control: what it would be of other numbers.
-        let other = Campaign { seed: campaign.seed + 1, ..campaign };
-        assert!(!agree(reference(&other)), "{name} does not depend on its input");
+        // Negative control: the results for other inputs.
+        let changed = Campaign { seed: campaign.seed + 1, ..campaign };
+        assert!(!agree(reference(&changed)), "{name} does not depend on its input");
     }
 }
 
-/// The table in the book is what the campaigns come to.
+/// The table in docs/suite.md contains the rates of the campaigns.
 #[test]
 fn the_rates_beside_published_ones_are_those_of_the_book() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -105,11 +105,11 @@ fn the_rates_beside_published_ones_are_those_of_the_book() {
         assert!(page.contains(line), "the book does not have `{line}`:\n{printed}");
     }
     assert_eq!(std::fs::read_to_string(csv).expect("a table").lines().count(), 15);
-    // The negative control: rates that are not published, and other ones.
-    let other = folder.path().join("other.csv");
+    // Negative controls: changed rates, and an invalid rate.
+    let changed_rates = folder.path().join("other.csv");
     let with = |text: &str| {
-        std::fs::write(&other, text).expect("written");
-        agreement(other.as_os_str(), &[])
+        std::fs::write(&changed_rates, text).expect("written");
+        agreement(changed_rates.as_os_str(), &[])
     };
     let changed = with(&text.replace("bfs,sdc,0.042", "bfs,sdc,0.242")).expect_success().stdout;
     assert!(changed.contains("0 of 7 inside"), "{changed}");
@@ -118,7 +118,7 @@ fn the_rates_beside_published_ones_are_those_of_the_book() {
     assert!(refused.stderr.contains("line 2: the rate of sdc of mxm is 7"), "{}", refused.stderr);
 }
 
-/// What is drawn by instructions are sites like others, which hooks strike, too.
+/// Fault sites drawn by instructions are ordinary sites, which hooks can also strike.
 #[test]
 fn instructions_that_are_drawn_are_struck_by_hooks_as_without_them() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -142,7 +142,7 @@ fn instructions_that_are_drawn_are_struck_by_hooks_as_without_them() {
     let instructions = rows_of(drawn, "embedded");
     assert_eq!(instructions.len(), 40);
     assert_eq!(instructions, rows_of(drawn, "hook"));
-    // The negative control: bits are others.
+    // Negative control: drawing by bits gives other sites.
     assert_ne!(instructions, rows_of("draw: bits\n  count: 40", "embedded"));
 }
 
@@ -150,7 +150,7 @@ fn read(file: &Path) -> Campaign {
     Campaign::read(file).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What a buffer of single-precision numbers holds first.
+/// Initial values of a buffer of single-precision numbers.
 fn numbers(campaign: &Campaign, name: &str) -> Vec<f64> {
     buffer::<f32>(campaign, name).into_iter().map(f64::from).collect()
 }
@@ -163,7 +163,7 @@ fn dominant(campaign: &Campaign, size: usize) -> Vec<f64> {
     a
 }
 
-/// The product of a matrix of `rows` and one of `columns` given by columns.
+/// The product of a matrix stored by rows and a matrix stored by columns.
 fn products(rows: &[f64], columns: &[f64], width: usize) -> Vec<f64> {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum();
     let row =
@@ -194,7 +194,7 @@ fn lud(campaign: &Campaign) -> Vec<Values> {
     vec![Values::Single(a)]
 }
 
-/// By Jacobi's method to its end: no elimination.
+/// Solves the system by Jacobi's method instead of elimination.
 fn gaussian(campaign: &Campaign) -> Vec<Values> {
     let (a, b) = (dominant(campaign, 32), numbers(campaign, "b"));
     let mut x = vec![0.0; 32];
@@ -276,11 +276,12 @@ fn nw(campaign: &Campaign) -> Vec<Values> {
     let (first, second): (Vec<i32>, Vec<i32>) =
         (buffer(campaign, "first"), buffer(campaign, "second"));
     let worth: Vec<i32> = buffer(campaign, "worth");
-    let both = |y: usize, x: usize| worth[(first[y] * 10 + second[x]) as usize];
+    let pair_score = |y: usize, x: usize| worth[(first[y] * 10 + second[x]) as usize];
     let mut scores = vec![[0; SIZE + 1]; SIZE + 1];
     for y in 0..=SIZE {
         for x in 0..=SIZE {
-            let diagonal = (y > 0 && x > 0).then(|| scores[y - 1][x - 1] + both(y - 1, x - 1));
+            let diagonal =
+                (y > 0 && x > 0).then(|| scores[y - 1][x - 1] + pair_score(y - 1, x - 1));
             let up = (y > 0).then(|| scores[y - 1][x] - PENALTY);
             let left = (x > 0).then(|| scores[y][x - 1] - PENALTY);
             scores[y][x] = [diagonal, up, left].into_iter().flatten().max().unwrap_or(0);
@@ -290,7 +291,7 @@ fn nw(campaign: &Campaign) -> Vec<Values> {
     let mut path = vec![scores[y][x]];
     while (y, x) != (0, 0) {
         let score = scores[y][x];
-        (y, x) = if y > 0 && x > 0 && score == scores[y - 1][x - 1] + both(y - 1, x - 1) {
+        (y, x) = if y > 0 && x > 0 && score == scores[y - 1][x - 1] + pair_score(y - 1, x - 1) {
             (y - 1, x - 1)
         } else if y > 0 && score == scores[y - 1][x] - PENALTY {
             (y - 1, x)
@@ -303,7 +304,7 @@ fn nw(campaign: &Campaign) -> Vec<Values> {
     vec![Values::Whole(path)]
 }
 
-/// To its end, however many levels that takes.
+/// Searches until the queue is empty, without a limit of levels.
 fn bfs(campaign: &Campaign) -> Vec<Values> {
     let (degrees, edges): (Vec<i32>, Vec<i32>) =
         (buffer(campaign, "degrees"), buffer(campaign, "edges"));
@@ -343,7 +344,7 @@ fn mergesort(campaign: &Campaign) -> Vec<Values> {
     sorted(campaign, "even")
 }
 
-/// By its definition.
+/// Fourier transform by its definition.
 fn fft(campaign: &Campaign) -> Vec<Values> {
     const SIZE: usize = 512;
     let signal = numbers(campaign, "signal");

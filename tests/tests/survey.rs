@@ -1,5 +1,6 @@
-//! The two fault-free runs of a campaign: the first counts what an observer that sees every
-//! instruction counts, the second finds what a plan finds and saves states that change no outcome.
+//! The two golden runs of a campaign. The profiling run counts the same as an observer of every
+//! instruction. The resolving run finds the same fault sites as the plan, and its checkpoints change no
+//! outcome.
 
 use flipwave_injector::{
     Accelerations, Allocation, Checkpoints, Counting, Draw, Duration, Ending, Fault, FaultModel,
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
-/// What is counted of a workload.
+/// Options of one profiling run.
 #[derive(Clone)]
 struct Case {
     fault: Fault,
@@ -25,14 +26,14 @@ struct Case {
 }
 
 impl Case {
-    fn surveyed(&self, workload: &Workload) -> ProfiledRun {
-        self.surveyed_by(workload, 1)
+    fn profiled(&self, workload: &Workload) -> ProfiledRun {
+        self.profiled_with(workload, 1)
     }
 
-    fn surveyed_by(&self, workload: &Workload, threads: usize) -> ProfiledRun {
+    fn profiled_with(&self, workload: &Workload, threads: usize) -> ProfiledRun {
         let Case { fault, selection, stratification, draw, known_masked } = self;
         let (stratification, counting) = (*stratification, Counting::Exact);
-        let inquiry = ProfilingOptions {
+        let options = ProfilingOptions {
             fault,
             selection,
             stratification,
@@ -42,8 +43,8 @@ impl Case {
             touched: true,
             threads: NonZeroUsize::new(threads).expect("threads"),
         };
-        let (survey, _) = run_with_profiling(workload, &inquiry);
-        survey.unwrap_or_else(|error| panic!("{fault}: {error}"))
+        let (run, _) = run_with_profiling(workload, &options);
+        run.unwrap_or_else(|error| panic!("{fault}: {error}"))
     }
 
     fn observed(&self, workload: &Workload) -> Profile {
@@ -53,7 +54,7 @@ impl Case {
     }
 }
 
-/// Faults of each target and scope, and parts of programs.
+/// Faults of each target and scope, selections of program parts, and stratifications.
 fn cases() -> Vec<Case> {
     let one_bit = Fault::transient(FaultModel::FlipOneBit);
     let everything = Case {
@@ -94,21 +95,21 @@ fn what_is_counted_by_wave_is_what_an_observer_counts() {
         let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
         let mut profiles = Vec::new();
         for case in cases() {
-            let survey = case.surveyed(&workload);
+            let run = case.profiled(&workload);
             let what = format!("{}: {}, {}", file.display(), case.fault, case.selection);
-            assert!(survey.golden == golden, "{what}");
-            assert!(survey.profile == case.observed(&workload), "{what}");
-            profiles.push(survey.profile);
+            assert!(run.golden == golden, "{what}");
+            assert!(run.profile == case.observed(&workload), "{what}");
+            profiles.push(run.profile);
             compared += 1;
         }
-        // The negative control: cases are counted differently.
+        // Negative control: the cases have different profiles.
         assert!(profiles.iter().filter(|profile| **profile == profiles[0]).count() == 1);
     }
     assert!(compared > 100, "{compared} compared");
 }
 
-/// Places of values that nothing reads, counted as they are written and read, are those of which a search
-/// for each place by itself finds the same; what can be struck are the others, each once.
+/// The number of known-masked sites, counted during profiling, equals the number of sites that def-use
+/// pruning finds one by one. The remaining fault space contains each other site exactly once.
 #[test]
 fn places_that_are_known_to_be_masked_are_counted_exactly() {
     let (mut places, mut known) = (0, 0);
@@ -118,7 +119,7 @@ fn places_that_are_known_to_be_masked_are_counted_exactly() {
         .flat_map(|machine| examples().into_iter().map(move |file| (machine, file)))
     {
         let workload = workload(machine, &file, &["-O1"]);
-        // A part of each program, so that every place can be looked at: scalar registers, and one lane.
+        // A part of each program small enough to enumerate: scalar registers and one lane.
         let selection = Selection {
             workgroups: vec![[0, 0, 0]],
             waves: Some(0..=0),
@@ -138,19 +139,19 @@ fn places_that_are_known_to_be_masked_are_counted_exactly() {
                 .and_then(|plan| plan.faults(0..plan.count()))
                 .unwrap_or_else(|error| panic!("{error}"))
         };
-        let all = faults(&sampled.surveyed(&workload).profile);
-        let profile = counted.surveyed(&workload).profile;
+        let all = faults(&sampled.profiled(&workload).profile);
+        let profile = counted.profiled(&workload).profile;
         let what = format!("{} on {machine}", file.display());
-        let with = |fate: NextUse| {
+        let with = |next_use: NextUse| {
             let mut count: BTreeMap<&str, u64> = BTreeMap::new();
-            let matching = all.iter().filter(|planned| planned.next_use() == Some(fate));
+            let matching = all.iter().filter(|planned| planned.next_use() == Some(next_use));
             matching.for_each(|planned| *count.entry(planned.opcode).or_default() += 1);
             count
         };
-        let sums = |of: fn(KnownPlaces) -> u64| {
+        let sums = |field: fn(KnownPlaces) -> u64| {
             let mut count: BTreeMap<&str, u64> = BTreeMap::new();
             for inst in &profile.instructions {
-                *count.entry(inst.opcode).or_default() += inst.known.map_or(0, of);
+                *count.entry(inst.opcode).or_default() += inst.known.map_or(0, field);
             }
             count.retain(|_, places| *places > 0);
             count
@@ -173,13 +174,13 @@ fn places_that_are_known_to_be_masked_are_counted_exactly() {
     assert!(places > 10_000 && known > 500, "{known} of {places}");
 }
 
-/// A program whose many workgroups have nothing to do with one another: each can be executed alone.
+/// A program with many independent workgroups, each of which can be executed alone.
 fn many_workgroups() -> PathBuf {
     let workloads = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/throughput/workloads");
     workloads.join("matmul_naive.yaml")
 }
 
-/// How an injection ended: where an endless run is stopped depends on how it is executed.
+/// The injection without the position of a hang, which depends on the method of execution.
 fn ending(injection: Result<Injection, InjectionError>) -> Result<Injection, String> {
     let mut injection = injection.map_err(|error| error.to_string())?;
     if let Ending::Faulted { fault, .. } = &mut injection.ending
@@ -190,16 +191,16 @@ fn ending(injection: Result<Injection, InjectionError>) -> Result<Injection, Str
     Ok(injection)
 }
 
-/// What a second run begins with: with the device between dispatches, by which it executes what is struck
-/// alone, and without.
+/// Input of the resolving run, with or without checkpoints between dispatches, which let it execute only
+/// the struck parts.
 fn recorded(case: &Case, workload: &Workload, has_checkpoints: bool) -> RecordedRun {
-    let recorded = case.surveyed(workload).recorded.expect("it is recorded");
+    let recorded = case.profiled(workload).recorded.expect("a recording");
     let RecordedRun { touched, checkpoints } = recorded;
     RecordedRun { touched, checkpoints: checkpoints.filter(|_| has_checkpoints) }
 }
 
-/// The second run finds what a plan finds, and its states change no outcome, however few may be kept,
-/// whatever of the program is executed, and by however many threads.
+/// The resolving run finds the sites of the plan, and its checkpoints change no outcome, for any limit
+/// of memory, with and without checkpoints between dispatches, and for any number of threads.
 #[test]
 fn states_that_a_second_run_saves_change_no_outcome() {
     let (mut injected, mut kept, mut few) = (0, 0, 0);
@@ -207,16 +208,16 @@ fn states_that_a_second_run_saves_change_no_outcome() {
         let workload = workload(MACHINES[0], &file, &["-O3"]);
         let case = &cases()[0];
         let sampling = Sampling::random(60, Allocation::Proportional);
-        let ProfiledRun { golden, profile, .. } = case.surveyed(&workload);
+        let ProfiledRun { golden, profile, .. } = case.profiled(&workload);
         let plan = Plan::new(&workload, &profile, 3, &sampling);
         let plan = plan.unwrap_or_else(|error| panic!("{error}"));
         let faults = plan.faults(0..60).unwrap_or_else(|error| panic!("{error}"));
         let slow = Injector::with_checkpoints(&workload, &golden, None, Accelerations::NONE);
         let expected: Vec<_> = faults.iter().map(|fault| ending(slow.inject(fault))).collect();
         let most = Checkpoints::MOST_BYTES;
-        let ways = [(most, false, 1), (most, true, 1), (100_000, true, 3), (0, true, 2)];
-        for (state_bytes, has_boundaries, threads) in ways {
-            let recorded = recorded(case, &workload, has_boundaries);
+        let variants = [(most, false, 1), (most, true, 1), (100_000, true, 3), (0, true, 2)];
+        for (state_bytes, has_checkpoints, threads) in variants {
+            let recorded = recorded(case, &workload, has_checkpoints);
             let threads = NonZeroUsize::new(threads).expect("threads");
             let limits = ResolvingLimits { state_bytes, threads };
             let again = plan.resolve(0..60, &golden.statistics, Some(recorded), limits);
@@ -243,26 +244,26 @@ fn states_that_a_second_run_saves_change_no_outcome() {
     );
 }
 
-/// The second run of a program is refused that does not do what the first did: here it is said to have
-/// touched what its code touches with less optimisation.
+/// A resolving run that behaves differently from the profiling run is refused. The test passes the
+/// footprints of less optimised code.
 #[test]
 fn a_second_run_that_does_something_else_is_refused() {
-    let [workload, other] =
+    let [workload, less_optimised] =
         ["-O3", "-O1"].map(|level| workload(MACHINES[0], &many_workgroups(), &[level]));
     let case = &cases()[0];
-    let ProfiledRun { golden, profile, .. } = case.surveyed(&workload);
+    let ProfiledRun { golden, profile, .. } = case.profiled(&workload);
     let sampling = Sampling::random(20, Allocation::Proportional);
     let plan = Plan::new(&workload, &profile, 3, &sampling);
     let plan = plan.unwrap_or_else(|error| panic!("{error}"));
-    let run = |of: &Workload| {
-        let touched = recorded(case, of, true).touched;
+    let run = |footprints_from: &Workload| {
+        let touched = recorded(case, footprints_from, true).touched;
         let recorded = RecordedRun { touched, ..recorded(case, &workload, true) };
         let threads = NonZeroUsize::new(2).expect("threads");
         let limits = ResolvingLimits { state_bytes: Checkpoints::MOST_BYTES, threads };
         plan.resolve(0..20, &golden.statistics, Some(recorded), limits)
     };
     assert!(run(&workload).is_ok());
-    let refused = run(&other).map(|_| ());
+    let refused = run(&less_optimised).map(|_| ());
     let is_named = matches!(refused, Err(PlanError::NotTheSame { workgroup: Some(_), .. }));
     assert!(is_named, "{refused:?}");
 }

@@ -1,6 +1,6 @@
-//! Faults followed through kernels of a few instructions, with every step worked out by hand, and
-//! through examples, where a trace must end as the injection does. Each kernel gets its lane in v0,
-//! the offset of the lane's dword in v1 and the buffer's address in s[2:3].
+//! Traces of fault propagation: through kernels of a few instructions, with every step worked out by
+//! hand, and through examples, where a trace must end as the injection does. Each kernel has its lane
+//! in v0, the offset of the lane's dword in v1 and the buffer's address in s[2:3].
 
 use flipwave_analysis::PropagationRow;
 use flipwave_campaigns::Campaign;
@@ -16,7 +16,7 @@ use flipwave_tests::{
 };
 use std::time::Duration;
 
-/// A kernel with a buffer of this many dwords, and its launch.
+/// An assembled kernel with a buffer of one dword per work-item, and its launch.
 struct Planted {
     kernel: Assembly,
     workload: Workload,
@@ -24,7 +24,7 @@ struct Planted {
 }
 
 impl Planted {
-    /// One wave.
+    /// Launches one wave.
     fn new(body: &str) -> Planted {
         Planted::with_grid(body, 64, 64)
     }
@@ -54,7 +54,7 @@ impl Planted {
     }
 }
 
-/// The trace of a fault, which must end as the injection does.
+/// Traces a fault, and asserts that the trace ends as the injection does.
 #[track_caller]
 fn followed(workload: &Workload, site: &Site) -> Trace {
     let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
@@ -65,8 +65,8 @@ fn followed(workload: &Workload, site: &Site) -> Trace {
     match (&trace.ending, &injection.ending) {
         (
             TraceEnding::Faulted { dispatch, fault },
-            Ending::Faulted { dispatch: other, fault: wanted },
-        ) => assert_eq!((dispatch, fault), (other, wanted), "{site}"),
+            Ending::Faulted { dispatch: injected_dispatch, fault: injected_fault },
+        ) => assert_eq!((dispatch, fault), (injected_dispatch, injected_fault), "{site}"),
         (TraceEnding::Escaped(wrong), Ending::Completed { outputs, .. }) => {
             let wanted: Vec<WrongOutput> = (0..)
                 .zip(golden.outputs.iter().zip(outputs))
@@ -92,7 +92,7 @@ fn wrong_output(output: usize, golden: &[u8], faulty: &[u8]) -> Option<WrongOutp
     Some(WrongOutput { output, bytes, first, golden: *golden, faulty: *faulty })
 }
 
-/// What happened, at which times and places.
+/// Time, program counter and kind of each event.
 fn events(trace: &Trace) -> Vec<(u64, Pc, What)> {
     let event = |event: &TraceEvent| (event.step.time, event.step.pc, event.what);
     trace.events.iter().map(event).collect()
@@ -103,7 +103,7 @@ fn register(name: &str, lane: Option<u8>, golden: u32, faulty: u32) -> Wrong {
     Wrong::Register { register, lane: lane.map(Lane), golden, faulty }
 }
 
-/// Words, registers, lanes, waves and workgroups that differ in registers.
+/// A spread in registers only: numbers of words, registers, lanes, waves and workgroups that differ.
 fn registers(words: u64, registers: u64, lanes: u64, waves: u64, workgroups: u64) -> Spread {
     Spread { words, registers, lanes, waves, workgroups, ..Spread::default() }
 }
@@ -153,7 +153,7 @@ fn a_value_that_nothing_reads_dies_with_its_wave() {
     assert_eq!(events(&trace)[1..], [(2, planted.label("end"), What::Gone(Gone::Ended))]);
 }
 
-/// The negative control of all the others.
+/// Negative control of all other tests.
 #[test]
 fn a_fault_that_sets_what_is_there_shows_no_difference_at_all() {
     let planted = Planted::new(&format!("value: v_mov_b32 v0, 7\n{STORE_LANE}"));
@@ -163,7 +163,7 @@ fn a_fault_that_sets_what_is_there_shows_no_difference_at_all() {
     assert_eq!(trace.samples, []);
 }
 
-/// The faulty run leaves its loop at once, and the golden one would stay in it for minutes.
+/// The faulty run leaves its loop immediately; the golden run would take minutes.
 #[test]
 fn a_golden_run_that_outlasts_the_faulty_one_ends_where_runs_are_to_stop() {
     let body = format!(
@@ -200,7 +200,7 @@ fn a_wrong_value_escapes_at_its_store() {
     assert_eq!(last, Some(Spread { memory_bytes: 1, ..Spread::default() }));
 }
 
-/// The values of a wave at the times at which the spread changed.
+/// Number of wrong words at each time at which the spread changed.
 fn words_over_time(trace: &Trace) -> Vec<(u64, u64)> {
     trace.samples.iter().map(|sample| (sample.step.time, sample.spread.words)).collect()
 }
@@ -223,7 +223,7 @@ fn a_wrong_lane_spreads_to_all_by_readfirstlane() {
     assert_eq!(events(&trace)[1], (1, planted.label("first"), What::Value(wrong)));
     assert_eq!(words_over_time(&trace), [(0, 1), (1, 2), (2, 66), (3, 2), (4, 1), (5, 0)]);
     assert_eq!(trace.peak, registers(66, 3, 64, 1, 1));
-    // Of another lane than the first nothing comes.
+    // A fault in another lane than the first does not propagate.
     let trace = planted.trace("value", "lane=1 register=v5 flip=0x8");
     assert_eq!(words_over_time(&trace), [(0, 1), (5, 0)]);
     assert_eq!(events(&trace)[1], (1, planted.label("first"), What::Masked));
@@ -243,7 +243,7 @@ fn a_wrong_lane_spreads_to_its_neighbour_by_dpp_and_to_any_by_bpermute() {
         {STORE_LANE}"
     );
     let planted = Planted::new(&body);
-    // Lane 20 is read by its neighbour in DPP, and at byte 0x50 by all lanes in the permutation.
+    // The DPP instruction reads lane 20 from its neighbour, and the permutation (byte 0x50) from all lanes.
     let trace = planted.trace("value", "lane=20 register=v5 flip=0x8");
     let wrong = register("v6", Some(21), 7, 15);
     assert_eq!(events(&trace)[1], (2, planted.label("dpp"), What::Value(wrong)));
@@ -251,7 +251,7 @@ fn a_wrong_lane_spreads_to_its_neighbour_by_dpp_and_to_any_by_bpermute() {
     assert_eq!(trace.peak, registers(66, 3, 64, 1, 1));
 }
 
-/// Four waves, of which the last writes LDS; after the barrier all read what wave 0 wrote.
+/// Four waves write LDS; after the barrier, all read words that wave 0 wrote.
 const SHARED: &str = "
     .set lds_bytes, 1024
     s_mov_b32 m0, -1
@@ -275,11 +275,11 @@ store: global_store_dword v1, v0, s[2:3]
 #[test]
 fn a_wrong_lane_spreads_to_another_wave_by_lds() {
     let planted = Planted::with_grid(SHARED, 256, 256);
-    // Each wave reads the word of its own number, which wave 0 has written.
+    // Wave n reads word n, which wave 0 has written.
     let trace = planted.trace("value", "lane=3 register=v5 flip=0x100");
     let found = events(&trace);
     let byte = Wrong::Lds { offset: 13, golden: 0, faulty: 1 };
-    // When that is depends on the other waves, which come to their writes first.
+    // Times are not compared, because they depend on the schedule of the other waves.
     let places: Vec<_> = found[1..3].iter().map(|(_, pc, what)| (*pc, *what)).collect();
     let write = planted.label("write");
     assert_eq!(places, [(write, What::Value(byte)), (write, What::Lds(byte))]);
@@ -293,7 +293,7 @@ fn a_wrong_lane_spreads_to_another_wave_by_lds() {
 
 #[test]
 fn a_wrong_value_goes_on_into_the_next_dispatch() {
-    // Each work-item adds what its buffer has to its lane.
+    // Each work-item adds its lane to its element of the buffer.
     let body = "
         global_load_dword v5, v1, s[2:3]
         s_waitcnt vmcnt(0)
@@ -337,7 +337,7 @@ fn a_wave_on_another_path_is_said_to_be_and_its_store_is_missed() {
     assert_eq!(trace.peak.waves_on_other_path, 1);
     let TraceEnding::Escaped(wrong) = &trace.ending else { panic!("{:?}", trace.ending) };
     assert_eq!((wrong[0].first, wrong[0].bytes), (0, 256));
-    // A decision struck directly parts the waves at the branch itself.
+    // A fault in the branch decision diverges at the branch itself.
     let trace = planted.trace("branch", "branch=decision flip=0x1");
     assert_eq!(
         events(&trace)[..2],
@@ -381,8 +381,8 @@ fn a_wrong_address_ends_with_the_device_fault() {
     assert_eq!(fault.cause, FaultCause::MemoryViolation { address, access, lane });
 }
 
-/// What a fault does to a source operand, an instruction or memory is distinguished from what it
-/// does to results.
+/// Events distinguish a fault in a source operand, an instruction or memory from the wrong results that
+/// follow.
 #[test]
 fn faults_in_operands_instructions_and_memory_are_followed_from_the_first_wrong_result() {
     let planted = Planted::new(&format!("value: v_add_u32 v5, v0, v0\n{STORE_LANE}"));
@@ -395,7 +395,7 @@ fn faults_in_operands_instructions_and_memory_are_followed_from_the_first_wrong_
     let wrong = What::Value(register("v5", Some(1), 2, 0));
     assert_eq!(events(&trace)[..2], [(0, value, What::Fault(None)), (0, value, wrong)]);
     assert_eq!(trace.peak, registers(126, 2, 63, 1, 1));
-    // Bits 25 to 30 of the word are the operation; of 63 is VOP1, and this is none.
+    // Bits 25 to 30 of the word are the operation. 63 selects VOP1, and the encoding is then invalid.
     let trace = planted.trace("value", "encoding=0 stuck_at_one=0x7e000000");
     assert_eq!(events(&trace), [(0, value, What::Fault(None))]);
     let TraceEnding::Faulted { fault, .. } = &trace.ending else { panic!("{:?}", trace.ending) };
@@ -410,7 +410,8 @@ fn faults_in_operands_instructions_and_memory_are_followed_from_the_first_wrong_
     assert_eq!(gone, Some((planted.label("store"), What::Gone(Gone::Overwritten))));
 }
 
-/// The wave that does not wait differs in nothing before it reads what the other has not written.
+/// A wave that skips a barrier shows no difference until it reads memory that the other wave has not yet
+/// written.
 #[test]
 fn a_barrier_that_is_passed_over_is_no_end() {
     let planted = Planted::with_grid(
@@ -439,7 +440,7 @@ fn a_barrier_that_is_passed_over_is_no_end() {
         128,
         128,
     );
-    // It becomes s_nop.
+    // The barrier becomes s_nop.
     let trace = planted.trace("barrier", "encoding=0 flip=0x000a0000");
     let TraceEnding::Escaped(wrong) = &trace.ending else { panic!("{:?}", trace.ending) };
     assert_eq!((wrong[0].first, wrong[0].bytes), (0, 256));
@@ -476,7 +477,7 @@ fn a_site_that_is_never_reached_has_no_trace() {
     assert!(matches!(error, TraceError::Injection(_)), "{error}");
 }
 
-/// Hooks use registers besides: a program that they emulate instructions in is refused.
+/// Programs with emulated instructions are refused, because their hooks use additional registers.
 #[test]
 fn emulated_instructions_are_not_traced() {
     let file = emulated_examples().into_iter().next().expect("an example");
@@ -506,14 +507,14 @@ fn the_table_and_the_plot_show_what_is_printed() {
     assert!(rows.windows(2).all(|pair| pair[0].time <= pair[1].time), "rows out of order");
     let last = rows.last().expect("a row");
     assert!(printed.contains("escaped: 205 bytes of `product` wrong"), "{printed}");
-    // Besides, three bytes of the sum, and the store that is missing.
+    // Plus three bytes of the sum and the missing store.
     assert_eq!(last.wrong_memory_bytes, 205 + 3 + 4);
     let plot = read("trace.svg").expect("trace.svg");
     assert!(plot.starts_with("<svg") && plot.contains(">first missing store<"), "{plot}");
 }
 
-/// Faults of each target, drawn from an example: each trace ends as the injection does, and the
-/// fault is first seen where the site says.
+/// Traces faults of each target, drawn from an example. Asserts that each trace ends as the injection
+/// does, and that its first event is at the fault site.
 fn assert_consistent(machine: Machine, name: &str, targets: &[FaultTarget], count: u64) {
     let file = examples_folder().join(format!("{name}.yaml"));
     let workload = workload(machine, &file, &[]);
@@ -534,15 +535,15 @@ fn assert_consistent(machine: Machine, name: &str, targets: &[FaultTarget], coun
                 TraceEnding::Escaped(_) => 1,
                 TraceEnding::Faulted { .. } => 2,
             }] += 1;
-            assert_first_is_the_sites(&site, &trace);
-            assert_memory_was_followed(&site, &trace);
+            assert_first_event_is_at_site(&site, &trace);
+            assert_memory_was_tracked(&site, &trace);
         }
     }
     assert!(endings.iter().all(|count| *count > 0), "{name}: {endings:?}");
 }
 
-/// The first event is the fault, and what is wrong then is what the site names.
-fn assert_first_is_the_sites(site: &Site, trace: &Trace) {
+/// Asserts that the first event is the fault, and that the first wrong value is at the site.
+fn assert_first_event_is_at_site(site: &Site, trace: &Trace) {
     let first = trace.events.first().unwrap_or_else(|| panic!("{site}: no event"));
     let What::Fault(wrong) = first.what else { panic!("{site}: {first:?}") };
     let event = site.event().expect("an event");
@@ -564,9 +565,9 @@ fn assert_first_is_the_sites(site: &Site, trace: &Trace) {
     }
 }
 
-/// What was followed store by store is what differs when a dispatch has ended, unless waves parted:
-/// otherwise a second sample of the same time would say what the memories differ in.
-fn assert_memory_was_followed(site: &Site, trace: &Trace) {
+/// Asserts that tracking by stores found the final differences in memory, unless control flow diverged.
+/// Otherwise, the comparison at the end of a dispatch adds a second sample with the same time.
+fn assert_memory_was_tracked(site: &Site, trace: &Trace) {
     if trace.events.iter().any(|event| matches!(event.what, What::Path { .. })) {
         return;
     }

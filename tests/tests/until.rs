@@ -1,4 +1,5 @@
-//! Campaigns that end when rates are known, and ways to draw faults: the same rows, whoever makes them.
+//! Campaigns that end at a margin of error, and sampling schemes: rows do not depend on how the work is
+//! split.
 
 use flipwave_tests::{Finished, example, flipwave_within, rows};
 use serde_json::Value;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What depends on nothing but the campaign.
+/// Files that depend only on the campaign.
 const TABLES: [&str; 3] = ["results.csv", "summary.csv", "rates.svg"];
 
 fn run(folder: &Path, arguments: &[&str]) -> Finished {
@@ -24,7 +25,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON")
 }
 
-/// What is drawn in stages, each of which may depend on the one before.
+/// Faults drawn in stages, each of which may depend on the previous one.
 const STAGED: [&str; 3] = [
     "{model: flip_one_bit, until: {margin: 0.1, outcomes: [sdc, due], per: [all, opcode]}, count: 700}",
     "{model: flip_one_bit, count: 300, stratify: opcode, allocation: {optimal: {pilot: 70}}, \
@@ -50,7 +51,7 @@ fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
             let look = record["looks"].as_array().and_then(|all| all.last()).expect("a look");
             assert_eq!(look["injections"], done, "{faults}");
             assert!(said.stdout.contains("reached after"), "{}", said.stdout);
-            // With rates near one half nothing is saved.
+            // Rates near one half need all planned injections.
             let planned = record["planned"].as_u64().expect("a number");
             assert!(done <= planned, "{faults}: {done} of {planned}");
         }
@@ -58,7 +59,7 @@ fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
         run(folder, &three).expect_success();
         assert_eq!(tables(&folder.join(out_name("three"))), whole, "{faults}");
 
-        // Killed in the middle of a row, before and after the pilot, and gone on with.
+        // Interrupted in the middle of a row, before and after the pilot, and resumed.
         for part in [0.2, 0.7] {
             let text = &whole[0];
             let cut = &text[..(text.len() as f64 * part) as usize];
@@ -99,7 +100,7 @@ fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
     }
 }
 
-/// A merge before enough is known says what is missing, and rows that nobody needs are not wanted.
+/// A merge before the goal names the missing rows. Rows after the goal are neither computed nor required.
 #[test]
 fn only_the_rows_before_the_end_are_needed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -121,7 +122,7 @@ fn only_the_rows_before_the_end_are_needed() {
     let said = shard("200..100000").stdout;
     assert!(said.contains(" 0 now"), "{said}");
     run(folder, &["merge", "out"]).expect_success();
-    // Another goal in the same folder is another end.
+    // Another goal in the same folder changes the end.
     example("vector_add", "{model: flip_one_bit, until: {margin: 0.05}}", folder);
     shard("1/1");
     run(folder, &["merge", "out"]).expect_success();
@@ -131,7 +132,8 @@ fn only_the_rows_before_the_end_are_needed() {
     assert_eq!(record["done"].as_object().expect("counts").len(), 4);
 }
 
-/// Of what is counted as known no fault is injected; the rates are of all places all the same.
+/// With `known_masked: counted`, no fault is injected at known-masked sites, and the rates still refer to
+/// the complete fault space.
 #[test]
 fn known_masked_places_are_counted_and_not_struck() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -153,8 +155,8 @@ fn known_masked_places_are_counted_and_not_struck() {
     assert!(!rows(&folder.join("counted")).iter().any(|row| is_known(&row.cause)));
     let record = json(&folder.join("counted/run.json"));
     let all = &record["design"]["known"]["all"];
-    let of = |key: &str| all[key].as_f64().expect(key);
-    let share = (of("overwritten") + of("dead")) / of("places");
+    let number = |key: &str| all[key].as_f64().expect(key);
+    let share = (number("overwritten") + number("dead")) / number("places");
     println!("known {share:.4}, seen {seen} of 3000; masked {sampled:?} {counted:?}");
     // Within four standard deviations.
     let away = 4.0 * (3000.0 * share * (1.0 - share)).sqrt();

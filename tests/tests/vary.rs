@@ -1,5 +1,5 @@
-//! The campaigns of a file with `vary` are those that somebody would write by hand, and their tables are
-//! the same however they are run.
+//! Variants of a file with `vary` equal campaigns written by hand, and their tables do not depend on how
+//! they are run.
 
 use flipwave_tests::{Finished, RunningProgram, example, flipwave_within};
 use serde_json::Value;
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What of a variant depends on nothing but its campaign.
+/// Files of a variant that depend only on its campaign.
 const TABLES: [&str; 3] = ["results.csv", "summary.csv", "rates.svg"];
 
-/// The tables of all variants.
+/// Tables that combine all variants.
 const TABLES_OF_ALL: [&str; 2] = ["results.csv", "variants.csv"];
 
 const VARY: &str = "\
@@ -80,7 +80,7 @@ fn each_variant_is_the_campaign_that_is_written_by_hand() {
         rows += read(&swept, &["results.csv"])[0].lines().count() - 1;
         summaries += read(&swept, &["summary.csv"])[0].lines().count() - 1;
     }
-    // The tables of all have the rows of each, with its dimensions.
+    // The combined tables contain the rows of each variant, with its dimensions.
     let tables = read(&folder.join("all"), &TABLES_OF_ALL);
     assert!(tables[0].starts_with("variant,faults.model,size,index,site,kernel,"), "{}", tables[0]);
     assert!(tables[1].starts_with("variant,faults.model,size,scope,outcome,cause,count,"));
@@ -111,7 +111,7 @@ fn shards_of_variants_merge_into_the_tables_of_one_worker() {
     assert_eq!(half["variants"][1]["status"]["missing"][0]["start"], 16, "{half}");
     run(folder, &["merge", "shards"]).expect_refused(&[NAMES[0], "injections 16..33"]);
     assert!(!folder.join("shards/results.csv").exists(), "half a table");
-    // One variant alone, and ranges that are longer than any.
+    // A shard of one variant, and a range beyond the end of all variants.
     let one = ["run", "all.yaml", "--out", "shards", "--variant", NAMES[2], "--shard", "2/3"];
     run(folder, &one).expect_success();
     assert_eq!(status(folder, "shards")["done"], 149);
@@ -119,8 +119,8 @@ fn shards_of_variants_merge_into_the_tables_of_one_worker() {
     run(folder, &["merge", "shards"]).expect_success();
     assert_eq!(read(&folder.join("shards"), &TABLES_OF_ALL), whole);
     for name in NAMES {
-        let of = |out: &str| read(&folder.join(out).join(name), &TABLES);
-        assert_eq!(of("shards"), of("whole"), "{name}");
+        let tables = |out: &str| read(&folder.join(out).join(name), &TABLES);
+        assert_eq!(tables("shards"), tables("whole"), "{name}");
     }
     let shown = run(folder, &["status", "shards"]).expect_success().stdout;
     assert!(shown.contains("200 of 200 injections of 4 variants done (100.0 %)"), "{shown}");
@@ -130,13 +130,13 @@ fn shards_of_variants_merge_into_the_tables_of_one_worker() {
     let said = run(folder, &submit).expect_success().stdout;
     assert!(said.contains("vector_add: 200 injections of 4 variants in 3 shards"), "{said}");
     assert_eq!(read(&folder.join("local"), &TABLES_OF_ALL), whole);
-    // What two clusters did is pooled variant by variant.
+    // Shards of two clusters are merged variant by variant.
     for (out, part) in [("one", "0..30"), ("other", "30..50")] {
         shard(out, part);
     }
     run(folder, &["merge", "one", "other", "--out", "pool"]).expect_success();
     assert_eq!(read(&folder.join("pool"), &TABLES_OF_ALL), whole);
-    // The negative control: variants that are not the same.
+    // Negative control: different variants.
     campaign(folder, 50, "vary: {seed: [1, 2]}\n");
     shard("seeds", "1/1");
     run(folder, &["merge", "one", "seeds", "--out", "none"])
@@ -159,12 +159,12 @@ fn a_variant_that_fails_is_named_and_what_was_done_before_stays() {
     assert!(failed.stdout.lines().any(|line| line.starts_with("options=-O1 ")), "{failed:#?}");
     assert!(!failed.stdout.contains("variants.csv") && !folder.join("out/variants.csv").exists());
     let first = read(&folder.join("out/options=-O1"), &TABLES);
-    // A shard does what can be done.
+    // A shard runs the variants that compile.
     let shard = run(folder, &["run", "all.yaml", "--out", "shards", "--shard", "1/1"]);
     shard.expect_refused(&["variant `options=-Onone`"]);
     assert!(shard.stdout.contains("shard 1/1 of options=-O1: 40 injections"), "{shard:#?}");
 
-    // The file as it should have been: the folder has a variant that it does not have.
+    // In the corrected file, a variant of the folder is missing.
     campaign(folder, 40, &options("-O2"));
     run(folder, &["run", "all.yaml", "--out", "out", "--resume"])
         .expect_refused(&["holds the variant `options=-Onone`", "--force"]);

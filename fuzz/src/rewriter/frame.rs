@@ -1,4 +1,4 @@
-//! Code objects with room for code: assembled once, filled many times.
+//! Code objects with space for code: assembled once, filled many times.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{AccVgprs, ChipBug};
@@ -6,7 +6,7 @@ use flipwave_tests::{Machine, Once};
 use std::process::Command;
 use std::sync::Arc;
 
-/// What a kernel `k` and a function `f` behind it have.
+/// Sizes and settings of a kernel `k` and a function `f` behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Frame {
     /// Bytes of the kernel.
@@ -17,30 +17,30 @@ pub struct Frame {
     pub vgprs: u16,
     /// AccVGPRs of the kernel.
     pub acc_vgprs: u16,
-    /// Whether denormals of single precision are kept, as compilers ask for, or flushed, which is what
-    /// assemblers do unasked.
+    /// `true` if single-precision denormals are kept, as compilers request; `false` if they are flushed, the
+    /// assembler's default.
     pub keeps_denormals: bool,
 }
 
 /// LDS bytes of a workgroup.
 pub const LDS: u32 = 1024;
 
-/// Scratch bytes of a lane, where kernels use scratch.
+/// Scratch bytes of a lane, for kernels that use scratch.
 const SCRATCH: u32 = 32;
 
-/// Whether kernels for a machine use scratch: where it needs no setting up.
+/// Returns `true` if kernels for a machine use scratch, which must need no setup there.
 pub fn has_scratch(machine: Machine) -> bool {
     ["gfx942", "gfx1100"].contains(&machine.target().processor())
 }
 
-/// Sizes are rounded up to this.
+/// Sizes are rounded up to a multiple of this.
 pub const GRANULE: usize = 256;
 
 impl Frame {
-    /// The code object for a machine with `code` of the kernel and the function in it; what is left
-    /// of their room is `filling`, over and over.
+    /// The code object for a machine, with `code` of the kernel and of the function. The remaining space is
+    /// filled with `filling`.
     pub fn filled(self, machine: Machine, code: [&[u8]; 2], filling: [u8; 4]) -> CodeObject {
-        let mut bytes = (*self.made(machine)).clone();
+        let mut bytes = (*self.assembled(machine)).clone();
         let empty = CodeObject::parse(&bytes).expect("a code object");
         let text = empty.text().next().expect("code").file_offset() as usize;
         for (start, room, code) in
@@ -53,9 +53,9 @@ impl Frame {
         CodeObject::parse(&bytes).expect("a code object")
     }
 
-    fn made(self, machine: Machine) -> Arc<Vec<u8>> {
-        static MADE: Once<(String, Frame), Arc<Vec<u8>>> = Once::new();
-        MADE.get((machine.to_string(), self), || Arc::new(self.assemble(machine)))
+    fn assembled(self, machine: Machine) -> Arc<Vec<u8>> {
+        static ASSEMBLED: Once<(String, Frame), Arc<Vec<u8>>> = Once::new();
+        ASSEMBLED.get((machine.to_string(), self), || Arc::new(self.assemble(machine)))
     }
 
     fn assemble(self, machine: Machine) -> Vec<u8> {
@@ -68,7 +68,7 @@ impl Frame {
                 bytes / 4
             );
         }
-        // What the instruction prefetch may run into.
+        // Padding for the instruction prefetch.
         text += ".fill 64, 4, 0xbf800000\n.rodata\n.p2align 6\n.amdhsa_kernel k\n";
         let target = machine.target();
         if target.acc_vgprs() == AccVgprs::Unified {
@@ -89,7 +89,7 @@ impl Frame {
             );
         }
         if ChipBug::UserSgprInit16.affects(&target) {
-            // With the workgroup's number 16, as compilers have it.
+            // 16 with the workgroup ID, as compilers set it.
             text += ".amdhsa_user_sgpr_count 15\n";
         }
         text += &format!(

@@ -1,5 +1,5 @@
-//! Random kernels: valid programs that come to an end, with branches, loops, lane masks, memory
-//! and a call.
+//! Random kernels: valid, terminating programs with branches, loops, lane masks, memory accesses and a
+//! call.
 
 use super::frame::{Frame, GRANULE};
 use super::operations::{self, Delivery, Pattern};
@@ -11,30 +11,30 @@ use flipwave_isa::{AccVgprs, Generation, Isa, Pc};
 use flipwave_tests::Machine;
 use std::sync::Arc;
 
-/// A kernel `k` with the function `f` that it may call.
+/// A kernel `k` and the function `f` that it may call.
 pub struct Kernel {
-    /// What it runs on.
+    /// The machine that the kernel is for.
     pub machine: Machine,
-    /// Its code object.
+    /// Code object of the kernel.
     pub object: CodeObject,
-    /// Its text, that of the function behind it.
+    /// Assembly text of the kernel, followed by that of the function.
     pub text: String,
-    /// VGPRs that it has.
+    /// Number of VGPRs.
     pub vgprs: u16,
-    /// AccVGPRs that it has.
+    /// Number of AccVGPRs.
     pub acc_vgprs: u16,
-    /// Whether its waves must be full: code switches lanes on that may not be there.
+    /// `true` if the code activates lanes that partial waves do not have.
     pub needs_full_waves: bool,
 }
 
-/// Bytes of the buffer that a kernel is given; the address that it gets is that of the middle.
+/// Size of a kernel's buffer in bytes. The kernel's argument is the address of its middle.
 pub const BUFFER: u64 = 16 << 10;
 
-/// VGPRs that count the turns of loops in which lanes stop, one per depth: the highest.
+/// VGPRs that count the iterations of divergent loops, one per nesting depth: the highest ones.
 const COUNTERS: u16 = 4;
 
 impl Kernel {
-    /// A kernel of at most about so many instructions, for a machine.
+    /// Generates a kernel of at most about `size` instructions for a machine.
     pub fn new(machine: Machine, size: usize, choices: &mut Choices<'_>) -> Kernel {
         let target = machine.target();
         let isa = Isa::with_wave_size(&target, machine.lanes as u8).expect("an ISA");
@@ -76,23 +76,23 @@ impl Kernel {
             isa.assemble(text).unwrap_or_else(|error| panic!("{machine}: {error}\n{text}"))
         };
         let mut code = assemble(&text);
-        let of_function = if has_function { assemble(&function) } else { Vec::new() };
+        let function_code = if has_function { assemble(&function) } else { Vec::new() };
         let frame = Frame {
             kernel: code.len().next_multiple_of(GRANULE),
-            function: of_function.len().next_multiple_of(GRANULE),
+            function: function_code.len().next_multiple_of(GRANULE),
             vgprs,
             acc_vgprs,
             keeps_denormals,
         };
         link(&isa, &mut code, frame.kernel);
         let filling = assemble("s_endpgm").try_into().expect("a word");
-        let object = frame.filled(machine, [&code, &of_function], filling);
+        let object = frame.filled(machine, [&code, &function_code], filling);
         let text = format!("{text}f:\n{function}");
         Kernel { machine, object, text, vgprs, acc_vgprs, needs_full_waves }
     }
 
-    /// A dispatch of two workgroups of it, with the buffer of [`device`](super::device) and a limit of
-    /// instructions.
+    /// A dispatch of the kernel with two workgroups, the buffer of [`device`](super::device) and an
+    /// instruction limit.
     pub fn dispatch(&self, module: ModuleId, buffer: Address, limit: u64) -> Dispatch {
         let workgroup = if self.needs_full_waves { 128 } else { 90 };
         Dispatch {
@@ -108,18 +108,18 @@ impl Kernel {
     }
 }
 
-/// Stands for the distance of the function.
+/// Placeholder literal for the distance to the function.
 const DISTANCE: u32 = 0x7fff_0000;
 
-/// Puts the distance of the function, which lies at the offset `function`, where it is added.
+/// Replaces [`DISTANCE`] with the distance to the function, which is at the offset `function`.
 fn link(isa: &Isa, code: &mut [u8], function: usize) {
     let mut at = 0;
     while at < code.len() {
-        let inst = isa.decode(&code[at..], Pc(at as u64)).expect("what was assembled");
+        let inst = isa.decode(&code[at..], Pc(at as u64)).expect("assembled code");
         let size = usize::from(inst.size);
         let literal = at + 4..at + 8;
         if size == 8 && code[literal.clone()] == DISTANCE.to_le_bytes() {
-            // Behind s_getpc_b64, which stands right before.
+            // Relative to the end of s_getpc_b64, which immediately precedes this instruction.
             code[literal].copy_from_slice(&((function - at) as u32).to_le_bytes());
         }
         at += size;
@@ -129,7 +129,7 @@ fn link(isa: &Isa, code: &mut [u8], function: usize) {
 struct Writer<'c, 'b> {
     choices: &'c mut Choices<'b>,
     patterns: Arc<Vec<Pattern>>,
-    /// Whether lane masks take two SGPRs.
+    /// `true` if lane masks take two SGPRs.
     is_wide: bool,
     /// VGPRs that instructions may name.
     pool: u16,
@@ -137,13 +137,13 @@ struct Writer<'c, 'b> {
     acc_vgprs: u16,
     /// The last word of a buffer resource.
     buffer_format: u32,
-    /// Whether `v_cmpx` writes EXEC alone.
+    /// `true` if `v_cmpx` writes only EXEC.
     has_plain_cmpx: bool,
     has_function: bool,
     needs_full_waves: bool,
-    /// Constructs around.
+    /// Nesting depth.
     depth: usize,
-    /// Statements that may still be written.
+    /// Remaining number of statements.
     budget: usize,
     labels: usize,
     text: String,
@@ -153,7 +153,7 @@ struct Writer<'c, 'b> {
 /// SGPRs that instructions may name.
 const SGPRS: std::ops::Range<usize> = 8..26;
 
-/// Constructs around one another in the kernel and in the function, each.
+/// Maximum nesting depth in the kernel, and in the function.
 const DEPTH: usize = 2;
 
 impl Writer<'_, '_> {
@@ -174,7 +174,7 @@ impl Writer<'_, '_> {
     fn kernel(&mut self) {
         self.line("s_load_dwordx2 s[4:5], s[0:1], 0x0");
         self.waits.add(Delivery::Scalar, &["s[4:5]".to_owned()]);
-        // What no kernel finds set, though some instructions read it.
+        // Initialize registers that no kernel finds set but some instructions read.
         self.line("s_cmp_eq_u32 s0, s1");
         self.line("s_mov_b32 m0, 0x400");
         self.line("s_mov_b64 vcc, s[0:1]");
@@ -201,7 +201,7 @@ impl Writer<'_, '_> {
         self.line("s_endpgm");
     }
 
-    /// Uses what most registers hold.
+    /// Makes the result depend on the values of most registers.
     fn epilogue(&mut self) {
         let offset = self.pool - 1;
         for register in 1..offset {
@@ -228,7 +228,7 @@ impl Writer<'_, '_> {
         std::mem::take(&mut self.text)
     }
 
-    /// Some statements.
+    /// Writes up to `most` statements.
     fn statements(&mut self, most: usize) {
         for _ in 0..most {
             if self.budget == 0 || self.choices.is_over() {
@@ -243,7 +243,7 @@ impl Writer<'_, '_> {
         let is_outermost = self.depth.is_multiple_of(DEPTH) && self.labels < 1000;
         let may_nest = is_outermost || self.depth % DEPTH == 1;
         match self.choices.below(40) {
-            // Deep enough constructs become operations.
+            // At the maximum depth, nested constructs become operations.
             39 | 38 if may_nest => self.uniform_if(),
             37 | 36 if may_nest => self.divergent_if(),
             35 if may_nest => self.uniform_loop(),
@@ -260,7 +260,7 @@ impl Writer<'_, '_> {
     fn nested(&mut self) {
         self.depth += 1;
         let most = 1 + self.choices.below(8);
-        // Depth counts on from the kernel's to the function's.
+        // Depths of the function follow those of the kernel.
         let is_deepest = self.depth.is_multiple_of(DEPTH);
         for _ in 0..most {
             if self.budget == 0 || self.choices.is_over() {
@@ -327,13 +327,13 @@ impl Writer<'_, '_> {
         self.line(&format!("s_cbranch_scc1 {head}"));
     }
 
-    /// Each lane takes as many turns as it likes.
+    /// A loop with a different number of iterations in each lane.
     fn divergent_loop(&mut self) {
         let (save, head) = (self.save(), self.label());
         let counter = self.vgprs - 1 - self.depth as u16;
         let from = self.vgpr();
-        let (exec, mov, and) = self.of_masks("exec", "s_mov", "s_and");
-        let condition = self.of_masks("vcc", "", "").0;
+        let (exec, mov, and) = self.mask_names("exec", "s_mov", "s_and");
+        let condition = self.mask_names("vcc", "", "").0;
         self.line(&format!("v_and_b32 v{counter}, 3, v{from}"));
         self.line(&format!("{mov} {save}, {exec}"));
         self.line(&format!("{head}:"));
@@ -350,8 +350,8 @@ impl Writer<'_, '_> {
     fn divergent_if(&mut self) {
         let (save, end) = (self.save(), self.label());
         let (one, two) = (self.vgpr(), self.vgpr());
-        let (exec, saveexec, xor) = self.of_masks("exec", "s_and_saveexec", "s_xor");
-        let (condition, _, or) = self.of_masks("vcc", "", "s_or");
+        let (exec, saveexec, xor) = self.mask_names("exec", "s_and_saveexec", "s_xor");
+        let (condition, _, or) = self.mask_names("vcc", "", "s_or");
         let compare = self.choices.pick(&["v_cmp_gt_u32", "v_cmp_lt_i32", "v_cmp_lg_f32"]);
         self.line(&format!("{compare} {condition}, v{one}, v{two}"));
         self.line(&format!("{saveexec} {save}, {condition}"));
@@ -372,11 +372,11 @@ impl Writer<'_, '_> {
         self.line(&format!("{or} {exec}, {exec}, {save}"));
     }
 
-    /// Statements under another EXEC.
+    /// Statements with a changed EXEC.
     fn masked(&mut self) {
         let save = self.save();
-        let (exec, mov, not) = self.of_masks("exec", "s_mov", "s_not");
-        let wqm = self.of_masks("", "s_wqm", "").1;
+        let (exec, mov, not) = self.mask_names("exec", "s_mov", "s_not");
+        let wqm = self.mask_names("", "s_wqm", "").1;
         self.line(&format!("{mov} {save}, {exec}"));
         let (word, sgpr, vgpr) = (self.choices.word(), self.sgpr(), self.vgpr());
         let way = self.choices.below(7);
@@ -400,20 +400,21 @@ impl Writer<'_, '_> {
         self.line("s_getpc_b64 s[6:7]");
         self.line(&format!("s_add_u32 s6, s6, {DISTANCE:#x}"));
         self.line("s_addc_u32 s7, s7, 0");
-        // The carry depends on where code lies, which is nobody's business.
+        // Clear SCC: the carry depends on the address of the code.
         self.line("s_cmp_eq_u32 s0, s1");
         self.line("s_swappc_b64 s[30:31], s[6:7]");
     }
 
-    /// A lane mask's name, and operations on lane masks.
-    fn of_masks(&self, register: &str, one: &str, two: &str) -> (String, String, String) {
-        match self.is_wide {
-            true => (register.to_owned(), format!("{one}_b64"), format!("{two}_b64")),
-            false => (format!("{register}_lo"), format!("{one}_b32"), format!("{two}_b32")),
+    /// Names of a lane mask register and of two operations on lane masks, for the wave size.
+    fn mask_names(&self, register: &str, one: &str, two: &str) -> (String, String, String) {
+        if self.is_wide {
+            (register.to_owned(), format!("{one}_b64"), format!("{two}_b64"))
+        } else {
+            (format!("{register}_lo"), format!("{one}_b32"), format!("{two}_b32"))
         }
     }
 
-    /// Where EXEC is kept at this depth.
+    /// Name of the register that saves EXEC at this depth.
     fn save(&self) -> String {
         let first = 32 + 2 * self.depth;
         if self.is_wide { format!("s[{first}:{}]", first + 1) } else { format!("s{first}") }
@@ -436,11 +437,11 @@ impl Writer<'_, '_> {
         let mut text = String::new();
         let mut rest = pattern.text;
         while let Some((before, behind)) = rest.split_once('{') {
-            let (place, behind) = behind.split_once('}').expect("a pattern's place");
+            let (placeholder, behind) = behind.split_once('}').expect("a placeholder");
             text += before;
-            let mut filled = self.filled(place);
-            // What is delivered late is not used within a group.
-            while is_group && ["d", "dd", "dq", "o"].contains(&place) {
+            let mut filled = self.filled(placeholder);
+            // Registers with pending loads must not be used within the group.
+            while is_group && ["d", "dd", "dq", "o"].contains(&placeholder) {
                 let names = super::waits::named(&filled);
                 if names.iter().all(|(_, name)| !used.contains(name)) {
                     used.extend(names.iter().map(|(_, name)| *name));
@@ -448,7 +449,7 @@ impl Writer<'_, '_> {
                 }
                 filled = self.next(&filled);
             }
-            match place {
+            match placeholder {
                 "o" => self.line(&format!("v_and_b32 {filled}, 0xffc, {filled}")),
                 "l" => self.line(&format!("v_and_b32 {filled}, 0x1fc, {filled}")),
                 "d" | "dd" | "dq" | "s" | "ss" | "sq" => delivered.push(filled.clone()),
@@ -462,7 +463,7 @@ impl Writer<'_, '_> {
         self.waits.add(pattern.delivery, &delivered);
     }
 
-    /// The registers behind these, from the first where there are no more.
+    /// The registers after those in `text`, wrapping around at the end of the pool.
     fn next(&self, text: &str) -> String {
         let names = super::waits::named(text);
         let count = names.len() as u16;
@@ -471,7 +472,8 @@ impl Writer<'_, '_> {
         if count == 1 { format!("v{first}") } else { format!("v[{first}:{}]", first + count - 1) }
     }
 
-    fn filled(&mut self, place: &str) -> String {
+    /// Random operand for a placeholder of a [`Pattern`].
+    fn filled(&mut self, placeholder: &str) -> String {
         let range = |file: &str, first: usize, count: usize| match count {
             1 => format!("{file}{first}"),
             _ => format!("{file}[{first}:{}]", first + count - 1),
@@ -485,7 +487,7 @@ impl Writer<'_, '_> {
             range("v", first, count)
         };
         let small = |writer: &mut Self| writer.choices.below(32).to_string();
-        match place {
+        match placeholder {
             "d" | "v" | "o" | "l" => vgprs(self, 1),
             "dd" | "vv" => vgprs(self, 2),
             "dq" | "vq" => vgprs(self, 4),
@@ -508,7 +510,7 @@ impl Writer<'_, '_> {
             "r" => "s[40:43]".to_owned(),
             "i" => format!("{:#x}", 4 * self.choices.below(32)),
             "k" => format!("{:#x}", self.choices.word()),
-            other => panic!("a pattern has a place `{other}`"),
+            _ => panic!("a pattern has the unknown placeholder `{placeholder}`"),
         }
     }
 }

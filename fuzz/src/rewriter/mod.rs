@@ -1,5 +1,5 @@
-//! Random kernels with random hooks: what the rewriter makes of them, the checker must prove, and
-//! it must run in step with the original and break no rule that the original keeps.
+//! Random kernels with random hooks. The checker must prove the rewritten code, which must run in
+//! lockstep with the original and violate no rule that the original respects.
 
 mod frame;
 mod kernel;
@@ -24,75 +24,75 @@ use flipwave_sim::strict::{Rule, Violation};
 use flipwave_tests::{MACHINES, Machine, Once, Twins, hook_compiler};
 use std::collections::BTreeSet;
 
-/// What came of an input in which nothing is wrong.
+/// Result of an input without findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Whether there is a new code object; else the whole request was refused.
+    /// `true` if a new code object was created; `false` if the whole request was refused.
     pub is_rewritten: bool,
     /// Hook calls that were placed.
     pub placed: usize,
-    /// Sites that were left out.
+    /// Refused hook sites.
     pub refused: usize,
-    /// Original instructions that both sides executed.
+    /// Original instructions executed in lockstep.
     pub instructions: u64,
 }
 
-/// Rewrites a kernel and runs it, all by the decisions of these bytes.
+/// Generates, rewrites and runs a kernel, as determined by `bytes`.
 ///
 /// # Errors
-/// What is wrong, with the kernel and what was asked for.
+/// Describes the finding, with the kernel and the requests.
 pub fn rewriter(bytes: &[u8]) -> Result<Outcome, String> {
     let mut choices = Choices::new(bytes);
     let machine = machine(&mut choices);
     let size = 1 + choices.below(120);
     let kernel = Kernel::new(machine, size, &mut choices);
-    let mut asked = Vec::new();
-    let told = |what: String, asked: &[String]| {
-        format!("{machine}: {what}\n\n{}\n\n{}", asked.join("\n"), kernel.text)
+    let mut requests = Vec::new();
+    let finding = |error: String, requests: &[String]| {
+        format!("{machine}: {error}\n\n{}\n\n{}", requests.join("\n"), kernel.text)
     };
-    let made = rewritten(&kernel, &mut asked, &mut choices);
-    let Some(rewritten) = made.map_err(|what| told(what, &asked))? else {
+    let rewritten = rewritten(&kernel, &mut requests, &mut choices);
+    let Some(rewritten) = rewritten.map_err(|error| finding(error, &requests))? else {
         return Ok(Outcome::default());
     };
     let report = &rewritten.report;
     let run = run(&kernel, &rewritten, 1 << 30);
-    let instructions = run.map_err(|what| told(what, &asked))?.instructions;
+    let instructions = run.map_err(|error| finding(error, &requests))?.instructions;
     let (placed, refused) = (report.placed, report.refused.len());
     Ok(Outcome { is_rewritten: true, placed, refused, instructions })
 }
 
-/// A machine whose rules are known.
+/// A random machine with known rules.
 pub fn machine(choices: &mut Choices<'_>) -> Machine {
-    // Nothing here writes the waits and barriers of gfx12. On gfx906 FLAT_SCRATCH is compared where
-    // the original has not set it up, and hooks have.
-    let is_written = |machine: &Machine| match machine.target().generation() {
+    // The generator does not support the waits and barriers of gfx12. On gfx906, lockstep would compare
+    // FLAT_SCRATCH, which hooks set up and the original does not.
+    let is_supported = |machine: &Machine| match machine.target().generation() {
         Generation::Gfx9 => false,
         generation => generation < Generation::Gfx12,
     };
     let known =
-        MACHINES.into_iter().filter(|machine| machine.has_strict_level()).filter(is_written);
+        MACHINES.into_iter().filter(|machine| machine.has_strict_level()).filter(is_supported);
     choices.pick(&known.collect::<Vec<_>>())
 }
 
-/// The kernel with hooks, which the checker has looked at; nothing where that cannot be.
+/// Adds hooks to a kernel and checks the result. Returns `None` if the request is refused.
 fn rewritten(
     kernel: &Kernel,
-    asked: &mut Vec<String>,
+    requests: &mut Vec<String>,
     choices: &mut Choices<'_>,
 ) -> Result<Option<Rewritten>, String> {
     let mut instrumentation = Instrumentation::new(&kernel.object)
         .map_err(|error| format!("the kernel is not understood: {error}"))?;
-    *asked = requests::ask(&mut instrumentation, kernel.vgprs, kernel.acc_vgprs, choices);
+    *requests = requests::add(&mut instrumentation, kernel.vgprs, kernel.acc_vgprs, choices);
     match instrumentation.rewrite(hook_compiler()) {
         Ok(rewritten) => Ok(Some(rewritten)),
-        // Where code may go has limits.
+        // The code may not fit into its segment.
         Err(RewriteError::Layout(_) | RewriteError::Stale { .. }) => Ok(None),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// Runs original and new code, the latter for so many instructions at most, side by side, and on the
-/// strict level.
+/// Runs the original and the rewritten code in lockstep on the strict level, with an instruction limit for
+/// the rewritten code.
 fn run(kernel: &Kernel, rewritten: &Rewritten, limit: u64) -> Result<LockstepReport, String> {
     let (mut device, buffer) = device(kernel.machine);
     let modules = [&kernel.object, &rewritten.object]
@@ -112,7 +112,7 @@ fn run(kernel: &Kernel, rewritten: &Rewritten, limit: u64) -> Result<LockstepRep
     if report.violations.is_empty() {
         return Ok(report);
     }
-    // What hooks do with undefined values of the program is no fault of theirs.
+    // Hooks may process undefined values of the original program.
     let (_, violations) = device.dispatch_strict(&original).map_err(|error| error.to_string())?;
     let is_undefined = |violation: &&Violation| violation.rule() == Rule::UndefinedValue;
     let has_undefined = violations.iter().any(|violation| is_undefined(&violation));
@@ -123,7 +123,7 @@ fn run(kernel: &Kernel, rewritten: &Rewritten, limit: u64) -> Result<LockstepRep
     }
 }
 
-/// A device with a buffer of words without a pattern.
+/// A device with a buffer of random words.
 pub fn device(machine: Machine) -> (EmbeddedGpu, Address) {
     static DEVICES: Once<String, (EmbeddedGpu, Address)> = Once::new();
     DEVICES.get(machine.to_string(), || {

@@ -1,10 +1,10 @@
-//! The instructions that random kernels are made of, as text with places for registers.
+//! Instructions of random kernels, as text with placeholders for operands.
 
 use flipwave_isa::{Generation, Isa};
 use flipwave_tests::{Machine, Once};
 use std::sync::Arc;
 
-/// What has to be waited for before the result is there.
+/// Wait required before the result of an instruction is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// Nothing.
@@ -19,22 +19,22 @@ pub enum Delivery {
 
 /// A pattern of one instruction, or of several that belong together.
 ///
-/// Places: `{d}` a VGPR that is written, `{v}` one that is read, `{x}` what a vector instruction may
-/// read as its first source, `{s}` an SGPR that is written, `{t}` one that is read or a constant,
-/// `{a}` an AccVGPR; doubled for a pair, `{dq}` and so on for four. `{m}` and `{n}` are lane masks,
-/// written and read, `{c}` is VCC. `{o}` is an offset in the buffer at `{b}`, which the buffer
-/// resource `{r}` describes, too; `{l}` one in LDS. `{i}` is a small offset, `{k}` any word, `{e}` a
-/// number below 32.
+/// Placeholders: `{d}` a VGPR that is written, `{v}` a VGPR that is read, `{x}` any first source of a
+/// vector instruction, `{s}` an SGPR that is written, `{t}` an SGPR that is read or a constant, `{a}` an
+/// AccVGPR. Letters are doubled for a pair; `{dq}`, `{sq}` and `{aq}` are four registers. `{m}` is a lane
+/// mask that is written, `{n}` a lane mask that is read, `{c}` is VCC. `{o}` is an offset in the buffer at
+/// `{b}`, which the buffer resource `{r}` also describes; `{l}` is an offset in LDS. `{i}` is a small
+/// offset, `{k}` any word, `{e}` a number below 32.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
-    /// The text with its places.
+    /// Text with placeholders.
     pub text: &'static str,
-    /// When its results are there.
+    /// Wait required before the results are available.
     pub delivery: Delivery,
 }
 
-/// Patterns; each with the names that it has in the generations, of which the first is taken that
-/// a machine has.
+/// Patterns, each with its spellings in different generations. The first spelling that a machine supports
+/// is used.
 const PATTERNS: &[(Delivery, &[&str])] = &[
     (Delivery::AtOnce, &["v_add_u32 {d}, {x}, {v}", "v_add_nc_u32 {d}, {x}, {v}"]),
     (Delivery::AtOnce, &["v_sub_u32 {d}, {x}, {v}", "v_sub_nc_u32 {d}, {x}, {v}"]),
@@ -224,13 +224,13 @@ const PATTERNS: &[(Delivery, &[&str])] = &[
     ),
 ];
 
-/// The patterns that a machine has.
+/// Patterns supported by a machine.
 pub fn of(machine: Machine, isa: &Isa) -> Arc<Vec<Pattern>> {
     static FOUND: Once<String, Arc<Vec<Pattern>>> = Once::new();
     FOUND.get(machine.to_string(), || {
         let is_wide = machine.lanes == 64;
         let has_scratch = super::frame::has_scratch(machine);
-        // They read FLAT_SCRATCH, which nobody sets where it is a pair of SGPRs.
+        // Flat accesses read FLAT_SCRATCH, which kernels do not set up where it is a pair of SGPRs.
         let has_flat = machine.target().generation() != Generation::Gfx90a;
         let groups = PATTERNS.iter().filter_map(|(delivery, names)| {
             let fits = |name: &&&str| {
@@ -245,10 +245,10 @@ pub fn of(machine: Machine, isa: &Isa) -> Arc<Vec<Pattern>> {
     })
 }
 
-/// A pattern with some registers in its places.
+/// A pattern with fixed registers for its placeholders.
 fn example(text: &str, is_wide: bool) -> String {
     let mask = |wide: &str, narrow: &str| if is_wide { wide.to_owned() } else { narrow.to_owned() };
-    let places = [
+    let placeholders = [
         ("{d}", "v1".to_owned()),
         ("{dd}", "v[2:3]".into()),
         ("{dq}", "v[4:7]".into()),
@@ -273,5 +273,7 @@ fn example(text: &str, is_wide: bool) -> String {
         ("{k}", "0x12345".into()),
         ("{e}", "3".into()),
     ];
-    places.iter().fold(text.to_owned(), |text, (place, name)| text.replace(place, name))
+    placeholders
+        .iter()
+        .fold(text.to_owned(), |text, (placeholder, name)| text.replace(placeholder, name))
 }

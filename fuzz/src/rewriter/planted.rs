@@ -1,4 +1,4 @@
-//! Negative control: errors planted in what the rewriter made are found.
+//! Negative control: errors planted in rewritten code are found.
 
 use super::{Kernel, run};
 use crate::choices::{Choices, random_bytes};
@@ -10,20 +10,20 @@ use flipwave_hooks::rewrite::Rewritten;
 use flipwave_isa::{Inst, Isa, Pc, Register};
 use std::time::Instant;
 
-/// What a rewriter could do wrong.
+/// A possible error of the rewriter.
 #[derive(Clone, Copy, Debug)]
 enum Planted {
-    /// Inserted code does not wait.
+    /// A wait is missing in inserted code.
     Wait,
-    /// A value is not moved: saved, restored, or given to a hook.
+    /// A value is not saved, restored, or passed to a hook.
     Move,
-    /// EXEC is not changed, or not changed back.
+    /// EXEC is not changed or not restored.
     Exec,
-    /// A branch of the program leads one instruction further.
+    /// A branch of the program targets the next word.
     Branch,
 }
 
-/// Kernels of which some must show each error.
+/// Number of kernels; each kind of error must be found in some of them.
 const KERNELS: u64 = 40;
 
 #[test]
@@ -39,7 +39,7 @@ fn planted_errors_are_found() {
             if found == 1 && is_found {
                 println!("{planted:?} found after {:?}, kernel {number}", clock.elapsed());
             }
-            // Not all that is inserted matters: most hooks do nothing.
+            // Most inserted instructions have no effect, because most hooks do nothing.
             if found == 3 {
                 break;
             }
@@ -49,8 +49,8 @@ fn planted_errors_are_found() {
     }
 }
 
-/// Whether an error in a random kernel with random hooks is found; nothing if there is no place for
-/// it.
+/// Plants an error in a random kernel with random hooks. Returns `true` if it is found, and `None` if there
+/// is no instruction for it.
 fn is_found(planted: Planted, choices: &mut Choices<'_>) -> Option<bool> {
     let machine = super::machine(choices);
     let kernel = Kernel::new(machine, 40, choices);
@@ -70,7 +70,7 @@ fn is_found(planted: Planted, choices: &mut Choices<'_>) -> Option<bool> {
     Some(proof.is_err() || (is_right(&rewritten) && !is_right(&wrong)))
 }
 
-/// The same with an error at a random place.
+/// Plants an error at a random instruction.
 fn damaged(
     kernel: &Kernel,
     rewritten: &Rewritten,
@@ -98,7 +98,7 @@ fn damaged(
     Some(Rewritten { object, ..rewritten.clone() })
 }
 
-/// The original instructions where they are now.
+/// The branches of the original code at their new addresses.
 fn originals(rewritten: &Rewritten, isa: &Isa) -> Vec<Inst> {
     let places = rewritten.claims.instructions.iter().flatten();
     let word = |pc: &Pc| isa.decode(rewritten.object.bytes_at(*pc, 4)?, *pc).ok();

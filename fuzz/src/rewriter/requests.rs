@@ -1,4 +1,4 @@
-//! Random requests whose hooks leave the program as it was, whatever they do on the way.
+//! Random requests with hooks that do not change the program's behaviour.
 
 use crate::choices::Choices;
 use flipwave_hooks::dataflow::Liveness;
@@ -14,7 +14,7 @@ use flipwave_isa::{
 use flipwave_tests::hook_source;
 use std::collections::BTreeMap;
 
-/// Hooks. What they find wrong they tell by an access that no program may do.
+/// Source of the hooks. A hook that finds an error makes an invalid memory access.
 const HOOKS: &str = r#"
 uint64_t counter;
 uint32_t seen[64];
@@ -47,7 +47,7 @@ uint32_t same(uint32_t value) { return value; }
 
 uint64_t same_pair(uint64_t value) { return value; }
 
-/* Enough values at once that they do not fit where nothing lives. */
+/* More values at once than there are dead registers. */
 void wide(uint32_t seed)
 {
     uint32_t values[20];
@@ -67,7 +67,7 @@ void check_pc(uint64_t pc, uint64_t expected) { if (pc != expected) wrong(); }
 
 void check_exec(uint64_t exec) { if (exec != flipwave_exec()) wrong(); }
 
-/* The second argument of the kernel says how long its buffer is. */
+/* The second argument of the kernel is the size of its buffer. */
 void check_kernarg(uint64_t *arguments) { if (arguments[1] != 16384) wrong(); }
 
 void check_places(uint32_t workgroup, uint32_t height, uint32_t wave)
@@ -78,55 +78,56 @@ void check_places(uint32_t workgroup, uint32_t height, uint32_t wave)
 void check_loaded(uint32_t *address, uint32_t value) { if (*address != value) wrong(); }
 "#;
 
-/// Asks for hooks, removals and replacements; says what, one line each.
-pub fn ask(
+/// Requests hooks, removals and replacements. Returns a description of each, one line per request.
+pub fn add(
     instrumentation: &mut Instrumentation<'_>,
     vgprs: u16,
     acc_vgprs: u16,
     choices: &mut Choices<'_>,
 ) -> Vec<String> {
-    let mut asking = Asking {
+    let mut requests = Requests {
         sites: instrumentation.select(&Selection::default()),
         sources: BTreeMap::new(),
         instrumentation,
         vgprs,
         acc_vgprs,
         choices,
-        asked: Vec::new(),
+        lines: Vec::new(),
     };
-    asking.place();
-    for _ in 0..1 + asking.choices.below(4) {
-        asking.hooks();
+    requests.place();
+    for _ in 0..1 + requests.choices.below(4) {
+        requests.hooks();
     }
-    if asking.choices.chance(40) {
-        asking.removals();
+    if requests.choices.chance(40) {
+        requests.removals();
     }
-    asking.asked
+    requests.lines
 }
 
-struct Asking<'r, 'i, 'c, 'b> {
+struct Requests<'r, 'i, 'c, 'b> {
     instrumentation: &'r mut Instrumentation<'i>,
     sites: Vec<InstIndex>,
-    /// One source for each way of calling a function, so that what is compiled is always the same.
+    /// One source for each calling convention of a function, so that compiled hooks are found in the cache.
     sources: BTreeMap<&'static str, SourceIndex>,
     vgprs: u16,
     acc_vgprs: u16,
     choices: &'c mut Choices<'b>,
-    asked: Vec<String>,
+    /// Descriptions of the requests.
+    lines: Vec<String>,
 }
 
-impl Asking<'_, '_, '_, '_> {
+impl Requests<'_, '_, '_, '_> {
     fn place(&mut self) {
         let placement = self.choices.pick(&[Placement::Inline, Placement::Trampoline]);
         match self.choices.below(6) {
             0 | 1 => {
                 self.instrumentation.place_all(placement);
-                self.asked.push(format!("all {placement:?}"));
+                self.lines.push(format!("all {placement:?}"));
             }
             2 => {
                 let placed = self.instrumentation.place("k", placement);
                 placed.expect("there is a kernel k");
-                self.asked.push(format!("k {placement:?}"));
+                self.lines.push(format!("k {placement:?}"));
             }
             _ => {}
         }
@@ -136,19 +137,20 @@ impl Asking<'_, '_, '_, '_> {
                 keeping.remove(self.choices.below(keeping.len()));
             }
             self.instrumentation.set_keeping(&keeping);
-            self.asked.push(format!("keeping {keeping:?}"));
+            self.lines.push(format!("keeping {keeping:?}"));
         }
     }
 
-    /// A hook at some instructions.
+    /// Requests a hook at some instructions.
     fn hooks(&mut self) {
         let sites = self.selected();
         let call = self.call();
         let when = self.choices.pick(&[When::Before, When::After]);
         for at in sites {
-            if let Some((source, function, arguments, results, mask)) = self.at(&call, when, at) {
+            if let Some(placed) = self.at(&call, when, at) {
+                let PlacedCall { source, function, arguments, results, mask } = placed;
                 let inst = self.inst(at).text.clone();
-                self.asked.push(format!(
+                self.lines.push(format!(
                     "{when:?} {}: {} `{inst}`: {function}({arguments:?}) -> {results:?} {mask:?}",
                     at.0,
                     self.inst(at).pc
@@ -217,7 +219,7 @@ impl Asking<'_, '_, '_, '_> {
         self.instrumentation.select(&selection)
     }
 
-    /// Which hook, and what of its call is the same everywhere.
+    /// A random hook, with the parts of its call that are equal at all sites.
     fn call(&mut self) -> Call {
         let mask = self.choices.pick(&[Mask::Guest, Mask::Guest, Mask::Whole, Mask::Single]);
         let seed = u64::from(self.choices.word() & 0xffff);
@@ -237,7 +239,7 @@ impl Asking<'_, '_, '_, '_> {
         }
     }
 
-    /// A register that a kernel may have.
+    /// A random register or pair.
     fn register(&mut self) -> RegisterRange {
         let choices = &mut self.choices;
         let vgprs = usize::from(self.vgprs);
@@ -261,11 +263,11 @@ impl Asking<'_, '_, '_, '_> {
         RegisterRange::new(first, if is_pair && choices.chance(30) { 2 } else { 1 })
     }
 
-    /// A call at an instruction: its source, function, arguments, results and mask.
-    fn at(&self, call: &Call, when: When, at: InstIndex) -> Option<Placed> {
+    /// The call at an instruction, if it applies there.
+    fn at(&self, call: &Call, when: When, at: InstIndex) -> Option<PlacedCall> {
         let data = |symbol: &str| Argument::Data { symbol: symbol.to_owned(), offset: 0 };
         let inst = self.inst(at);
-        Some(match *call {
+        let (source, function, arguments, results, mask) = match *call {
             Call::Plain(name, seed, mask) => {
                 (name, name, seed.into_iter().map(Argument::Constant).collect(), vec![], mask)
             }
@@ -306,7 +308,8 @@ impl Asking<'_, '_, '_, '_> {
                 let memory = inst.memory()?;
                 let destination = *inst.writes.first()?;
                 let is_overwritten = inst.reads.iter().any(|read| {
-                    read.iter().any(|register| destination.iter().any(|other| register == other))
+                    read.iter()
+                        .any(|register| destination.iter().any(|written| register == written))
                 });
                 let is_word = inst.operation.name() == "global_load_dword";
                 if memory.kind != MemoryKind::Load || !is_word || is_overwritten {
@@ -318,18 +321,19 @@ impl Asking<'_, '_, '_, '_> {
                 let arguments = vec![Argument::MemoryAddress, Argument::Register(destination)];
                 ("check_loaded", "check_loaded", arguments, vec![], Mask::Guest)
             }
-        })
+        };
+        Some(PlacedCall { source, function, arguments, results, mask })
     }
 
-    /// Takes away what nobody would miss, and replaces others by themselves.
+    /// Removes instructions whose results are dead, and replaces others with themselves.
     fn removals(&mut self) {
         let program = self.instrumentation.program();
         let liveness = Liveness::new(program);
-        // Where what a caller has loaded may be on its way, new text may not stand.
+        // The rewriter refuses replacements where a caller's loads may be pending.
         let is_alone = program.functions.len() == 1;
-        // Vector instructions may go to other registers than they name.
+        // With gpr_idx, vector instructions may access other registers than they name.
         let is_indexed = program.instructions.iter().any(|inst| inst.text.contains("gpr_idx"));
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         let mut replaced = Vec::new();
         for at in self.sites.iter().copied() {
             let inst = program.inst(at).expect("a selected instruction");
@@ -337,33 +341,40 @@ impl Asking<'_, '_, '_, '_> {
             let mut written = RegisterSet::EMPTY;
             inst.writes.iter().for_each(|range| written.insert_range(*range));
             let live = liveness.after(at);
-            // Whoever has the address of one that is gone has, in lockstep, that of the next.
+            // If the address of a removed instruction is in a register, lockstep would find the address of
+            // the next one there.
             let before = at.0.checked_sub(1).and_then(|before| program.inst(InstIndex(before)));
             let has_address = before.is_none_or(|inst| {
                 inst.flags.call || inst.ends_wave() || inst.operation.name() == "s_getpc_b64"
             });
             let is_dead = !has_address && written.intersection(live.any()).is_empty();
             if is_plain && is_dead && self.choices.chance(70) {
-                gone.push(at);
+                removed.push(at);
             } else if is_plain && is_alone && self.choices.chance(5) {
                 replaced.push((at, inst.text.clone()));
             }
         }
-        for at in gone {
-            self.asked.push(format!("remove {}: `{}`", at.0, self.inst(at).text));
+        for at in removed {
+            self.lines.push(format!("remove {}: `{}`", at.0, self.inst(at).text));
             self.instrumentation.remove(at);
         }
         for (at, text) in replaced {
-            self.asked.push(format!("replace {}: `{text}`", at.0));
+            self.lines.push(format!("replace {}: `{text}`", at.0));
             self.instrumentation.replace(at, &text);
         }
     }
 }
 
-/// Source, function, arguments, results and mask of a call.
-type Placed = (&'static str, &'static str, Vec<Argument>, Vec<RegisterRange>, Mask);
+/// A hook call at one instruction.
+struct PlacedCall {
+    source: &'static str,
+    function: &'static str,
+    arguments: Vec<Argument>,
+    results: Vec<RegisterRange>,
+    mask: Mask,
+}
 
-/// A hook, before it is known at which instruction.
+/// A hook call without its instruction.
 enum Call {
     Plain(&'static str, Option<u64>, Mask),
     Count,
@@ -376,7 +387,7 @@ enum Call {
     Loaded,
 }
 
-/// Whether an instruction does nothing but give the registers that it names new values.
+/// Returns `true` if the only effect of an instruction is to write the registers that it names.
 fn is_plain(inst: &Inst) -> bool {
     let name = inst.operation.name();
     matches!(inst.class(), Class::Valu | Class::Salu)
@@ -386,7 +397,7 @@ fn is_plain(inst: &Inst) -> bool {
         && !["v_movrel", "s_getpc", "s_setreg"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether a register decides how others are meant.
+/// Returns `true` if a register affects which lanes or registers other instructions access.
 fn is_special(register: Register) -> bool {
     matches!(register, Register::ExecLo | Register::ExecHi | Register::M0)
 }

@@ -1,12 +1,12 @@
-//! Waits for what memory operations still have to deliver, as a compiler puts them.
+//! Inserts waits for pending memory operations, as a compiler does.
 
 use super::operations::Delivery;
 use crate::choices::Choices;
 
-/// A register: its file and its number.
+/// Register file and number.
 pub type Name = (char, u16);
 
-/// The VGPRs and SGPRs that a text names.
+/// VGPRs and SGPRs that an assembly text names.
 pub fn named(text: &str) -> Vec<Name> {
     let mut names = Vec::new();
     let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
@@ -35,11 +35,11 @@ pub fn named(text: &str) -> Vec<Name> {
     names
 }
 
-/// What has not been waited for.
+/// Pending memory operations.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
     pending: Vec<Pending>,
-    /// Loads of vector memory so far.
+    /// Number of vector memory loads so far.
     loads: u32,
 }
 
@@ -47,7 +47,7 @@ pub struct Waits {
 struct Pending {
     registers: Vec<Name>,
     counter: Counter,
-    /// Its number among the loads of vector memory, where it is known how many came behind it.
+    /// Number among the vector memory loads, if the number of later loads is known.
     number: Option<u32>,
 }
 
@@ -58,13 +58,13 @@ enum Counter {
 }
 
 impl Waits {
-    /// An operation was issued that delivers these registers.
+    /// Records an operation that writes `registers` when it completes.
     pub fn add(&mut self, delivery: Delivery, registers: &[String]) {
         let registers: Vec<Name> = registers.iter().flat_map(|text| named(text)).collect();
         let is_vector = matches!(delivery, Delivery::Vector | Delivery::Both);
         let is_scalar = matches!(delivery, Delivery::Scalar | Delivery::Both);
         if delivery == Delivery::Both {
-            // It comes back when it likes, and the counter then tells nothing of the others.
+            // Flat accesses return out of order, so vmcnt no longer identifies older loads.
             self.blur();
         }
         if is_vector {
@@ -78,7 +78,7 @@ impl Waits {
         }
     }
 
-    /// The waits that a line needs before it.
+    /// Returns the waits needed before a line, and removes the operations they complete.
     pub fn before(&mut self, line: &str, choices: &mut Choices<'_>) -> Vec<String> {
         let names = named(line);
         let is_met = |access: &&Pending| access.registers.iter().any(|name| names.contains(name));

@@ -1,5 +1,5 @@
-//! Kernels whose arguments are preloaded into scalar registers, as current compilers make them for
-//! gfx90a and gfx942: whatever is done with them comes to what it comes to without.
+//! Kernels with arguments preloaded into scalar registers, as current compilers generate them for gfx90a
+//! and gfx942. Instrumented and injected, they behave like kernels without preloading.
 
 use super::everywhere::touch_one_in;
 use flipwave_codeobj::CodeObject;
@@ -17,10 +17,10 @@ use flipwave_tests::{
 use flipwave_tools::{InstructionCount, Options, Per, measure};
 use std::path::Path;
 
-/// How many arguments the compiler may preload at most.
+/// Compiler options that limit the number of preloaded arguments.
 const COUNTS: [&str; 2] = ["-amdgpu-kernarg-preload-count=8", "-amdgpu-kernarg-preload-count=16"];
 
-/// A program whose kernels preload so many arguments.
+/// Compiles a program with an option of [`COUNTS`], and asserts that its kernels preload arguments.
 fn preloading(machine: Machine, file: &Path, count: &str) -> Workload {
     let workload = workload(machine, file, &["-O3", "-mllvm", count]);
     for dispatch in &workload.program.dispatches {
@@ -65,7 +65,7 @@ fn hooks_in_kernels_that_preload_arguments_keep_step() {
     }
 }
 
-/// A kernel that preloads so many dwords from a dword on and stores the first of them, in s2.
+/// A kernel that preloads `length` dwords from dword `offset` on and stores the first one, in s2.
 fn preloads(machine: Machine, offset: u32, length: u32) -> Vec<u8> {
     let body = format!(
         ".set preload_length, {length}\n.set preload_offset, {offset}\n\
@@ -92,7 +92,7 @@ fn arguments_are_preloaded_from_the_dword_that_the_descriptor_says() {
     }
 }
 
-/// Beyond the arguments there is nothing to preload.
+/// A kernel must not preload more dwords than it has arguments.
 #[test]
 fn a_kernel_that_preloads_more_than_its_arguments_is_refused() {
     for machine in unified_machines() {
@@ -100,7 +100,7 @@ fn a_kernel_that_preloads_more_than_its_arguments_is_refused() {
         let object = CodeObject::parse(&code_object).expect("a code object");
         let address = object.kernels()[0].descriptor.address;
         let segment = object.segment_at(Pc(address)).expect("the descriptor");
-        // The field of the length: the assembler refuses what is too much.
+        // Patch the length field, because the assembler refuses lengths that are too large.
         let length = (segment.file_offset() + address - segment.address) as usize + 58;
         code_object[length] += 1;
         let mut program = TestProgram::new(&code_object);
@@ -123,7 +123,7 @@ void see(uint32_t workgroup, uint32_t wave, uint64_t kernarg)
 }
 ";
 
-/// The kernel of many arguments, two workgroups of three waves.
+/// A kernel with many arguments, launched with two workgroups of three waves.
 fn many_arguments(machine: Machine) -> Workload {
     let options = ["-O3", "-mllvm", COUNTS[1]];
     let mut program = TestProgram::new(&compile_for(machine, "arguments.cl", &options));
@@ -133,7 +133,7 @@ fn many_arguments(machine: Machine) -> Workload {
     program.workload()
 }
 
-/// Has state of the start reach hooks before every instruction.
+/// Passes entry values to hooks before every instruction.
 fn watch(instrumentation: &mut Instrumentation<'_>) {
     let source = hook_source("see.c", SEE, instrumentation);
     let source = instrumentation.add_source(source);
@@ -149,7 +149,7 @@ fn watch(instrumentation: &mut Instrumentation<'_>) {
     }
 }
 
-/// What the hooks have seen: by wave, how often and which argument.
+/// Number of hook calls and first kernel argument, by wave, as recorded by the hooks.
 fn seen(instrumented: &Instrumented) -> [Vec<u64>; 2] {
     let mut device = instrumented.workload.device.clone();
     let dispatch = &instrumented.workload.program.dispatches[0];
@@ -166,7 +166,7 @@ fn state_of_the_start_reaches_hooks_though_arguments_fill_the_user_registers() {
         let module = workload.program.dispatches[0].module;
         let object = workload.device.code_object(module).expect("a loaded module");
         let descriptor = &object.kernels()[0].descriptor;
-        // The wave's number is made from the dispatch packet, whose address takes two.
+        // The wave number is computed from the dispatch packet, whose address takes two SGPRs.
         assert!(descriptor.rsrc2.user_sgprs + 2 > 16, "{machine} has room left");
         let golden = workload.golden().expect("a golden run");
         let instrumented = instrument(&workload, watch);
@@ -186,7 +186,7 @@ fn state_of_the_start_reaches_hooks_though_arguments_fill_the_user_registers() {
     }
 }
 
-/// Rewritten code whose loads of preloaded arguments come from a dword further on.
+/// Rewritten code that loads preloaded arguments from the next dword.
 #[test]
 fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
     for machine in unified_machines() {

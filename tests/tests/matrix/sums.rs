@@ -1,5 +1,5 @@
-//! Faults inside of sums, against plain Rust: a product, a sum on its way or C as it enters it is another
-//! small whole number, and what comes of that is one element that is off by as much.
+//! Faults inside matrix instructions, compared with plain Rust. A fault replaces a product, a partial
+//! sum or the accumulator with another small integer, and one element must differ by the same amount.
 
 use super::format::Sum;
 use super::inputs::{Inputs, Values};
@@ -19,13 +19,13 @@ use flipwave_tests::{
 const TARGETS: [FaultTarget; 3] =
     [FaultTarget::MatrixProduct, FaultTarget::MatrixPartialSum, FaultTarget::MatrixAccumulator];
 
-/// What multiplies matrices in one instruction.
+/// The variants that are matrix instructions.
 fn matrix_variants() -> Vec<Variant> {
     let all = if is_long_run() { variants() } else { everyday() };
     cases(all.into_iter().filter(|variant| variant.opcode() != "dot"), 3).collect()
 }
 
-/// A kernel on small whole numbers.
+/// A kernel on small integers, with its golden run and the terms of its sums.
 struct Bench<'a> {
     variant: &'a Variant,
     workload: Workload,
@@ -50,7 +50,7 @@ impl<'a> Bench<'a> {
         injected.unwrap_or_else(|error| panic!("{} {site}: {error}", self.variant))
     }
 
-    /// What a fault strikes, as a number: it is left as it is.
+    /// The number at a fault site, read by a fault that changes nothing.
     fn look(&self, site: &Site) -> f64 {
         let injection = self.inject(&Site { action: Action::StuckAtOne(0), ..*site });
         assert!(injection.struck.is_unchanged(), "{} {site}", self.variant);
@@ -65,7 +65,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Sites of a fault; of double precision in the upper half, whose numbers have nothing below.
+    /// Sites of a fault. For double precision, sites in the upper half of the number: small integers have
+    /// a zero lower half.
     fn sites(&self, target: FaultTarget, count: u64) -> Vec<Site> {
         let fault = Fault { target, ..Fault::transient(FaultModel::ZeroValue) };
         let profile = profile_of(&self.workload, &fault, &[]);
@@ -82,11 +83,11 @@ impl<'a> Bench<'a> {
 fn sum_place(site: &Site) -> SumPlace {
     match site.place {
         Place::Sum(place) => place,
-        other => panic!("{other} is no sum"),
+        place => panic!("{place} is not inside a sum"),
     }
 }
 
-/// The elements of D, those of integers as such.
+/// The elements of D as numbers.
 fn elements(variant: &Variant, bytes: &[u8]) -> Vec<f64> {
     let code =
         |element: &[u8]| element.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
@@ -97,7 +98,7 @@ fn elements(variant: &Variant, bytes: &[u8]) -> Vec<f64> {
     }
 }
 
-/// What a word of a sum is worth.
+/// The number that a word of a sum encodes.
 fn number(variant: &Variant, word: u64) -> f64 {
     match variant.sum {
         Sum::F64 => f64::from_bits(word << 32),
@@ -106,7 +107,7 @@ fn number(variant: &Variant, word: u64) -> f64 {
     }
 }
 
-/// The word of a number.
+/// The word that encodes a number.
 fn word(variant: &Variant, number: f64) -> u32 {
     match variant.sum {
         Sum::F64 => (number.to_bits() >> 32) as u32,
@@ -115,13 +116,13 @@ fn word(variant: &Variant, number: f64) -> u32 {
     }
 }
 
-/// A sum as the type of D has it.
+/// An exact sum converted to the type of D.
 fn sum(variant: &Variant, exact: f64) -> f64 {
     if variant.sum == Sum::I32 { f64::from(exact as i64 as i32) } else { exact }
 }
 
-/// What is struck is what plain Rust has there, and another number there makes one element other by the
-/// difference. That holds of whole numbers, whose sums are exact.
+/// The value at a fault site equals the term that plain Rust computes, and replacing it changes one element
+/// by the difference. The inputs are integers, so sums are exact.
 #[test]
 fn a_struck_sum_is_what_plain_rust_makes_of_the_struck_part() {
     let mut struck = 0;
@@ -134,11 +135,11 @@ fn a_struck_sum_is_what_plain_rust_makes_of_the_struck_part() {
             }
         }
     }
-    println!("{struck} elements were others");
+    println!("{struck} elements differ");
     assert!(struck > 100, "{struck}");
 }
 
-/// Whether the element is another one.
+/// Injects one fault and checks the results. Returns the number of elements that differ: 0 or 1.
 fn strike(bench: &Bench<'_>, site: &Site) -> u32 {
     let variant = bench.variant;
     let what = format!("{variant} {site}");
@@ -147,12 +148,12 @@ fn strike(bench: &Bench<'_>, site: &Site) -> u32 {
     let injection = bench.inject(&Site { action: Action::Set(word(variant, wanted)), ..*site });
     assert_eq!(number(variant, injection.struck.before), before, "{what}");
     let found = bench.outputs(&injection);
-    let others: Vec<usize> =
+    let differing: Vec<usize> =
         (0..found.len()).filter(|at| found[*at] != bench.golden[*at]).collect();
-    if variant.saturates() && others.is_empty() {
+    if variant.saturates() && differing.is_empty() {
         return 0;
     }
-    let [at] = others[..] else { panic!("{what}: {} elements differ", others.len()) };
+    let [at] = differing[..] else { panic!("{what}: {} elements differ", differing.len()) };
     let (row, column) = (at / variant.columns(), at % variant.columns());
     let element = sum_place(site).element;
     let struck = [element.row, element.column].map(usize::from);
@@ -165,7 +166,8 @@ fn strike(bench: &Bench<'_>, site: &Site) -> u32 {
     1
 }
 
-/// All that an instruction sums up to an element is what plain Rust has for one of the instructions.
+/// Checks that accumulator, products and last sum of an element equal those that plain Rust computes for
+/// one of the kernel's instructions.
 fn check_parts(bench: &Bench<'_>, site: &Site, (row, column): (usize, usize)) {
     let variant = bench.variant;
     let SumPlace { element, word, .. } = sum_place(site);
@@ -188,9 +190,8 @@ fn check_parts(bench: &Bench<'_>, site: &Site, (row, column): (usize, usize)) {
     let mut is_found = false;
     for factors in all.chunks(products) {
         let after = so_far + factors.iter().sum::<f64>();
-        let saturated = |value: f64| match variant.saturates() {
-            true => value.clamp(i32::MIN.into(), i32::MAX.into()),
-            false => value,
+        let saturated = |value: f64| {
+            if variant.saturates() { value.clamp(i32::MIN.into(), i32::MAX.into()) } else { value }
         };
         let sums = [sum(variant, so_far), sum(variant, after)];
         is_found |=
@@ -200,8 +201,8 @@ fn check_parts(bench: &Bench<'_>, site: &Site, (row, column): (usize, usize)) {
     assert!(is_found, "{variant} {site}: {accumulator}, {found:?}, {last} of {all:?}");
 }
 
-/// A sum that is struck after its last step is the result of the instruction struck in its register, of
-/// results that are sums as they are: another way, which is there for all instructions, comes to the same.
+/// A fault in a partial sum after its last step equals a fault in the result register, if the result is
+/// the unconverted sum.
 #[test]
 fn the_last_sum_is_the_register_that_holds_it() {
     let mut compared = 0;
@@ -225,10 +226,13 @@ fn the_last_sum_is_the_register_that_holds_it() {
             let found = traced.events.iter().find_map(register);
             let (register, lane) = found.unwrap_or_else(|| panic!("{site}: nothing wrong"));
             let lanes = lane.map(flipwave_injector::Lanes::One);
-            let other = Site { place: Place::Register(register), lanes, ..site };
-            assert!(bench.inject(&site) == bench.inject(&other), "{variant}: {site}, {other}");
-            // The control: the next bit is another fault.
-            let wrong = Site { action: Action::Flip(2 << bit), ..other };
+            let in_register = Site { place: Place::Register(register), lanes, ..site };
+            assert!(
+                bench.inject(&site) == bench.inject(&in_register),
+                "{variant}: {site}, {in_register}"
+            );
+            // Negative control: the next bit.
+            let wrong = Site { action: Action::Flip(2 << bit), ..in_register };
             assert!(bench.inject(&site) != bench.inject(&wrong), "{variant}: {site}");
             compared += 1;
         }
@@ -237,10 +241,10 @@ fn the_last_sum_is_the_register_that_holds_it() {
     assert!(compared >= least, "{compared}");
 }
 
-/// Of an execution each element, each of its steps and each bit is a place, whatever lanes are active.
+/// The fault space of an execution is elements times steps times bits, regardless of the active lanes.
 #[test]
 fn places_are_elements_times_steps_times_bits() {
-    let of = |target, operation: &str, group: u64, words: u64| {
+    let check = |target, operation: &str, group: u64, words: u64| {
         let variant = variants().into_iter().find(|variant| variant.operation == operation);
         let variant = variant.unwrap_or_else(|| panic!("{operation}"));
         let mut program = TestProgram::new(&variant.code_object("-O3"));
@@ -270,12 +274,12 @@ fn places_are_elements_times_steps_times_bits() {
         assert_eq!(values.population.places * 32, places);
     };
     for target in TARGETS {
-        of(target, "mfma_f32_16x16x16f16", 4, 1);
-        of(target, "mfma_f64_16x16x4f64", 1, 2);
-        of(target, "smfmac_f32_16x16x32_f16", 8, 1);
-        of(target, "mfma_scale_f32_16x16x128_f8f6f4", 16, 1);
-        of(target, "swmmac_f32_16x16x32_f16_{}", 1, 1);
-        of(target, "wmma_i32_16x16x16_iu8_{}", 1, 1);
+        check(target, "mfma_f32_16x16x16f16", 4, 1);
+        check(target, "mfma_f64_16x16x4f64", 1, 2);
+        check(target, "smfmac_f32_16x16x32_f16", 8, 1);
+        check(target, "mfma_scale_f32_16x16x128_f8f6f4", 16, 1);
+        check(target, "swmmac_f32_16x16x32_f16_{}", 1, 1);
+        check(target, "wmma_i32_16x16x16_iu8_{}", 1, 1);
     }
 }
 
@@ -296,7 +300,7 @@ fn sums_that_are_not_there_are_refused() {
         "product=0,0 block=1 step=0",
         "product=0,0 step=16",
         "product=0,0 step=0 word=1",
-        // Four products are added at a time.
+        // The instruction adds four products per step.
         "partial_sum=0,0 step=4",
         "accumulator=0,0 word=1",
     ] {
@@ -304,7 +308,7 @@ fn sums_that_are_not_there_are_refused() {
         assert!(message.contains("16 rows, 16 columns, 1 block(s), 16 products"), "{message}");
         assert!(message.contains("a partial sum after each 4"), "{message}");
     }
-    // The control.
+    // Control: sites that exist.
     for what in ["product=15,15 step=15", "partial_sum=0,0 step=3", "accumulator=0,0"] {
         let site: Site = format!("{SITE} {what} flip=0x1").parse().expect("a site");
         let replayed = replay(&campaign, &site, InjectionPath::Embedded);
@@ -333,7 +337,7 @@ fn campaigns_inside_of_sums_that_cannot_be_are_refused() {
                 std::fs::write(&file, format!("{text}faults: {faults}\n")).expect("a file");
                 file
             }
-            other => example(other, faults, folder.path()),
+            _ => example(name, faults, folder.path()),
         };
         let mut arguments = vec!["run".as_ref(), file.as_os_str()];
         arguments.extend(more.iter().map(std::ffi::OsStr::new));
@@ -347,7 +351,7 @@ fn campaigns_inside_of_sums_that_cannot_be_are_refused() {
     run("mfma", faults, &[]).expect_refused(&["groups", "valu has none", "expected matrix"]);
     let faults = "{target: matrix_product, model: flip_one_bit, scope: wave, count: 5}";
     run("mfma", faults, &[]).expect_refused(&["scope wave is not supported for matrix_product"]);
-    // The control, with what finds nothing wrong with the injections themselves.
+    // Control: a valid campaign, with a self-test of its injections.
     let faults = "{target: matrix_product, model: flip_one_bit, groups: [matrix, fp16], count: 5}";
     run("mfma", faults, &["--self-test", "--out", "results"]).expect_success();
 }

@@ -1,4 +1,4 @@
-//! A tool and the observer on the same program.
+//! Comparison of a tool with an observer on the same program.
 
 use super::observer::{Blind, Clocks, Look, Reading, Site, Sites};
 use flipwave_codeobj::CodeObject;
@@ -18,21 +18,21 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::Range;
 
-/// A tool whose rows can be had from what the observer saw.
+/// A tool whose rows can be computed from observations.
 pub trait Compared: Tool<Row: Clone + Debug + PartialEq> {
     type Observer: Observer;
 
-    /// An observer of a dispatch that keeps all it sees.
+    /// Creates an observer of one dispatch that records everything.
     fn observer() -> Self::Observer;
 
     fn expected(scope: &ToolScope<'_>, seen: &Seen<Self::Observer>) -> Vec<Self::Row>;
 
-    /// Rows of the tool in an order that does not depend on which wave was first.
+    /// Sorts rows so that their order does not depend on the schedule of waves.
     fn ordered(rows: Vec<Self::Row>) -> Vec<Self::Row> {
         rows
     }
 
-    /// Demands that rows are what is expected, but for those that are said to be lost.
+    /// Asserts that tool and observer have the same rows, except for lost records.
     fn agree(both: &Both<Self::Row>) {
         assert_eq!(both.lost, 0, "records are lost");
         let pairs = both.tool.iter().zip(&both.observed);
@@ -44,17 +44,17 @@ pub trait Compared: Tool<Row: Clone + Debug + PartialEq> {
     }
 }
 
-/// What was seen of a dispatch.
+/// Observations of a dispatch.
 pub struct Seen<O> {
-    /// Of the code as it was.
+    /// Observer of the original code.
     observer: O,
-    /// Of the code with hooks.
+    /// Clock readings in the instrumented code.
     clocks: Clocks,
-    /// Where the code object's own data are, and where they begin in the instrumented one.
+    /// Address ranges of the code object's data, and their new start in the instrumented module.
     moved: Vec<(Range<u64>, u64)>,
 }
 
-/// What was found in a dispatch.
+/// Rows of tool and observer for one dispatch.
 pub struct Both<R> {
     pub kernel: String,
     pub tool: Vec<R>,
@@ -62,15 +62,15 @@ pub struct Both<R> {
     pub lost: u64,
 }
 
-/// What was found in a program.
+/// Results for a program.
 pub struct Run<R> {
     pub dispatches: Vec<Both<R>>,
-    /// Executed in all dispatches, without and with hooks.
+    /// Instructions executed in all dispatches, without and with hooks.
     pub executed: [u64; 2],
 }
 
-/// The embedded GPU, watched. Each dispatch of instrumented code is run as it was first, on a
-/// clone: the same memory, the same addresses, the same order of waves.
+/// The embedded GPU with observers. Before each instrumented dispatch, a clone of the device runs the
+/// original dispatch: the same memory, the same addresses, the same order of waves.
 struct Watched<T: Compared> {
     gpu: EmbeddedGpu,
     originals: std::vec::IntoIter<Dispatch>,
@@ -109,7 +109,7 @@ impl<T: Compared> Device for Watched<T> {
     }
 
     fn dispatch(&mut self, dispatch: &Dispatch) -> Result<Completion, DeviceError> {
-        let original = self.originals.next().expect("no more dispatches than there were");
+        let original = self.originals.next().expect("as many dispatches as in the original");
         self.gpu.set_policy(self.policy(dispatch));
         let mut observer = Blind::new(T::observer(), self.blind);
         let end = self.gpu.clone().dispatch_observed(&original, &mut observer)?;
@@ -127,9 +127,9 @@ impl<T: Compared> Device for Watched<T> {
 }
 
 impl<T: Compared> Watched<T> {
-    /// As much scratch for the original as for instrumented code, and waves that run until they
-    /// wait or end, so that what they find in memory does not depend on how many instructions
-    /// were inserted.
+    /// Policy for both versions of the code: the scratch size of the instrumented code, and waves that
+    /// run until they wait or end, so that memory contents do not depend on the number of inserted
+    /// instructions.
     fn policy(&self, instrumented: &Dispatch) -> Policy {
         let object = self.gpu.code_object(instrumented.module).expect("a loaded module");
         let kernel = object.kernels().iter().find(|kernel| *kernel.name == *instrumented.kernel);
@@ -137,7 +137,7 @@ impl<T: Compared> Watched<T> {
         Policy { private_bytes, wave_turn: 1 << 24, leads: Leads::ANY, ..Policy::default() }
     }
 
-    /// Where a code object's own data are in two modules.
+    /// Address ranges of a code object's segments in the module `from`, with their start in `to`.
     fn own_data(
         &self,
         from: ModuleId,
@@ -154,7 +154,8 @@ impl<T: Compared> Watched<T> {
     }
 }
 
-/// Runs a tool on a workload, and the observer, which is blind for one instruction.
+/// Runs a tool and the observer on a workload. The observer misses one execution of the first
+/// instruction for which `blind` returns `true`.
 pub fn run<T: Compared>(
     workload: &Workload,
     options: &Options,
@@ -188,14 +189,14 @@ pub fn run<T: Compared>(
     Run { dispatches: both.collect(), executed: [device.executed, with] }
 }
 
-/// Demands that a tool and the observer agree.
+/// Asserts that a tool and the observer agree.
 pub fn check<T: Compared>(workload: &Workload, options: &Options) {
     for both in &run::<T>(workload, options, |_| false).dispatches {
         T::agree(both);
     }
 }
 
-/// A row for each instruction of the scope that fits.
+/// A row for each instruction of the scope for which `fits` returns `true`.
 fn rows<R>(
     scope: &ToolScope<'_>,
     observed: &Sites,
@@ -258,7 +259,7 @@ impl Compared for MemoryTrace {
         rows
     }
 
-    /// Of each wave the first accesses are there.
+    /// Asserts that the tool's rows are the first accesses of each wave.
     fn agree(both: &Both<Self::Row>) {
         assert_eq!(both.tool.len() as u64 + both.lost, both.observed.len() as u64);
         let by_wave = |rows: &[Self::Row]| {
