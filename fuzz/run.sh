@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs fuzzers one after the other, each for as long as FUZZ_SECONDS says (ten minutes), and says
-# at the end how many inputs each had and whether it found something.
+# Runs fuzzers one after the other, each for FUZZ_SECONDS (default: ten minutes), and prints the number of
+# inputs and the result of each at the end.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-600}
@@ -22,8 +22,8 @@ run() {
       hostile_queues_neither -- --nocapture
     ;;
   *)
-    # Its flags are the compiler's own business otherwise (RUSTC_BOOTSTRAP). What is called is safe
-    # Rust or not instrumented, so that a sanitizer would find nothing more.
+    # cargo-fuzz needs unstable compiler flags, hence RUSTC_BOOTSTRAP. No sanitizer: the fuzzed code is safe
+    # Rust or not instrumented.
     fuzz/seed.sh "$1" && RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir fuzz/libfuzzer \
       --sanitizer none "$1" -- -max_total_time="$seconds" -max_len=65536 -print_final_stats=1
     ;;

@@ -1,4 +1,4 @@
-//! Fault sites as text.
+//! Fuzzes the text form of fault sites.
 
 use crate::choices::Choices;
 use flipwave_injector::{
@@ -9,22 +9,22 @@ use flipwave_isa::{Lane, LaneMask, Operation, Pc, Register};
 use flipwave_sim::{MatrixElement, SumPart};
 use std::num::{NonZeroU32, NonZeroU64};
 
-/// Reads bytes as a site, and makes a site of them. What is read is written in one form, which is
-/// read as the same again.
+/// Parses bytes as a site, and derives a site from them. Writing and parsing a site must give the same
+/// site.
 pub fn site(bytes: &[u8]) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         match text.parse::<Site>() {
-            Ok(site) => survives(&site),
+            Ok(site) => assert_round_trip(&site),
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }
-    let made = made(&mut Choices::new(bytes));
-    if let Some(site) = made.filter(|site| site.check().is_ok()) {
-        survives(&site);
+    let site = random_site(&mut Choices::new(bytes));
+    if let Some(site) = site.filter(|site| site.check().is_ok()) {
+        assert_round_trip(&site);
     }
 }
 
-fn survives(site: &Site) {
+fn assert_round_trip(site: &Site) {
     let text = site.to_string();
     let read: Site = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
     assert_eq!(read, *site, "{text}");
@@ -32,8 +32,8 @@ fn survives(site: &Site) {
     assert!(!text.contains('\n'));
 }
 
-/// A site, if the bytes make one.
-fn made(choices: &mut Choices<'_>) -> Option<Site> {
+/// A random site, unless the bytes give an invalid field.
+fn random_site(choices: &mut Choices<'_>) -> Option<Site> {
     let when =
         if choices.chance(70) { When::At(event(choices)?) } else { When::Always(unit(choices)?) };
     let lanes = match choices.below(5) {

@@ -1,11 +1,10 @@
-//! Each function on good bytes and on some damaged ones, so that the fuzzers are known to work.
+//! Calls each fuzzed function with valid and damaged inputs, as a test of the fuzzers.
 
 use crate::choices::{Choices, random_bytes};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Bytes with some damage, the same for the same number: bits flipped, parts left out, doubled,
-/// or put in the place of others.
+/// A damaged seed, determined by `number`: with flipped bits, or removed, duplicated or replaced parts.
 fn damaged(seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
     let random = random_bytes(number, 256);
     let mut choices = Choices::new(&random);
@@ -37,7 +36,7 @@ fn damaged(seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Calls `target` with seeds, damaged ones, and bytes without a pattern.
+/// Calls `target` with seeds, damaged seeds, and random bytes.
 fn smoke(seeds: &[Vec<u8>], count: u64, target: impl Fn(&[u8])) {
     seeds.iter().for_each(|seed| target(seed));
     for number in 0..count {

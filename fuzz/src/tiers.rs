@@ -1,4 +1,4 @@
-//! Random kernels, interpreted and compiled: both leave the same at any instruction.
+//! Random kernels, interpreted and compiled: the state must be equal after any instruction.
 
 use crate::choices::Choices;
 use crate::rewriter::{Kernel, device, machine};
@@ -6,13 +6,14 @@ use flipwave_device::{Device, Dispatch};
 use flipwave_sim::{EmbeddedGpu, Policy};
 use flipwave_tests::Tiers;
 
-/// Instructions after which a dispatch ends.
+/// Instruction limit of a dispatch.
 const LIMIT: u64 = 1 << 16;
 
-/// Runs a kernel on both tiers, all by the decisions of these bytes; how many instructions it executed.
+/// Generates a kernel and runs it on both tiers, as determined by `bytes`. Returns the number of executed
+/// instructions.
 ///
 /// # Errors
-/// How they differ, with the kernel.
+/// Describes the difference, with the kernel.
 pub fn tiers(bytes: &[u8]) -> Result<u64, String> {
     let mut choices = Choices::new(bytes);
     let machine = machine(&mut choices);
@@ -21,20 +22,20 @@ pub fn tiers(bytes: &[u8]) -> Result<u64, String> {
     let (mut device, buffer) = device(machine);
     let module = device.load(&kernel.object).map_err(|error| error.to_string())?;
     let dispatch = kernel.dispatch(module, buffer, LIMIT);
-    // Turns that end at branches, and ones that end anywhere.
+    // Turns that end at branches, and turns that end anywhere.
     let first_turn = choices.pick(&[Some(1), Some(7), Some(40), None]);
     let wave_turn = choices.pick(&[1024, 64, 5]);
     let policy = Policy { first_turn, wave_turn, ..device.policy() };
-    keep_step(&device, policy, &dispatch, &mut choices)
-        .map_err(|what| format!("{machine}: {what}\n\n{}", kernel.text))
+    run_in_lockstep(&device, policy, &dispatch, &mut choices)
+        .map_err(|difference| format!("{machine}: {difference}\n\n{}", kernel.text))
 }
 
-/// Times that a kernel is executed: what is reached in the first is compiled in the others.
+/// Number of executions of a kernel. Code reached in the first one is compiled in the others.
 const RUNS: usize = 3;
 
-/// Executes a dispatch in both ways, and compares what is there at some instructions and the end, and
-/// what runs find out that are looked at.
-fn keep_step(
+/// Executes a dispatch on both tiers. Compares the state at random instructions and at the end, and the
+/// observations of both tiers.
+fn run_in_lockstep(
     device: &EmbeddedGpu,
     policy: Policy,
     dispatch: &Dispatch,
@@ -43,11 +44,11 @@ fn keep_step(
     let mut tiers = Tiers::new(device, policy);
     let mut executed = 0;
     for _ in 0..RUNS {
-        executed += tiers.keep_step(dispatch, 1, || 1 + choices.below(4000) as u64)?;
+        executed += tiers.run_in_lockstep(dispatch, 1, || 1 + choices.below(4000) as u64)?;
     }
-    let [one, other] = tiers.find_out(std::slice::from_ref(dispatch));
-    if one != other {
-        return Err(format!("found out {one:?}\ncompiled {other:?}"));
+    let [interpreted, compiled] = tiers.observe(std::slice::from_ref(dispatch));
+    if interpreted != compiled {
+        return Err(format!("interpreted {interpreted:?}\ncompiled {compiled:?}"));
     }
     Ok(executed)
 }

@@ -1,4 +1,4 @@
-//! Kernels written in assembly, for faults whose outcome is known by hand.
+//! Kernels written in assembly, for faults with outcomes worked out by hand.
 
 use crate::{MACHINES, Machine};
 use flipwave_codeobj::CodeObject;
@@ -6,7 +6,7 @@ use flipwave_isa::{AccVgprs, ChipBug, Generation, Pc};
 use std::path::Path;
 use std::process::Command;
 
-/// A kernel `planted` made of a few instructions; `kernels/frame.s` says what they find.
+/// A kernel `planted` with a few instructions. `kernels/frame.s` describes their environment.
 pub struct Assembly {
     /// The code object.
     pub code_object: Vec<u8>,
@@ -14,7 +14,7 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// Address of a label of the instructions.
+    /// Address of a label in the instructions.
     pub fn label(&self, name: &str) -> Pc {
         let symbols = self.parsed.symbols();
         let symbol = symbols.iter().find(|symbol| *symbol.name == *name);
@@ -38,11 +38,11 @@ pub fn assemble_for(machine: Machine, body: &str) -> Assembly {
     let wait = if is_gfx12 { "s_wait_kmcnt 0x0" } else { "s_waitcnt lgkmcnt(0)" };
     let text = text.replace("s_waitcnt lgkmcnt(0)", wait);
     let is_unified = machine.target().acc_vgprs() == AccVgprs::Unified;
-    // The directives of what other targets do not have.
+    // Directives that other targets do not support.
     let lacks = |line: &str| line.contains("accum_offset") || line.contains("kernarg_preload");
     let lines = text.lines().filter(|line| is_unified || !lacks(line));
     let text: String = lines.map(|line| format!("{line}\n")).collect();
-    // With the workgroup's index 16 scalar registers, without which some processors set up none.
+    // 16 SGPRs including the workgroup ID. Some processors initialise no SGPRs if there are fewer.
     let needs_sixteen = ChipBug::UserSgprInit16.affects(&machine.target());
     let text = if needs_sixteen {
         let pointer = "    .amdhsa_user_sgpr_kernarg_segment_ptr 1\n";
@@ -55,7 +55,7 @@ pub fn assemble_for(machine: Machine, body: &str) -> Assembly {
     };
     std::fs::write(&frame, text).expect("the frame written");
     std::fs::write(folder.path().join("body.s"), body).expect("the kernel's body written");
-    // The last version that every runtime reads.
+    // The latest code object version that every runtime supports.
     let output = Command::new("clang-22")
         .args(["-xassembler", "--target=amdgcn-amd-amdhsa", "-nogpulib", "-mcode-object-version=5"])
         .arg(format!("-mcpu={}", machine.target()))

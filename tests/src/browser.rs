@@ -1,14 +1,14 @@
-//! A browser without a window, where there is one.
+//! A headless browser, if installed.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// What browsers of this family are called.
+/// Program names of Chromium-based browsers.
 const NAMES: [&str; 4] =
     ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
 
-/// Keeps what goes wrong in a page, from its beginning on.
+/// Script that records errors in a page.
 const WATCH: &str = "<script>window.wrong = [];\
     addEventListener('error', (event) => wrong.push(String(event.message)));\
     addEventListener('securitypolicyviolation', (event) => wrong.push('refused ' + event.blockedURI));\
@@ -20,7 +20,8 @@ const WATCH: &str = "<script>window.wrong = [];\
 pub struct Browser(&'static str);
 
 impl Browser {
-    /// A browser; nothing where there is none, which is said whether or not the test's output is shown.
+    /// Finds a browser. Returns `None` without one, with a message that is shown even if the test's output
+    /// is captured.
     pub fn find() -> Option<Browser> {
         let starts = |name: &&str| Command::new(name).arg("--version").output().is_ok();
         let found = NAMES.into_iter().find(starts).map(Browser);
@@ -34,8 +35,8 @@ impl Browser {
         found
     }
 
-    /// Opens a page from disk, does what `script` says in it, and gives what that returns, as text; after
-    /// it, in lines of their own, what went wrong.
+    /// Opens a page from disk and runs `script` in it. Returns the script's result as text, followed by the
+    /// recorded errors, one per line.
     pub fn try_in(&self, page: &Path, script: &str) -> String {
         let text = std::fs::read_to_string(page).expect("a page");
         let probe = format!(

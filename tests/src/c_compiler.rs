@@ -1,11 +1,11 @@
-//! The same C for the device and for the host, by the same compiler.
+//! C programs compiled for the device and for the host by the same compiler.
 
 use crate::Machine;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What both sides are given, so that C leaves neither of them a choice: integers wrap, objects may
-/// alias, products and sums are rounded one by one, and so are numbers of half precision.
+/// Options that make the results of device and host equal: integers wrap, objects may alias, and every
+/// floating-point operation is rounded separately, in half precision too.
 const LANGUAGE: [&str; 8] = [
     "-w",
     "-std=gnu17",
@@ -17,17 +17,17 @@ const LANGUAGE: [&str; 8] = [
     "-ffloat16-excess-precision=none",
 ];
 
-/// The folder of headers that such sources include.
+/// Folder of headers for these sources.
 fn headers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
 }
 
-/// What becomes of a source compiled for the device.
+/// Output format of the compiler for the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A code object.
     CodeObject,
-    /// The assembler's text.
+    /// Assembly text.
     Assembly,
 }
 
@@ -39,7 +39,7 @@ pub fn device_c(machine: Machine, source: &Path, options: &[&str], form: Form) -
     finish(command, form, source)
 }
 
-/// Makes a code object of what [`device_c`] gave as [`Form::Assembly`], or of a text like it.
+/// Assembles text in the format of [`Form::Assembly`] to a code object.
 pub fn assemble_text(machine: Machine, text: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join("text.s");
@@ -50,7 +50,7 @@ pub fn assemble_text(machine: Machine, text: &str) -> Vec<u8> {
     finish(command, Form::CodeObject, &source)
 }
 
-/// Runs `command`, which lacks nothing but the output; what it wrote there.
+/// Runs a compiler `command` that lacks only the output option. Returns the output.
 fn finish(mut command: Command, form: Form, source: &Path) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let output = folder.path().join("output");
@@ -61,8 +61,7 @@ fn finish(mut command: Command, form: Form, source: &Path) -> Vec<u8> {
     std::fs::read(output).expect("what clang wrote")
 }
 
-/// Compiles C for the host; the program appears at `program`. `options` come last, libraries may
-/// be among them.
+/// Compiles C for the host to the file `program`. `options` come last and may contain libraries.
 pub fn host_c(source: &Path, options: &[&str], program: &Path) {
     run(clang(source, options).arg("-o").arg(program), source);
 }

@@ -1,4 +1,4 @@
-//! The `flipwave` program, run as a user runs it.
+//! Runs the `flipwave` program as a user does.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -9,28 +9,28 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// A run of the program that came to its end.
+/// A completed run of the program.
 #[derive(Debug)]
 pub struct Finished {
-    /// The exit code; nothing if a signal ended it.
+    /// Exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended the program.
     pub signal: Option<i32>,
-    /// What it printed.
+    /// Standard output.
     pub stdout: String,
-    /// What it printed beside that.
+    /// Standard error.
     pub stderr: String,
 }
 
 impl Finished {
-    /// Demands that the program did what it was asked.
+    /// Asserts that the program succeeded.
     #[track_caller]
     pub fn expect_success(self) -> Finished {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
         self
     }
 
-    /// Demands that it refused what it was asked, and said all these words.
+    /// Asserts that the program failed with exit code 2, and that standard error contains all `words`.
     #[track_caller]
     pub fn expect_refused(&self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "{self:#?}");
@@ -40,7 +40,7 @@ impl Finished {
     }
 }
 
-/// Runs `flipwave` in `folder` with these arguments and environment.
+/// Runs `flipwave` in `folder`, with `environment` added to the environment.
 pub fn flipwave<S: AsRef<OsStr>>(
     folder: &Path,
     arguments: &[S],
@@ -57,14 +57,13 @@ pub fn flipwave<S: AsRef<OsStr>>(
     Finished { code: output.status.code(), signal: output.status.signal(), stdout, stderr }
 }
 
-/// Runs `flipwave` like [`flipwave`], and ends it when it takes longer than `patience`: nothing
-/// then.
+/// Runs `flipwave` in `folder`. Kills it and returns `None` if it takes longer than `patience`.
 pub fn flipwave_within<S: AsRef<OsStr>>(
     patience: Duration,
     folder: &Path,
     arguments: &[S],
 ) -> Option<Finished> {
-    // Files, which are never full.
+    // Files instead of pipes, which could fill up.
     let file = || tempfile::tempfile().expect("a file");
     let (stdout, stderr) = (file(), file());
     let handle = |file: &File| file.try_clone().expect("a handle");
@@ -92,7 +91,7 @@ pub fn flipwave_within<S: AsRef<OsStr>>(
     Some(Finished { code: status.code(), signal: status.signal(), stdout, stderr })
 }
 
-/// What was written to a file.
+/// Content of a file.
 fn text(mut file: File) -> String {
     file.rewind().expect("the beginning");
     let mut bytes = Vec::new();
@@ -100,26 +99,26 @@ fn text(mut file: File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The program, built once: Cargo does not build another crate's program for a test. The profile
-/// `test`, and a test beside the program, make use of the libraries that Cargo has built for the
-/// tests of the workspace, with the features that all of its crates together ask for.
+/// Path of the program, which is built once, because Cargo does not build programs of other crates for
+/// tests. The profile `test` and a test target make Cargo reuse the libraries built for the workspace's
+/// tests, with the same features.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| built("test", "debug", &["--workspace", "--test", "end_to_end"]))
 }
 
-/// The program as users have it, for benchmarks.
+/// Path of the program in the profile `release`, for benchmarks.
 pub fn released_program() -> PathBuf {
     built("release", "release", &["--package", "flipwave-cli"])
 }
 
-/// The program of a profile, whose results are in `folder` of the target folder.
+/// Builds the program in a profile, whose output is in `folder` of the target folder.
 fn built(profile: &str, folder: &str, packages: &[&str]) -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     // <target folder>/<profile>/deps/<test>
     let target = test.ancestors().nth(3).expect("the target folder");
     let status = Command::new(env!("CARGO"))
-        // `make test` sets it for the tests; cargo would take it for another compiler.
+        // `make test` sets this variable for the tests; Cargo would rebuild everything with it.
         .env_remove("RUSTC_BOOTSTRAP")
         .args(["build", "--quiet", "--profile", profile, "--bin", "flipwave"])
         .args(packages)

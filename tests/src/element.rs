@@ -1,10 +1,10 @@
-//! Numbers as they lie in a buffer: little-endian, one after the other.
+//! Numbers in buffers: little-endian and contiguous.
 
-/// A number that buffers and scalar arguments are made of.
+/// A number type of buffers and scalar arguments.
 pub trait Element: Copy {
     /// Appends the number's bytes.
     fn append(self, bytes: &mut Vec<u8>);
-    /// The number in exactly its bytes.
+    /// Converts the number's bytes.
     fn read(bytes: &[u8]) -> Self;
 }
 

@@ -1,4 +1,4 @@
-//! The campaigns in `examples/campaigns`.
+//! Campaigns and programs in `examples`.
 
 use crate::{Element, Machine, to_values};
 use flipwave_analysis::{Row, read_rows};
@@ -7,27 +7,27 @@ use flipwave_injector::Workload;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Their folder.
+/// Folder of example campaigns.
 pub fn examples_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns")
 }
 
-/// All of them, by name.
+/// All example campaigns, sorted by name.
 pub fn examples() -> Vec<PathBuf> {
     yaml_files(&examples_folder())
 }
 
-/// The folder of programs with emulated instructions.
+/// Folder of example programs with emulated instructions.
 pub fn emulated_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/emulation")
 }
 
-/// All of these, by name.
+/// All example programs with emulated instructions, sorted by name.
 pub fn emulated_examples() -> Vec<PathBuf> {
     yaml_files(&emulated_folder())
 }
 
-/// The campaigns of the suite, by name.
+/// The campaigns of the suite, sorted by name.
 pub fn suite() -> Vec<PathBuf> {
     yaml_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/suite"))
 }
@@ -42,26 +42,26 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The kernels of a campaign that has some.
+/// The kernels of a campaign. Panics for other workloads.
 pub fn kernels(campaign: &Campaign) -> &Kernels {
     campaign.kernels().unwrap_or_else(|| panic!("{:?}", campaign.workload))
 }
 
-/// What a buffer of a campaign holds before the first launch.
+/// Initial content of a campaign's buffer.
 pub fn buffer<T: Element>(campaign: &Campaign, name: &str) -> Vec<T> {
     let found = kernels(campaign).buffers.iter().find(|buffer| buffer.name == name).expect(name);
     to_values(&found.contents(campaign.seed).expect(name))
 }
 
-/// The kernels of a campaign, to be changed.
+/// Mutable kernels of a campaign. Panics for other workloads.
 pub fn kernels_mut(campaign: &mut Campaign) -> &mut Kernels {
     match &mut campaign.workload {
         CampaignWorkload::Kernels(kernels) => kernels,
-        other => panic!("{other:?}"),
+        workload => panic!("{workload:?}"),
     }
 }
 
-/// The program of a campaign, compiled for a machine with these options.
+/// The program of a campaign, compiled for a machine with `options`.
 pub fn workload(machine: Machine, file: &Path, options: &[&str]) -> Workload {
     let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
     campaign.target = machine.target();
@@ -74,7 +74,7 @@ pub fn workload(machine: Machine, file: &Path, options: &[&str]) -> Workload {
     prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
 }
 
-/// Writes the example `name`, with other `faults`, into `folder`; the path of the new file.
+/// Writes the example `name` with changed `faults` into `folder`. Returns the path of the new file.
 pub fn example(name: &str, faults: &str, folder: &Path) -> PathBuf {
     let examples = examples_folder().canonicalize().expect("the folder of examples");
     let text = std::fs::read_to_string(examples.join(format!("{name}.yaml"))).expect(name);
@@ -82,9 +82,12 @@ pub fn example(name: &str, faults: &str, folder: &Path) -> PathBuf {
     let text: String = text
         .replace("source: kernels/", &kernels)
         .lines()
-        .map(|line| match line.starts_with("faults:") {
-            true => format!("faults: {faults}\n"),
-            false => format!("{line}\n"),
+        .map(|line| {
+            if line.starts_with("faults:") {
+                format!("faults: {faults}\n")
+            } else {
+                format!("{line}\n")
+            }
         })
         .collect();
     let file = folder.join(format!("{name}.yaml"));

@@ -1,11 +1,11 @@
-//! Populations and plans of faults, as campaigns draw them.
+//! Profiles and fault plans, as campaigns create them.
 
 use flipwave_injector::{
     Allocation, Counting, Fault, Group, Plan, Planned, Profile, Sampling, Selection,
     Stratification, Workload,
 };
 
-/// What a fault can strike in instructions of these groups, all of them if there are none.
+/// Fault space of a fault in instructions of `groups`, or in all instructions if `groups` is empty.
 pub fn profile_of(workload: &Workload, fault: &Fault, groups: &[Group]) -> Profile {
     let selection = Selection { groups: groups.to_vec(), ..Selection::default() };
     let (stratification, counting) = (Stratification::None, Counting::Exact);
@@ -13,7 +13,7 @@ pub fn profile_of(workload: &Workload, fault: &Fault, groups: &[Group]) -> Profi
         .unwrap_or_else(|error| panic!("{fault}: {error}"))
 }
 
-/// That many faults of a profile's population.
+/// Draws `count` faults from a profile.
 pub fn plan_of(workload: &Workload, profile: &Profile, seed: u64, count: u64) -> Vec<Planned> {
     let sampling = Sampling::random(count, Allocation::Proportional);
     Plan::new(workload, profile, seed, &sampling)

@@ -1,12 +1,12 @@
-//! A device on which there is never room.
+//! A device file that is always full.
 
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::Command;
 
-/// Makes a device like `/dev/full`. Where this user may not make one, or not open one that lies there
-/// (file systems that are mounted with `nodev`), there is nothing afterwards, and false is returned.
-pub fn makes_full_device(path: &Path) -> bool {
+/// Creates a device file like `/dev/full`. Returns `false`, and leaves no file, if the user has no
+/// permission or the file system is mounted with `nodev`.
+pub fn create_full_device(path: &Path) -> bool {
     let made = Command::new("mknod").arg(path).args(["c", "1", "7"]).status();
     if !made.is_ok_and(|status| status.success()) {
         return false;

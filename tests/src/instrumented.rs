@@ -8,18 +8,18 @@ use flipwave_injector::Workload;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-/// A workload and its instrumented twin: the same device with the rewritten code loaded besides,
-/// and the same launches of it.
+/// A workload and its instrumented version. The device has both versions of the code, and the launches
+/// exist for each.
 pub struct Instrumented {
-    /// The rewritten code, by the module it was made from.
+    /// Rewritten code and its module, by the original module.
     pub rewritten: BTreeMap<u32, (ModuleId, Rewritten)>,
-    /// The launches as they were, on the device that has both.
+    /// The original launches.
     pub original: Workload,
     /// The launches of the rewritten code.
     pub workload: Workload,
 }
 
-/// Hooks of a source text, read for the code of a device.
+/// Parses a hook source for the target and wave size of an instrumentation.
 pub fn hook_source(name: &str, text: &str, instrumentation: &Instrumentation<'_>) -> HookSource {
     static READ: Once<[String; 4], HookSource> = Once::new();
     let program = instrumentation.program();
@@ -32,16 +32,16 @@ pub fn hook_source(name: &str, text: &str, instrumentation: &Instrumentation<'_>
     })
 }
 
-/// The compiler of hooks.
+/// The hook compiler.
 pub fn hook_compiler() -> &'static HookCompiler {
     static COMPILER: OnceLock<HookCompiler> = OnceLock::new();
     COMPILER.get_or_init(|| HookCompiler::find().unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// Instruments all code that a workload launches.
+/// Instruments all code that a workload launches. `request` adds the hooks.
 pub fn instrument(
     workload: &Workload,
-    mut ask: impl FnMut(&mut Instrumentation<'_>),
+    mut request: impl FnMut(&mut Instrumentation<'_>),
 ) -> Instrumented {
     let mut device = workload.device.clone();
     let mut rewritten = BTreeMap::new();
@@ -52,7 +52,7 @@ pub fn instrument(
         let object = workload.device.code_object(dispatch.module).expect("a loaded module");
         let mut instrumentation =
             Instrumentation::new(object).unwrap_or_else(|error| panic!("{error}"));
-        ask(&mut instrumentation);
+        request(&mut instrumentation);
         let new =
             instrumentation.rewrite(hook_compiler()).unwrap_or_else(|error| panic!("{error}"));
         let module = device.load(&new.object).unwrap_or_else(|error| panic!("{error}"));
@@ -70,7 +70,7 @@ pub fn instrument(
 }
 
 impl Instrumented {
-    /// Each launch as it was and as it is, in order.
+    /// Pairs of original and instrumented launches, in order.
     pub fn twins(&self) -> impl Iterator<Item = Twins<'_>> {
         let pairs = self.original.program.dispatches.iter().zip(&self.workload.program.dispatches);
         pairs.filter_map(|(original, instrumented)| {

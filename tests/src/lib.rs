@@ -1,5 +1,5 @@
-//! What the end-to-end tests have in common: kernels made from source, programs around them, and
-//! the `flipwave` program itself. Whatever is missing here ends a test with a panic that says so.
+//! Helpers of the end-to-end tests: kernels compiled from source, programs that launch them, and the
+//! `flipwave` program. If a required tool is missing, the test panics with its name.
 
 mod application;
 mod assembly;
@@ -38,7 +38,7 @@ pub use example::{
 };
 pub use faults::{plan_of, profile_of};
 pub use flipwave_depth::cases;
-pub use full_device::makes_full_device;
+pub use full_device::create_full_device;
 pub use instrumented::{Instrumented, hook_compiler, hook_source, instrument};
 pub use machine::{
     GFX90A, MACHINES, Machine, is_long_run, machines, rewritten_levels, rewritten_machines,
@@ -52,7 +52,7 @@ pub use python::Python;
 pub use random::random_words;
 pub use running::RunningProgram;
 pub use scribble::{Overwrites, scribbled};
-pub use side_by_side::{Twins, keep_step};
+pub use side_by_side::{Twins, assert_lockstep};
 pub use slow_folder::slow_folder;
 pub use straggler::Straggler;
 pub use tiers::{Findings, Tiers};

@@ -1,4 +1,4 @@
-//! Programs put together by hand: buffers and launches on the embedded GPU.
+//! Programs assembled from buffers and launches on the embedded GPU.
 
 use crate::{Element, Machine, Once, Overwrites, scribbled, to_bytes};
 use flipwave_campaigns::Compiler;
@@ -11,20 +11,20 @@ use flipwave_sim::strict::Violation;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Wave instructions after which a fault-free launch of these tests counts as hung.
+/// Instruction limit of fault-free launches.
 const INSTRUCTION_LIMIT: u64 = 1_000_000_000;
 
-/// The embedded GPU's target.
+/// The default target.
 pub fn gfx90a() -> Target {
     "gfx90a".parse().expect("a target")
 }
 
-/// Compiles a file of the folder `kernels` for gfx90a with the compiler that campaigns use.
+/// Compiles a file of the folder `kernels` for gfx90a, as campaigns do.
 pub fn compile(file: &str, options: &[&str]) -> Vec<u8> {
     compile_file(&kernel_file(file), options)
 }
 
-/// Compiles a source file for gfx90a with the compiler that campaigns use.
+/// Compiles a source file for gfx90a, as campaigns do.
 pub fn compile_file(source: &Path, options: &[&str]) -> Vec<u8> {
     compile_to(source, options, &gfx90a())
 }
@@ -44,7 +44,7 @@ fn kernel_file(file: &str) -> PathBuf {
 }
 
 fn compile_to(source: &Path, options: &[&str], target: &Target) -> Vec<u8> {
-    // The compiler keeps what it made, too, but preprocesses each time to find out whether it may.
+    // The compiler also has a cache, but preprocesses the source each time to compute the key.
     static COMPILED: Once<(PathBuf, Vec<String>, String), Vec<u8>> = Once::new();
     let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
     COMPILED.get((source.to_owned(), options.clone(), target.to_string()), || {
@@ -57,7 +57,7 @@ fn compile_to(source: &Path, options: &[&str], target: &Target) -> Vec<u8> {
     })
 }
 
-/// Runs a workload at the strict level, and demands that it breaks no rule.
+/// Runs a workload on the strict level, and asserts that it violates no rule.
 pub fn clean(workload: &Workload) -> Golden {
     let (golden, violations) = workload.golden_strict().unwrap_or_else(|error| panic!("{error}"));
     let reports: Vec<String> = violations.iter().map(Violation::to_string).collect();
@@ -70,7 +70,7 @@ pub fn scalar<T: Element>(value: T) -> ArgumentValue {
     ArgumentValue::Bytes(to_bytes(&[value]))
 }
 
-/// Something done to a program besides running it.
+/// An additional check of a program.
 type Examine = Box<dyn Fn(&Workload)>;
 
 /// A code object with the buffers and launches of one program.
@@ -107,23 +107,22 @@ impl TestProgram {
         }
     }
 
-    /// The same program, run at the strict level besides whenever it is run.
+    /// Also runs the program on the strict level whenever it is run.
     pub fn strictly(self) -> TestProgram {
         TestProgram { is_strict: true, ..self }
     }
 
-    /// The same program, run besides with garbage in all registers that are dead, whenever it is
-    /// run.
+    /// Also runs the program with garbage in all dead registers whenever it is run.
     pub fn scribbled(self) -> TestProgram {
         TestProgram { is_scribbled: true, ..self }
     }
 
-    /// The same program, given to `examine` besides whenever it is run.
+    /// Also calls `examine` with the program whenever it is run.
     pub fn examined(self, examine: impl Fn(&Workload) + 'static) -> TestProgram {
         TestProgram { examine: Some(Box::new(examine)), ..self }
     }
 
-    /// Lanes of a wave of its kernels.
+    /// Wave size of the kernels.
     pub fn lanes(&self) -> usize {
         let sizes = self.kernels.iter().map(|kernel| kernel.descriptor.wavefront_size() as usize);
         sizes.max().unwrap_or(64)
@@ -134,7 +133,7 @@ impl TestProgram {
         ArgumentValue::Buffer(self.allocate(&to_bytes(values)))
     }
 
-    /// Adds a buffer that is an output; `values` is what it holds before the first launch.
+    /// Adds an output buffer with initial `values`.
     pub fn output<T: Element>(&mut self, values: &[T]) -> ArgumentValue {
         let bytes = to_bytes(values);
         let address = self.allocate(&bytes);
@@ -178,12 +177,12 @@ impl TestProgram {
         self.workload.clone()
     }
 
-    /// Its code object.
+    /// The code object.
     pub fn code_object(&self) -> &[u8] {
         &self.code_object
     }
 
-    /// Runs the program without a fault; the content of each output afterwards.
+    /// Runs the program without a fault. Returns the content of each output.
     pub fn outputs(&self) -> Vec<Vec<u8>> {
         let golden = self.workload.golden().unwrap_or_else(|error| panic!("{error}"));
         if self.is_strict {
@@ -194,7 +193,7 @@ impl TestProgram {
             assert_eq!(
                 outputs.as_ref(),
                 Ok(&contents(&golden.outputs)),
-                "a register called dead matters"
+                "the value of a dead register matters"
             );
         }
         if let Some(examine) = &self.examine {
@@ -204,7 +203,7 @@ impl TestProgram {
     }
 }
 
-/// All bytes of outputs.
+/// Content of outputs.
 pub fn contents(outputs: &[Output]) -> Vec<Vec<u8>> {
     outputs.iter().map(|output| output.bytes().into_owned()).collect()
 }

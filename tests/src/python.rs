@@ -1,4 +1,4 @@
-//! Python with the package of this repository and with Triton, where there is one.
+//! Python with this repository's package and with Triton, if installed.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 pub struct Python(PathBuf);
 
 impl Python {
-    /// `$FLIPWAVE_PYTHON`, or that of `target/python`, which is made if need be. Nothing where it lacks
-    /// something; that is said whether or not the test's output is shown.
+    /// Finds `$FLIPWAVE_PYTHON`, or the Python of `target/python`, which is created if needed. Returns `None`
+    /// if a package is missing, with a message that is shown even if the test's output is captured.
     pub fn find() -> Option<&'static Python> {
         static FOUND: OnceLock<Option<Python>> = OnceLock::new();
         FOUND
@@ -55,7 +55,7 @@ impl Python {
         command
     }
 
-    /// Runs a script of the repository and gives what it prints.
+    /// Runs a script of the repository. Returns its standard output.
     pub fn run<S: AsRef<std::ffi::OsStr>>(&self, script: &str, arguments: &[S]) -> String {
         let script = root().join(script);
         let run = self.command().arg(&script).args(arguments).output();

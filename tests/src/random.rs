@@ -1,6 +1,6 @@
-//! Data without a pattern.
+//! Pseudorandom data.
 
-/// Words that look random and are the same on every run (xorshift, G. Marsaglia 2003).
+/// Pseudorandom words, equal on every run (xorshift, G. Marsaglia 2003).
 pub fn random_words(count: usize) -> Vec<u64> {
     let mut state = 0x2545_f491_4f6c_dd1du64;
     let next = || {

@@ -1,4 +1,4 @@
-//! The `flipwave` program while it runs.
+//! A running `flipwave` program.
 
 use crate::program;
 use std::ffi::OsStr;
@@ -7,30 +7,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long anything may take before a test gives it up.
+/// Time limit of all waits.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A run of the program that may be sent signals. It is killed when this is dropped.
+/// A running program that can receive signals. It is killed on drop.
 pub struct RunningProgram {
     child: Child,
     stderr: PathBuf,
 }
 
 impl RunningProgram {
-    /// Starts the program in `folder`; what it writes to standard error goes to the file `stderr`
-    /// there.
+    /// Starts the program in `folder`, with standard error in the file `stderr` there.
     pub fn start<S: AsRef<OsStr>>(folder: &Path, arguments: &[S], stderr: &str) -> RunningProgram {
         let mut command = Command::new(program());
         command.args(arguments);
-        RunningProgram::of(command, folder, stderr)
+        RunningProgram::from_command(command, folder, stderr)
     }
 
-    /// The same for a command that becomes the program.
-    pub fn of(mut command: Command, folder: &Path, stderr: &str) -> RunningProgram {
+    /// Starts a command that is or executes the program.
+    pub fn from_command(mut command: Command, folder: &Path, stderr: &str) -> RunningProgram {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            // SAFETY: between fork and exec the process makes one system call, which touches no
-            // memory. A shell that runs tests in the background has them ignored, and the program
-            // leaves what is ignored.
+            // SAFETY: between fork and exec, the process makes one system call, which accesses no
+            // memory. The call is needed because a shell that runs tests in the background ignores
+            // these signals, and the program does not handle ignored signals.
             unsafe {
                 command.pre_exec(move || match libc::signal(signal, libc::SIG_DFL) {
                     libc::SIG_ERR => Err(std::io::Error::last_os_error()),
@@ -45,27 +44,27 @@ impl RunningProgram {
         RunningProgram { child, stderr }
     }
 
-    /// Its number.
+    /// Process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it has written to standard error so far.
+    /// Standard error so far.
     pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.stderr).expect("a file")).into_owned()
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the program.
     pub fn send(&self, signal: i32) {
         let id = i32::try_from(self.child.id()).expect("a process number");
         // SAFETY: a signal to a child of this process that has not been waited for.
         assert_eq!(unsafe { libc::kill(id, signal) }, 0);
     }
 
-    /// Waits until something is so.
+    /// Waits until `is_so` returns `true`.
     ///
     /// # Panics
-    /// If the program ends before, or it takes too long.
+    /// If the program ends before, or after a time limit.
     #[track_caller]
     pub fn wait_until(&mut self, mut is_so: impl FnMut() -> bool) {
         let end = Instant::now() + PATIENCE;
@@ -77,10 +76,10 @@ impl RunningProgram {
         }
     }
 
-    /// Waits for its end: the exit code or the signal that ended it.
+    /// Waits for the end of the program. Returns the exit code, or the signal as an error.
     ///
     /// # Panics
-    /// If that takes too long.
+    /// After a time limit.
     #[track_caller]
     pub fn end(&mut self) -> Result<i32, i32> {
         let end = Instant::now() + PATIENCE;

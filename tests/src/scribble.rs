@@ -1,4 +1,4 @@
-//! Overwrites registers while a program runs: those that liveness calls dead must not matter.
+//! Overwrites dead registers while a program runs, which must not change its results.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, WaveId};
@@ -9,20 +9,20 @@ use flipwave_isa::{Lane, LaneMask, Register, RegisterSet, Sgpr, Target};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use std::collections::HashMap;
 
-/// Which registers are overwritten.
+/// Registers to overwrite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrites {
-    /// Those that are dead, in the lanes in which they are.
+    /// Dead registers, in the lanes in which they are dead.
     Dead,
-    /// Those whose active lanes are dead, in all lanes. A mistake on purpose: a write under a
-    /// partial EXEC taken for a whole one.
+    /// Registers that are dead in active lanes, in all lanes. An intentional mistake: a write with a
+    /// partial EXEC is taken for a complete one.
     DeadIfActive,
-    /// Besides the dead ones, one that is live. A mistake on purpose.
+    /// Dead registers and one live register. An intentional mistake.
     DeadAndOneLive,
 }
 
-/// Runs a workload of one code object, and after each instruction overwrites what `overwrites`
-/// says. The content of each output afterwards, or how a dispatch ended instead.
+/// Runs a workload of one code object, and overwrites registers after each instruction. Returns the
+/// content of each output, or the device fault that ended a dispatch.
 pub fn scribbled(
     workload: &Workload,
     code_object: &[u8],
@@ -50,7 +50,7 @@ pub fn scribbled(
 
 struct Scribbler<'a> {
     program: &'a Disassembly,
-    /// What is live after each instruction, and what it writes.
+    /// Registers live after each instruction, and registers that it writes.
     behind: Vec<(Live, RegisterSet)>,
     /// Registers that a program may name.
     nameable: RegisterSet,
@@ -58,13 +58,13 @@ struct Scribbler<'a> {
     next: u32,
 }
 
-/// Registers of a wave that hold garbage already.
+/// Registers of a wave that already contain garbage.
 #[derive(Default)]
 struct Garbage {
     exec: u64,
-    /// In lanes of EXEC, and registers that are not per lane.
+    /// Garbage in active lanes, and in registers that are not per lane.
     active: RegisterSet,
-    /// In the other lanes.
+    /// Garbage in the other lanes.
     masked: RegisterSet,
 }
 
@@ -120,7 +120,7 @@ impl Observer for Scribbler<'_> {
         let fresh_active = active.difference(garbage.active.difference(written));
         let fresh_masked = masked.difference(garbage.masked.difference(written));
         *garbage = Garbage { exec, active, masked };
-        // EXEC is among the last: it says which lanes of the others are dead.
+        // EXEC is overwritten last, because it determines the dead lanes of the other registers.
         for (set, mask) in [(fresh_masked, lanes & !exec), (fresh_active, exec)] {
             for register in set.iter() {
                 let mask = if register.is_per_lane() { mask } else { 1 };
@@ -134,7 +134,7 @@ impl Observer for Scribbler<'_> {
     }
 }
 
-/// What is live after an instruction: after a call, in the callee.
+/// Registers live after an instruction. After a call, these are the registers live in the callee.
 fn live_after(program: &Disassembly, liveness: &Liveness<'_>, index: InstIndex) -> Live {
     let block = &program.blocks[program.block_of(index)];
     if index != block.last() || !matches!(block.end, BlockEnd::Call | BlockEnd::TailCall) {
@@ -147,7 +147,7 @@ fn live_after(program: &Disassembly, liveness: &Liveness<'_>, index: InstIndex) 
     entries.reduce(Live::union).expect("a callee")
 }
 
-/// Everything but what the hardware itself may use at any time.
+/// All registers except those that the hardware itself may use at any time.
 fn nameable(target: &Target) -> RegisterSet {
     const OTHERS: [Register; 8] = [
         Register::VccLo,

@@ -1,4 +1,4 @@
-//! Original and rewritten code side by side.
+//! Lockstep execution of original and rewritten code.
 
 use flipwave_device::{Device, Dispatch};
 use flipwave_hooks::dataflow::Liveness;
@@ -9,20 +9,20 @@ use flipwave_lockstep::{Lockstep, LockstepReport};
 use flipwave_sim::EmbeddedGpu;
 use std::collections::BTreeSet;
 
-/// A launch of original code, and the same of code made from it.
+/// A launch of original code, and the corresponding launch of rewritten code.
 pub struct Twins<'a> {
     /// The launch of the original.
     pub original: &'a Dispatch,
     /// The launch of the new code.
     pub instrumented: &'a Dispatch,
-    /// How the new code was made.
+    /// Result of the rewriter.
     pub rewritten: &'a Rewritten,
-    /// Instructions that hooks stand in for.
+    /// Instructions replaced by hooks.
     pub substituted: BTreeSet<InstIndex>,
 }
 
 impl Twins<'_> {
-    /// Runs both on copies of a device that has both code objects.
+    /// Runs both launches in lockstep on copies of a device with both code objects.
     pub fn side_by_side(&self, device: &EmbeddedGpu, is_strict: bool) -> LockstepReport {
         let object = device.code_object(self.original.module).expect("a loaded module");
         let program = Disassembly::read(object).expect("a program");
@@ -43,8 +43,8 @@ impl Twins<'_> {
     }
 }
 
-/// Demands that launches, one after the other, keep step.
-pub fn keep_step<'a>(mut device: EmbeddedGpu, launches: impl Iterator<Item = Twins<'a>>) {
+/// Asserts that consecutive launches run in lockstep without a difference.
+pub fn assert_lockstep<'a>(mut device: EmbeddedGpu, launches: impl Iterator<Item = Twins<'a>>) {
     for twins in launches {
         let kernel = &twins.original.kernel;
         let report = twins.side_by_side(&device, false);

@@ -1,5 +1,5 @@
-// Loaded before the C library: makes the folder that FLIPWAVE_SLOW names one of a slow file server.
-// Names are given late, and what has just got its name is neither listed nor found for some time.
+// Preloaded library: the folder in FLIPWAVE_SLOW behaves as on a slow file server. Renames are slow, and
+// new names are neither listed nor found for some time.
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-// Milliseconds for which clients believe in what they knew before.
+// Milliseconds until a new name becomes visible.
 #define STALE 150
-// Milliseconds that a new name takes at most.
+// Maximum duration of a rename in milliseconds.
 #define SLOW 20
 
 static int is_slow(const char *path) {

@@ -1,4 +1,4 @@
-//! A folder as on a slow file server.
+//! A folder that behaves as on a slow file server.
 
 use crate::Once;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::process::Command;
 
 static LIBRARY: Once<(), PathBuf> = Once::new();
 
-/// The environment of programs for which `folder` is on a slow file server: names are given late, and
-/// files that have just got theirs are neither listed nor found for some time (`slow_folder.c`).
+/// Environment variables that make `folder` behave as on a slow file server: renames are slow, and new
+/// names become visible with a delay (`slow_folder.c`).
 pub fn slow_folder(folder: &Path) -> [(String, String); 2] {
     let library = LIBRARY.get((), || {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/slow_folder.c");

@@ -1,20 +1,20 @@
-//! Processes that programs leave behind.
+//! A process that a program leaves behind.
 
 use std::path::{Path, PathBuf};
 
-/// A process that a program starts and does not wait for: forked twice, in a session of its own.
+/// A process that a program starts and does not wait for: forked twice, in a new session.
 pub struct Straggler {
-    /// Has the process's number once it runs.
+    /// File with the process ID, once the process runs.
     file: PathBuf,
 }
 
 impl Straggler {
-    /// One that leaves its number in a folder.
+    /// Creates a straggler that writes its process ID to a file in `folder`.
     pub fn new(folder: &Path) -> Straggler {
         Straggler { file: folder.join("straggler") }
     }
 
-    /// The shell's command that starts it and waits until it runs. It has no double quotes.
+    /// Shell command that starts the process and waits until it runs. Contains no double quotes.
     pub fn command(&self) -> String {
         let file = self.file.display();
         format!(
@@ -23,12 +23,12 @@ impl Straggler {
         )
     }
 
-    /// Whether it runs, or has run.
+    /// Returns `true` once the process has started.
     pub fn has_started(&self) -> bool {
         self.file.exists()
     }
 
-    /// Demands that it has run and runs no more; it may be started again then.
+    /// Asserts that the process has run and ended. It may be started again afterwards.
     #[track_caller]
     pub fn expect_gone(&self) {
         let number = std::fs::read_to_string(&self.file).expect("its number");

@@ -1,4 +1,4 @@
-//! The interpreter, and compiled code beside it.
+//! Comparison of the interpreter with compiled code.
 
 use flipwave_device::{Address, Completion, Device, Dispatch};
 use flipwave_isa::{LaneMask, Pc};
@@ -7,35 +7,35 @@ use flipwave_sim::{
     WaveCounts,
 };
 
-/// Two copies of a device: one that interprets, and one that compiles what it reaches a second time.
+/// Two copies of a device: one interprets, and one compiles code that it executes again.
 pub struct Tiers([EmbeddedGpu; 2]);
 
-/// What a run that is looked at finds out of dispatches.
+/// Observations of several dispatches.
 #[derive(Debug, PartialEq)]
 pub struct Findings {
-    /// Of each dispatch.
-    pub dispatches: Vec<Survey>,
-    /// Of all.
+    /// Observations of each dispatch.
+    pub dispatches: Vec<DispatchFindings>,
+    /// Fidelity of all dispatches.
     pub fidelity: Fidelity,
 }
 
-/// What is found out of a dispatch.
+/// Observations of a dispatch.
 #[derive(Debug, PartialEq)]
-pub struct Survey {
+pub struct DispatchFindings {
     end: Completion,
-    /// In the order in which they were first executed; nothing of a dispatch that has faulted: what
-    /// stands after the fault may be among them.
+    /// Instructions in the order of their first execution. Empty after a fault, because instructions
+    /// behind the fault may have been executed.
     instructions: Vec<Pc>,
-    /// How often waves have executed them.
+    /// Executions by wave.
     counts: Vec<WaveCounts>,
     footprints: Footprints,
 }
 
-/// Lanes that are counted: not all, so that it is seen which are active.
+/// Lanes that are counted. A mask with gaps shows which lanes are active.
 const COUNTED: LaneMask = LaneMask(0x0f0f_ffff_00ff_3fff);
 
 impl Tiers {
-    /// Copies of a device with another policy.
+    /// Copies a device and sets the policy of the copies.
     pub fn new(device: &EmbeddedGpu, policy: Policy) -> Tiers {
         Tiers([Compiling::Never, Compiling::AtOnce].map(|compiling| {
             let mut device = device.clone();
@@ -44,13 +44,13 @@ impl Tiers {
         }))
     }
 
-    /// Executes a dispatch on both with pauses, each so many instructions after the one before, and
-    /// compares all state there, and all memory at each pause whose number `memory_every` divides, and at
-    /// the end; how many instructions that was.
+    /// Executes a dispatch on both copies, with pauses after `pause()` instructions each. Compares all
+    /// state at each pause, and all memory at every `memory_every`-th pause and at the end. Returns the
+    /// number of instructions.
     ///
     /// # Errors
-    /// How they differ.
-    pub fn keep_step(
+    /// Describes the first difference.
+    pub fn run_in_lockstep(
         &mut self,
         dispatch: &Dispatch,
         memory_every: u64,
@@ -84,39 +84,43 @@ impl Tiers {
         Ok(until)
     }
 
-    /// What runs of dispatches find out, one after the other, on copies of both.
-    pub fn find_out(&self, dispatches: &[Dispatch]) -> [Findings; 2] {
+    /// Observes consecutive dispatches on copies of both devices.
+    pub fn observe(&self, dispatches: &[Dispatch]) -> [Findings; 2] {
         self.0.each_ref().map(|device| {
-            let (mut surveyed, mut followed) = (device.clone(), device.clone());
-            let [mut alone, mut beside] = [FidelityCheck::new(), FidelityCheck::new()];
-            let of = |dispatch| {
-                // After a run that nobody looks at, blocks of compiled code go on to each other.
-                surveyed.clone().dispatch(dispatch).expect("a dispatch");
-                follow(&mut followed, dispatch, &mut alone);
-                survey(&mut surveyed, dispatch, &mut beside)
+            let (mut profiled, mut tracked) = (device.clone(), device.clone());
+            let [mut alone, mut combined] = [FidelityCheck::new(), FidelityCheck::new()];
+            let observe = |dispatch| {
+                // An unobserved run chains the blocks of compiled code.
+                profiled.clone().dispatch(dispatch).expect("a dispatch");
+                track(&mut tracked, dispatch, &mut alone);
+                profile(&mut profiled, dispatch, &mut combined)
             };
-            let found = dispatches.iter().map(of).collect();
-            let fidelity = followed.fidelity(&mut alone);
-            assert_eq!(fidelity, surveyed.fidelity(&mut beside), "beside what is counted");
+            let found = dispatches.iter().map(observe).collect();
+            let fidelity = tracked.fidelity(&mut alone);
+            assert_eq!(fidelity, profiled.fidelity(&mut combined), "fidelity while profiling");
             let mut all = dispatches.iter().enumerate();
             if all.all(|(index, dispatch)| device.has_settled_course(dispatch, index > 0)) {
                 let (mut counted, mut only) = (device.clone(), FidelityCheck::new());
                 only.only_count();
-                dispatches.iter().for_each(|dispatch| follow(&mut counted, dispatch, &mut only));
-                assert_eq!(fidelity, counted.fidelity(&mut only), "where the course is settled");
+                dispatches.iter().for_each(|dispatch| track(&mut counted, dispatch, &mut only));
+                assert_eq!(fidelity, counted.fidelity(&mut only), "fidelity if nothing is tracked");
             }
             Findings { dispatches: found, fidelity }
         })
     }
 }
 
-fn survey(device: &mut EmbeddedGpu, dispatch: &Dispatch, fidelity: &mut FidelityCheck) -> Survey {
+fn profile(
+    device: &mut EmbeddedGpu,
+    dispatch: &Dispatch,
+    fidelity: &mut FidelityCheck,
+) -> DispatchFindings {
     let mut execution = device.begin(dispatch).expect("a dispatch");
     device.begin_fidelity(&dispatch.kernel, &execution, fidelity);
     let mut check = device.begin_survey(&execution, Some(COUNTED));
     let mut footprints = Footprints::default();
     let mut until = 0;
-    // Pauses, so that waves are under way at the end of what is counted at once.
+    // Pause regularly, so that waves are in progress when counters are collected.
     let end = loop {
         until += 5_000;
         let (observer, notes) = (&mut Unobserved, Some(&mut footprints));
@@ -132,20 +136,20 @@ fn survey(device: &mut EmbeddedGpu, dispatch: &Dispatch, fidelity: &mut Fidelity
         Completion::Completed(_) => counter.instructions().iter().map(|inst| inst.pc).collect(),
         Completion::Faulted(_) => Vec::new(),
     };
-    Survey { end, instructions, counts: counter.take_ended(), footprints }
+    DispatchFindings { end, instructions, counts: counter.take_ended(), footprints }
 }
 
-fn follow(device: &mut EmbeddedGpu, dispatch: &Dispatch, check: &mut FidelityCheck) {
+fn track(device: &mut EmbeddedGpu, dispatch: &Dispatch, check: &mut FidelityCheck) {
     let mut execution = device.begin(dispatch).expect("a dispatch");
     device.begin_fidelity(&dispatch.kernel, &execution, check);
     let end = device.advance_with_fidelity(&mut execution, &mut Unobserved, check, u64::MAX);
     assert!(matches!(end, Ok(Progress::Ended(_))), "{end:?}");
 }
 
-/// All that the device has in memory.
+/// All memory of the device.
 fn memory(device: &EmbeddedGpu) -> Vec<(Address, Vec<u8>)> {
     let content = |(address, bytes): (Address, u64)| {
-        // Private memory is large, and most of it is not there.
+        // Private memory is large, and most of it is not allocated.
         let mut content = vec![0; bytes.min(1 << 20) as usize];
         device.read(address, &mut content).expect("an allocation");
         (address, content)

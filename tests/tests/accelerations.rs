@@ -1,5 +1,5 @@
-//! Every way to be faster gives the same results: faults in values that nothing reads are decided
-//! without a run, and runs begin near the fault and leave out the workgroups that it cannot reach.
+//! Accelerations do not change results: def-use pruning decides faults in dead values without a run, and
+//! runs start from a checkpoint near the fault and skip workgroups that it cannot reach.
 
 use flipwave_device::FaultCause;
 use flipwave_injector::{
@@ -24,8 +24,8 @@ fn faults() -> Vec<Fault> {
     targets.into_iter().chain(scopes).chain(durations).collect()
 }
 
-/// How a run ended, as results have it: an endless run is stopped where the watchdog's limit is
-/// reached, which depends on the order of the workgroups.
+/// The injection without the position of a hang, because the position at the watchdog's limit depends on
+/// the order of workgroups.
 fn result(injection: Injection) -> Injection {
     let ending = match injection.ending {
         Ending::Faulted { dispatch, mut fault } => {
@@ -41,7 +41,7 @@ fn result(injection: Injection) -> Injection {
     Injection { ending, ..injection }
 }
 
-/// Injects a plan with and without what makes it faster.
+/// Asserts that the injections of a plan are equal with and without accelerations.
 fn compare(workload: &Workload, plan: &[Planned], what: &str) {
     let golden = workload.golden().unwrap_or_else(|error| panic!("{what}: {error}"));
     let injector = |accelerations| {
@@ -90,15 +90,15 @@ fn whole_runs_and_accelerated_ones_agree() {
     println!("{compared:#?}");
     let all: usize = compared.values().sum();
     assert!(all >= 5000, "{all} faults in {compared:?}");
-    // No example has scratch, or products of matrices.
+    // No example uses scratch or matrix instructions.
     assert_eq!(compared.len(), faults().len() - 4, "{compared:?}");
 }
 
-/// What stands in the place of all that the fault-free run has left.
+/// Byte that replaces the outputs of the golden run.
 const MARK: u8 = 0xa5;
 
-/// A run that is in the state of the fault-free run again ends as that does: here it leaves a mark,
-/// which stands where the outputs of the fault-free run are taken from.
+/// A run that returns to the state of the golden run ends early with the outputs of the golden run. The
+/// test marks these outputs to recognise such runs.
 #[test]
 fn runs_that_are_as_without_a_fault_again_end_there() {
     let (mut with, mut without) = (0, 0);
@@ -140,11 +140,11 @@ fn runs_that_are_as_without_a_fault_again_end_there() {
             }
         }
     }
-    println!("{with} runs ended early, {without} of them where no memory had changed");
+    println!("{with} runs ended early, {without} of them without a change in memory");
     assert!(with > without, "{with} with convergence, {without} without");
 }
 
-/// The end of a run with what it shares with the fault-free run, which was marked, as that left it.
+/// Replaces the marked blocks of a run's outputs with those of the golden run.
 fn unmarked(ending: Ending, golden: &Golden) -> Ending {
     let Ending::Completed { outputs, statistics } = ending else { return ending };
     let unmarked = |(output, golden): (&Output, &Output)| {
@@ -160,8 +160,8 @@ fn unmarked(ending: Ending, golden: &Golden) -> Ending {
     Ending::Completed { outputs, statistics }
 }
 
-/// Whatever is decided without a run is what a run gives: right outputs, bit for bit, and not one
-/// instruction more. The values are there, too, in registers that are never written again.
+/// Faults in dead or overwritten values, which def-use pruning decides without a run, leave outputs and
+/// instruction counts unchanged in a real run. The values before the faults also agree.
 #[test]
 fn faults_in_values_that_nothing_reads_change_nothing() {
     let machine = MACHINES[0];
@@ -179,28 +179,28 @@ fn faults_in_values_that_nothing_reads_change_nothing() {
         for planned in plan {
             let injection =
                 slow.inject(&planned).unwrap_or_else(|error| panic!("{}: {error}", planned.site));
-            let same = injection.ending == golden.ending();
-            let Some(SiteAnalysis { next_use: Some(fate), before: Some(before), .. }) =
+            let is_same = injection.ending == golden.ending();
+            let Some(SiteAnalysis { next_use: Some(next_use), before: Some(before), .. }) =
                 planned.analysis
             else {
                 panic!("{}: no value", planned.site)
             };
             assert_eq!(injection.struck.before, before, "{}", planned.site);
-            match fate {
+            match next_use {
                 NextUse::Dead => dead += 1,
                 NextUse::Overwritten => overwritten += 1,
-                NextUse::Read if same => {}
+                NextUse::Read if is_same => {}
                 NextUse::Read => read += 1,
             }
-            assert!(same || fate == NextUse::Read, "{}: {fate:?}", planned.site);
+            assert!(is_same || next_use == NextUse::Read, "{}: {next_use:?}", planned.site);
         }
     }
-    // The negative control: other values are read, and it shows.
+    // Negative control: faults in values that are read change results.
     println!("{dead} dead, {overwritten} overwritten, {read} that made a difference");
     assert!(dead > 200 && overwritten > 50 && read > 50, "{dead} {overwritten} {read}");
 }
 
-/// The results of a campaign, byte by byte.
+/// Compares the tables of campaigns byte by byte.
 #[test]
 fn campaigns_have_the_same_results_without_any_acceleration() {
     let folder = tempfile::tempdir().expect("a folder");

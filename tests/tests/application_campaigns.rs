@@ -2,8 +2,8 @@
 
 use flipwave_analysis::{Outcome, Row, read_rows};
 use flipwave_tests::{
-    Compiler, Finished, RunningProgram, Straggler, application, flipwave, flipwave_within,
-    makes_full_device, program,
+    Compiler, Finished, RunningProgram, Straggler, application, create_full_device, flipwave,
+    flipwave_within, program,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -369,7 +369,7 @@ fn a_table_on_a_full_disk_is_said_to_be_incomplete() {
     assert!(1000 < cut.len() && cut.len() < whole.len(), "{} rows", cut.len());
     assert!(whole.starts_with(&cut));
 
-    if makes_full_device(&folder.join("full")) {
+    if create_full_device(&folder.join("full")) {
         let nothing = free("full");
         assert!(nothing.stderr.contains("full: No space left on device"), "{nothing:?}");
     }
@@ -549,7 +549,7 @@ fn a_campaign_that_is_ended_leaves_no_process_and_no_folder() {
     {
         let mut process = Command::new(program());
         process.args([command, "campaign.yaml"]).env("TMPDIR", &temporary);
-        let mut run = RunningProgram::of(process, folder.path(), "stderr");
+        let mut run = RunningProgram::from_command(process, folder.path(), "stderr");
         let folders = || std::fs::read_dir(&temporary).expect("a folder").count();
         // One folder for all runs, and one for this run.
         run.wait_until(|| folders() == 2 && straggler.has_started());

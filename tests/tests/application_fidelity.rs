@@ -1,21 +1,21 @@
-//! `exec --fidelity`: what an application executes is reported with how exact it is, all of it and
-//! once, however the application ends.
+//! `exec --fidelity`: the table contains all operations that an application executes, each once with its
+//! exactness, regardless of how the application ends.
 
 use flipwave_tests::{Compiler, Finished, application, examples_folder, flipwave, program};
 use std::collections::BTreeMap;
 
-/// Runs a command under `exec` with these options.
+/// Runs a command under `exec`.
 fn exec(options: &[&str], command: &[&str]) -> Finished {
     let folder = tempfile::tempdir().expect("a folder");
     flipwave(folder.path(), &[&["exec"], options, &["--"], command].concat(), &[])
 }
 
-/// A HIP program for gfx90a.
+/// Path of a HIP program for gfx90a.
 fn built(name: &str) -> String {
     application(name, Compiler::Hipcc, "gfx90a").into_os_string().into_string().expect("text")
 }
 
-/// How often each operation of a table was executed, and its word.
+/// Executions and fidelity of each operation of a table.
 fn operations(printed: &str) -> BTreeMap<String, (u64, String)> {
     let is_head = |line: &str| line.split_whitespace().eq(["executed", "operation", "fidelity"]);
     let rows = printed.lines().skip_while(|line| !is_head(line)).skip(1);
@@ -29,13 +29,13 @@ fn operations(printed: &str) -> BTreeMap<String, (u64, String)> {
         .collect()
 }
 
-/// All that a table has.
+/// Sum of the executions in a table.
 fn executed(finished: &Finished) -> u64 {
     operations(&finished.stderr).values().map(|(executed, _)| executed).sum()
 }
 
-/// Wave instructions by kernel, in all processes, from the table of `--count`, which looks at none of
-/// them. Of several processes each has its lines, which begin with its number.
+/// Wave instructions by kernel, summed over all processes, from the table of `--count`. If there are
+/// several processes, each line begins with the process number.
 fn counts(finished: &Finished) -> BTreeMap<String, u64> {
     let is_head = |line: &&str| line.contains("kernel ") && line.contains(" dispatches ");
     let mut lines = finished.stderr.lines().skip_while(|line| !is_head(line));
@@ -50,7 +50,8 @@ fn counts(finished: &Finished) -> BTreeMap<String, u64> {
     counts
 }
 
-/// Demands that what a program executed is in the table, with a word for each operation; its run.
+/// Runs a program and asserts that the table contains all executed instructions, with a fidelity for each
+/// operation.
 #[track_caller]
 fn is_reported(command: &[&str], options: &[&str]) -> Finished {
     let finished = exec(&[options, &["--fidelity", "--count"]].concat(), command);
@@ -78,7 +79,7 @@ fn each_operation_is_reported_as_exact_as_it_is() {
     assert!(last.contains(" within a stated error (v_"), "{last}");
 }
 
-/// The program is aborted after its only kernel, which no orderly end could report.
+/// The program aborts after its only kernel, without an orderly end.
 #[test]
 fn what_was_executed_before_an_abort_is_reported() {
     let aborted = is_reported(&[&built("failing/host_abort")], &[]);
@@ -87,7 +88,7 @@ fn what_was_executed_before_an_abort_is_reported() {
     assert_eq!((aborted.code, aborted.signal), (plain.code, plain.signal));
 }
 
-/// A kernel that is stopped has executed what is before the fault.
+/// Instructions before a fault are counted.
 #[test]
 fn what_was_executed_before_a_fault_is_reported() {
     let faulted = is_reported(&[&built("failing/wild_write")], &[]);
@@ -99,8 +100,8 @@ fn what_was_executed_before_a_fault_is_reported() {
 fn all_gpus_and_all_processes_are_in_one_table() {
     let devices = built("devices");
     let one = is_reported(&[&devices], &["--gpus", "2"]).expect_success();
-    let twice = format!("{devices} & {devices}; wait");
-    let two = is_reported(&["sh", "-c", &twice], &["--gpus", "2"]).expect_success();
+    let two_runs = format!("{devices} & {devices}; wait");
+    let two = is_reported(&["sh", "-c", &two_runs], &["--gpus", "2"]).expect_success();
     let double = |(name, (executed, word))| (name, (2 * executed, word));
     let doubled: BTreeMap<_, _> = operations(&one.stderr).into_iter().map(double).collect();
     assert_eq!(operations(&two.stderr), doubled, "{two:#?}");
@@ -120,7 +121,7 @@ fn a_campaign_s_kernels_are_as_exact_through_the_runtime_as_without_it() {
         assert_eq!(*known, word, "{name}");
         *all = all.checked_sub(executed).expect("as many executions");
     }
-    // The rest is what the runtime copies with.
+    // The rest are the runtime's copy kernels.
     let rest: u64 = rest.values().map(|(executed, _)| executed).sum();
     assert_eq!(counts(&launched)["(runtime kernels)"], rest, "{launched:#?}");
 }
@@ -134,8 +135,8 @@ fn a_program_without_kernels_has_no_operations() {
 
 #[test]
 fn levels_of_execution_exclude_each_other() {
-    for other in [&["--strict"][..], &["--threads", "2"]] {
-        let refused = exec(&[&["--fidelity"], other].concat(), &["true"]);
-        refused.expect_refused(&["--fidelity", "cannot be used with", other[0]]);
+    for level in [&["--strict"][..], &["--threads", "2"]] {
+        let refused = exec(&[&["--fidelity"], level].concat(), &["true"]);
+        refused.expect_refused(&["--fidelity", "cannot be used with", level[0]]);
     }
 }

@@ -1,5 +1,5 @@
-//! Unmodified HIP programs under the vendor's runtime, on the embedded GPU: those of the folder
-//! `applications`, which check themselves, built by each compiler.
+//! Unmodified HIP programs under AMD's runtime, on the embedded GPU. The programs of the folder
+//! `applications` check their own results and are built by each compiler.
 
 use flipwave_tests::{
     Compiler, Finished, RunningProgram, Straggler, application, application_for,
@@ -11,10 +11,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Far more than any of them takes.
+/// Time limit, far above the duration of any program.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Runs a program in a process of its own; nothing if it does not end.
+/// Runs a program under `flipwave exec`. Returns `None` if it takes longer than `patience`.
 fn run(
     name: &str,
     compiler: Compiler,
@@ -39,21 +39,21 @@ fn passes(name: &str, compiler: Compiler, gpu: &str, options: &[&str]) {
     let finished = run(name, compiler, gpu, options, PATIENCE).expect("an end");
     assert_eq!(finished.code, Some(0), "{name} on {gpu}: {finished:#?}");
     assert!(finished.stdout.ends_with("passed\n"), "{name} on {gpu}: {finished:#?}");
-    // On a slow machine kernels may run long, which is reported.
+    // On a slow machine, long kernels are reported.
     let said = finished.stderr.lines().filter(|line| !line.contains(" has been running for "));
     assert_eq!(said.collect::<Vec<_>>(), [""; 0], "{name} on {gpu}: {finished:#?}");
 }
 
-/// Programs that would keep the strict level busy for minutes: thousands of waves that poll.
+/// Programs that take minutes on the strict level: thousands of waves poll.
 const TOO_LONG_TO_CHECK: [&str; 1] = ["grid_barrier"];
 
-/// As it is, and without breaking a rule of the hardware; built by each compiler, in a sample of the
-/// tests by one: every second program by either.
+/// Asserts that a program passes, normally and on the strict level, when built by each compiler. In a
+/// sample of the tests, each program is built by one compiler, alternating between programs.
 #[track_caller]
 fn passes_twice(name: &str) {
-    let place = TESTED.iter().position(|tested| *tested == name).expect("a program of the list");
+    let index = TESTED.iter().position(|tested| *tested == name).expect("a program of the list");
     let mut compilers = Compiler::ALL;
-    compilers.rotate_left(place % Compiler::ALL.len());
+    compilers.rotate_left(index % Compiler::ALL.len());
     for compiler in cases(compilers, Compiler::ALL.len()) {
         println!("{compiler:?}");
         passes(name, compiler, "gfx90a", &[]);
@@ -63,7 +63,7 @@ fn passes_twice(name: &str) {
     }
 }
 
-/// A test for each program, named after what is broken when it fails.
+/// A test for each program, named after the property that it checks.
 macro_rules! programs {
     ($($name:ident: $claim:ident,)*) => {
         const TESTED: &[&str] = &[$(stringify!($name)),*];
@@ -152,7 +152,8 @@ fn every_program_has_a_test() {
     );
 }
 
-/// What differs most between processors: the size of waves, atomics, calls, and matrix cores.
+/// Programs that use the features in which processors differ most: wave size, atomics, calls, and
+/// matrix cores.
 #[test]
 fn programs_run_on_the_other_gpus() {
     let names = ["atomics", "functions", "matrix_cores", "printf", "shared_memory", "warp"];
@@ -171,7 +172,7 @@ fn devices_are_as_many_as_asked_for() {
     assert_eq!(finished.expect_success().stdout, "passed\n");
 }
 
-/// A wave has 64 lanes on one, and 32 on the other.
+/// The two GPUs have waves of 64 and of 32 lanes.
 #[test]
 fn devices_of_several_kinds_are_found_where_they_were_asked_for() {
     let program = application_for("devices", Compiler::Hipcc, &["gfx90a", "gfx1030"]);
@@ -181,14 +182,14 @@ fn devices_of_several_kinds_are_found_where_they_were_asked_for() {
         let folder = tempfile::tempdir().expect("a folder");
         flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end")
     };
-    let both = run(&["--gpu", "gfx1030,2xgfx90a"], &["gfx1030", "gfx90a", "gfx90a"]);
-    assert_eq!(both.expect_success().stdout, "passed\n");
+    let mixed = run(&["--gpu", "gfx1030,2xgfx90a"], &["gfx1030", "gfx90a", "gfx90a"]);
+    assert_eq!(mixed.expect_success().stdout, "passed\n");
     let twice = run(&["--gpu", "gfx90a,gfx1030", "--gpus", "2"], &["gfx90a", "gfx1030"]);
     assert_eq!(twice.code, Some(1));
     assert_eq!(twice.stdout, "4 devices, not 2\n");
 }
 
-/// Runs a program that has to be aborted; what it wrote to its standard error.
+/// Runs a program and asserts that it aborts. Returns its standard error.
 #[track_caller]
 fn aborts(name: &str, compiler: Compiler) -> String {
     let finished = run(name, compiler, "gfx90a", &[], PATIENCE).expect("an end");
@@ -209,7 +210,7 @@ fn a_wild_write_ends_a_program_with_its_address() {
     }
 }
 
-/// Nothing of the process is touched there: the engine would end it with SIGSEGV.
+/// The engine must not access memory that the process has unmapped, which would end it with SIGSEGV.
 #[test]
 fn memory_that_a_program_gives_back_to_the_system_is_no_gpus() {
     let stderr = aborts("failing/given_back", Compiler::Hipcc);
@@ -218,7 +219,7 @@ fn memory_that_a_program_gives_back_to_the_system_is_no_gpus() {
     assert_eq!(stderr.matches(named).count(), 1, "{stderr}");
 }
 
-/// The runtime says no more than that an instruction is illegal.
+/// The runtime reports only that an instruction is illegal.
 #[test]
 fn an_instruction_that_no_kernel_can_execute_is_named_with_its_kernel() {
     let finished = run("failing/texture", Compiler::Hipcc, "gfx90a", &[], PATIENCE);
@@ -229,7 +230,7 @@ fn an_instruction_that_no_kernel_can_execute_is_named_with_its_kernel() {
     assert!(stderr.contains("at pc 0x") && stderr.contains("workgroup 0,0,0 wave 0"), "{stderr}");
 }
 
-/// A program with its source lines, so that a fault is where somebody wrote it.
+/// A program compiled with source lines.
 #[test]
 fn a_fault_is_reported_with_its_source_line() {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/applications/failing/wild_write.hip");
@@ -260,7 +261,7 @@ fn what_was_executed_is_counted_when_asked_for() {
     assert!(!counts.is_empty() && counts.iter().all(is_plausible), "{finished:#?}");
 }
 
-/// Nobody who waits for a kernel is left in the dark; a signal to the tool is the program's.
+/// A slow kernel reports its progress, and a signal to `flipwave exec` ends the program.
 #[test]
 fn a_kernel_that_takes_long_is_reported_while_it_runs() {
     let endless = application("failing/endless", Compiler::Hipcc, "gfx90a");
@@ -274,7 +275,7 @@ fn a_kernel_that_takes_long_is_reported_while_it_runs() {
     let begin = "flipwave: dispatch 0, kernel _Z4waitPVi has been running for ";
     let is_counted = line.contains(" wave instructions so far, ") && line.ends_with(" per second");
     assert!(line.starts_with(begin) && is_counted, "{line}");
-    // SAFETY: a child that was not waited for.
+    // SAFETY: the child has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
     let status = child.wait().expect("an end");
     assert_eq!(status.signal(), Some(libc::SIGTERM), "{status}");
@@ -316,7 +317,7 @@ fn an_application_with_a_tool_gets_the_signals_and_what_becomes_of_its_table_is_
     }
 }
 
-/// What GPU code can write is not believed: a signal that it names has to be in its memory.
+/// Packets written by GPU code are not trusted: completion signals must be in GPU memory.
 #[test]
 fn a_kernel_cannot_have_memory_of_the_host_written() {
     for compiler in Compiler::ALL {
@@ -402,13 +403,13 @@ fn programs_that_cannot_be_run_are_named() {
         let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
         finished.expect_refused(&[program, reason]);
     }
-    // A program without a GPU is none of our business.
+    // A program that does not use a GPU runs unchanged.
     let arguments = ["exec", "--", "sh", "-c", "exit 7"];
     let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
     assert_eq!((finished.code, finished.stderr.as_str()), (Some(7), ""));
 }
 
-/// Some of these have workgroups that count, wait and print together.
+/// In some of these programs, workgroups count, wait and print together.
 #[test]
 fn workgroups_may_share_the_threads_of_the_host_in_any_order() {
     let options = ["--threads", "3", "--any-order"];
@@ -421,7 +422,8 @@ fn workgroups_may_share_the_threads_of_the_host_in_any_order() {
     assert!(stderr.contains("on address 0x123450000000."), "{stderr}");
 }
 
-/// Those whose order decides what they compute are executed on one thread, and give the same.
+/// Workgroups whose order affects the results run on one thread, so the results do not depend on the
+/// number of threads.
 #[test]
 fn threads_share_the_workgroups_whose_order_does_not_matter() {
     let lines = |threads: &str| {
@@ -452,7 +454,7 @@ fn the_fault_of_workgroups_on_several_threads_is_that_of_the_first() {
     }
 }
 
-/// What a system without a library says is what a user sees.
+/// The dynamic linker's message about a missing library reaches the user.
 #[test]
 fn a_missing_library_is_named_by_the_system() {
     let folder = tempfile::tempdir().expect("a folder");

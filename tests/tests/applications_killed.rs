@@ -1,4 +1,4 @@
-//! Applications that are killed, and those that run beside others.
+//! Applications that are killed, and applications that run concurrently.
 
 use flipwave_tests::{Compiler, application, flipwave_within, program};
 use std::io::{BufRead, BufReader};
@@ -7,21 +7,21 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Far more than any of them takes.
+/// Time limit, far above the duration of any program.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The processes whose executable this is.
+/// IDs of the processes that run an executable.
 fn processes_of(program: &Path) -> Vec<i32> {
     let all = std::fs::read_dir("/proc").expect("processes");
     let number = |entry: std::io::Result<std::fs::DirEntry>| {
         let entry = entry.ok()?;
-        let is_own = std::fs::read_link(entry.path().join("exe")).ok()? == program;
-        entry.file_name().to_str()?.parse().ok().filter(|_| is_own)
+        let is_match = std::fs::read_link(entry.path().join("exe")).ok()? == program;
+        entry.file_name().to_str()?.parse().ok().filter(|_| is_match)
     };
     all.filter_map(number).collect()
 }
 
-/// Waits until something holds.
+/// Waits until `holds` returns `true`.
 #[track_caller]
 fn expect_soon(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -31,13 +31,13 @@ fn expect_soon(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Be it the program that is killed in the middle of a kernel, or what has started it.
+/// Kills the program in the middle of a kernel, or the `flipwave` process that started it.
 #[test]
 fn what_is_killed_leaves_nothing_behind() {
     let endless = application("failing/endless", Compiler::Hipcc, "gfx90a");
     for kills_program in [true, false] {
         let folder = tempfile::tempdir().expect("a folder");
-        // A file of its own, by which its processes are known.
+        // A copy identifies the processes of this test.
         let copy = folder.path().join("endless");
         std::fs::copy(&endless, &copy).expect("a copy");
         let temporary = folder.path().join("temporary");
@@ -56,19 +56,19 @@ fn what_is_killed_leaves_nothing_behind() {
             entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).count()
         };
         let temporary = temporary.display().to_string();
-        assert!(named(&temporary) > 0, "nothing is there that could be left");
+        assert!(named(&temporary) > 0, "the program has no temporary files");
         let [victim] = processes_of(&copy)[..] else { panic!("one process is expected") };
         let victim = if kills_program { victim } else { run.id() as i32 };
-        // SAFETY: a process of the test's.
+        // SAFETY: the process belongs to this test.
         assert_eq!(unsafe { libc::kill(victim, libc::SIGKILL) }, 0);
         let status = run.wait().expect("an end");
         assert_eq!(status.signal(), Some(libc::SIGKILL), "{status}");
-        expect_soon("no process is left", || processes_of(&copy).is_empty());
-        expect_soon("no file is left", || named(&temporary) == 0);
+        expect_soon("a process is left", || processes_of(&copy).is_empty());
+        expect_soon("a file is left", || named(&temporary) == 0);
     }
 }
 
-/// Each has a GPU of its own.
+/// Each program has a separate GPU.
 #[test]
 fn programs_run_side_by_side() {
     std::thread::scope(|scope| {

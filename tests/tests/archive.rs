@@ -1,5 +1,5 @@
-//! The archive for other machines, whose program has LLVM in it. `make test-dist` makes and runs it; that takes
-//! long, and what is most easily forgotten is seen without.
+//! The archive for other machines, with LLVM linked in. `make test-dist` builds and runs it, which takes
+//! long. This test finds a missing LLVM library without building the archive.
 
 use flipwave_tests::program;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ fn all_that_the_program_uses_of_llvm_is_in_what_the_archive_is_linked_with() {
     let prefix = folder.path().join("llvm");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/llvm.sh");
     printed(script, [&prefix]);
-    // The text of a linker's script: `GROUP(FILE ...)`.
+    // A linker script: `GROUP(FILE ...)`.
     let group = std::fs::read_to_string(prefix.join("lib/libLLVM-22.so")).expect("a script");
     let group = group.trim().strip_prefix("GROUP(").and_then(|rest| rest.strip_suffix(')'));
     let archives: Vec<&str> = group.expect("a group").split_whitespace().collect();
@@ -24,14 +24,14 @@ fn all_that_the_program_uses_of_llvm_is_in_what_the_archive_is_linked_with() {
     };
     assert!(used.contains("LLVMInitializeX86AsmParser"), "{used:?}");
     assert_eq!(lacking(&archives), <[String; 0]>::default());
-    // One part less would be noticed.
-    let others = |name: &&str| !name.ends_with("/libLLVMX86AsmParser.a");
-    let others: Vec<&str> = archives.iter().copied().filter(others).collect();
-    assert!(others.len() < archives.len());
-    assert_eq!(lacking(&others), ["LLVMInitializeX86AsmParser"]);
+    // Negative control: one library is missing.
+    let is_kept = |name: &&str| !name.ends_with("/libLLVMX86AsmParser.a");
+    let incomplete: Vec<&str> = archives.iter().copied().filter(is_kept).collect();
+    assert!(incomplete.len() < archives.len());
+    assert_eq!(lacking(&incomplete), ["LLVMInitializeX86AsmParser"]);
 }
 
-/// LLVM's names among the symbols of files, of those that `nm` is asked for.
+/// LLVM's symbols in files, of the kinds selected by options of `nm`.
 fn symbols<F: AsRef<OsStr>>(
     kinds: [&str; 2],
     files: impl IntoIterator<Item = F>,
@@ -39,7 +39,7 @@ fn symbols<F: AsRef<OsStr>>(
     let options = kinds.map(OsStr::new).into_iter().chain([OsStr::new("--format=just-symbols")]);
     let files: Vec<F> = files.into_iter().collect();
     let names = printed("nm", options.chain(files.iter().map(AsRef::as_ref)));
-    // Of C, and of C++ in its namespace. Those of a shared library have its version after them.
+    // C functions, and C++ names in LLVM's namespace. Symbols of shared libraries end in a version.
     let names = names.lines().map(|line| line.split('@').next().unwrap_or_default());
     names
         .filter(|name| name.starts_with("LLVM") || name.contains("4llvm"))
@@ -47,7 +47,7 @@ fn symbols<F: AsRef<OsStr>>(
         .collect()
 }
 
-/// What a command prints that succeeds.
+/// Runs a command, which must succeed. Returns its standard output.
 fn printed<A: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
     arguments: impl IntoIterator<Item = A>,

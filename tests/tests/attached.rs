@@ -1,6 +1,5 @@
-//! Tools on applications under AMD's own runtime: what hooks find that the tools library has put
-//! into their kernels is what the embedded GPU sees in code as it is, and applications notice
-//! nothing.
+//! Tools on applications under AMD's runtime. Hooks that the tools library inserts into kernels find the
+//! same as the embedded GPU in unmodified code, and applications behave the same.
 
 use flipwave_tests::{Compiler, Finished, application, flipwave};
 use std::cell::OnceCell;
@@ -9,11 +8,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// An application, built by AMD's compiler, and a folder that it runs in.
+/// An application built by AMD's compiler, and its working folder.
 struct Application {
     folder: TempDir,
     path: PathBuf,
-    /// How it runs without a tool.
+    /// The run without a tool.
     plain: OnceCell<Finished>,
 }
 
@@ -33,19 +32,19 @@ impl Application {
         self.plain.get_or_init(|| self.run(&["exec"]))
     }
 
-    /// The table of a tool. The application must not notice that there is one.
+    /// Runs a tool and returns its table. Asserts that the application behaves as without the tool.
     fn table(&self, tool: &str, options: &[&str]) -> String {
         let finished = self.run(&[&["tool", tool, "--out", "table.csv"], options].concat());
         let plain = self.plain();
-        let of = |one: &Finished| (one.code, one.stdout.clone(), one.stderr.clone());
-        assert_eq!(of(&finished), of(plain), "{tool} {options:?}");
+        let behaviour = |run: &Finished| (run.code, run.stdout.clone(), run.stderr.clone());
+        assert_eq!(behaviour(&finished), behaviour(plain), "{tool} {options:?}");
         assert!(plain.code.is_some() && !plain.stdout.is_empty(), "{plain:?}");
         std::fs::read_to_string(self.folder.path().join("table.csv")).expect("the table")
     }
 }
 
-/// A tools library that gives the runtime's tables on, as rocprofiler-register does: to the library
-/// in `ROCPROFILER_REGISTER_LIBRARY`. Those of HIP come first.
+/// A tools library that passes the runtime's API tables to the library in
+/// `ROCPROFILER_REGISTER_LIBRARY`, as rocprofiler-register does. HIP's tables come first.
 const REGISTER: &str = r#"
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -61,7 +60,7 @@ bool OnLoad(void *table, uint64_t version, uint64_t failed, const char *const *n
 void OnUnload(void) {}
 "#;
 
-/// Newer runtimes have no tools libraries of their own any more.
+/// Newer runtimes load tools only through rocprofiler-register.
 #[test]
 fn rocprofiler_register_is_another_way_to_the_same_table() {
     let application = Application::build("queues");
@@ -80,10 +79,10 @@ fn rocprofiler_register_is_another_way_to_the_same_table() {
     let register = folder.join("libregister.so");
     assert_eq!(count(register.to_str().expect("text")), table);
     std::fs::remove_file(folder.join("other.csv")).expect("there");
-    assert_ne!(count("none"), table, "without a way to the tables");
+    assert_ne!(count("none"), table, "without the tables of the runtime");
 }
 
-/// The rows of a table, as texts.
+/// The cells of a table.
 fn rows(table: &str) -> Vec<Vec<String>> {
     let mut reader = csv::Reader::from_reader(table.as_bytes());
     let rows = reader.records().map(|row| row.expect("a row").iter().map(str::to_owned).collect());
@@ -101,7 +100,7 @@ fn sums(table: &str) -> BTreeMap<(usize, String), u64> {
     sums
 }
 
-/// Demands that hooks and the embedded GPU make the same table of a tool; the table.
+/// Asserts that hooks and the embedded GPU produce the same table of a tool. Returns the table.
 fn alike(application: &Application, tool: &str, options: &[&str]) -> String {
     let by_hooks = application.table(tool, options);
     let embedded = application.table(tool, &["--by", "embedded"]);
@@ -113,7 +112,7 @@ fn counted_alike(application: &Application, options: &[&str]) -> String {
     alike(application, "instruction-count", options)
 }
 
-/// Demands that hooks and the embedded GPU trace the same accesses; how many each kernel has.
+/// Asserts that hooks and the embedded GPU trace the same accesses. Returns their number by kernel.
 fn traced_alike(application: &Application, options: &[&str]) -> BTreeMap<String, usize> {
     let by_hooks = application.table("memory-trace", options);
     let embedded = application.table("memory-trace", &["--by", "embedded"]);
@@ -126,19 +125,17 @@ fn traced_alike(application: &Application, options: &[&str]) -> BTreeMap<String,
     kernels
 }
 
-/// A trace in which two things do not matter that hooks change: which wave comes first, as hooks
-/// are instructions, too, after which waves take turns; and where the runtime has put what is
-/// accessed, as it has larger code objects to load and packets of the tool's in its queues. Each
-/// wave's accesses stay in their order. Addresses are distances from where a block of cache lines
-/// begins that a dispatch accesses one after the other, and blocks have numbers in the order in
-/// which they are first met.
+/// Normalises two properties of a trace that hooks change. The schedule of waves changes, because hooks
+/// execute instructions; rows are sorted by wave, and each wave's accesses stay in order. Addresses
+/// change, because the runtime loads larger code objects and the tool's packets; they are replaced with
+/// offsets in blocks of contiguous cache lines of a dispatch, numbered in the order of first access.
 fn canonical_trace(trace: &str) -> String {
     const LINE: u64 = 64;
     const ADDRESS: usize = 10;
     let number = |row: &[String], column: usize| row[column].parse::<u64>().expect("a number");
     let mut rows = rows(trace);
     rows.sort_by_key(|row| [0, 5, 6, 7, 8].map(|column| number(row, column)));
-    for dispatch in rows.chunk_by_mut(|one, other| one[0] == other[0]) {
+    for dispatch in rows.chunk_by_mut(|left, right| left[0] == right[0]) {
         let lines = dispatch.iter().map(|row| number(row, ADDRESS) / LINE);
         let lines = BTreeSet::from_iter(lines);
         let begins = |line: &&u64| line.checked_sub(1).is_none_or(|last| !lines.contains(&last));
@@ -157,14 +154,14 @@ fn canonical_trace(trace: &str) -> String {
     rows.iter().map(|row| row.join("|") + "\n").collect()
 }
 
-/// The first rows of two tables that are not the same.
-fn first_difference(one: &str, other: &str) -> Option<(String, String)> {
+/// The first row in which two tables differ.
+fn first_difference(left: &str, right: &str) -> Option<(String, String)> {
     let lines = |table: &str| table.lines().map(str::to_owned).collect::<Vec<String>>();
-    let (mut one, mut other) = (lines(one), lines(other));
-    let most = one.len().max(other.len());
-    one.resize(most, String::new());
-    other.resize(most, String::new());
-    one.into_iter().zip(other).find(|(one, other)| one != other)
+    let (mut left, mut right) = (lines(left), lines(right));
+    let longest = left.len().max(right.len());
+    left.resize(longest, String::new());
+    right.resize(longest, String::new());
+    left.into_iter().zip(right).find(|(left, right)| left != right)
 }
 
 #[test]
@@ -173,7 +170,7 @@ fn variables_are_shared_by_both_versions_of_the_code() {
     let counts = counted_alike(&application, &[]);
     let kernels: Vec<String> = sums(&counts).into_keys().map(|(_, kernel)| kernel).collect();
     assert_eq!(kernels, ["_Z3addj", "_Z3addj", "_Z7collectPj"]);
-    // A count that is one too high in one place is noticed.
+    // Negative control: one count is too high.
     let last = rows(&counts).pop().expect("rows").pop().expect("columns");
     let more = last.parse::<u64>().expect("a number") + 1;
     let wrong = format!("{}{more}\n", counts.trim_end().strip_suffix(&last).expect("its end"));
@@ -186,10 +183,10 @@ fn only_one_kernel_has_hooks_and_the_others_run_as_they_are() {
     let application = Application::build("variables");
     let all = application.table("instruction-count", &[]);
     let one = application.table("instruction-count", &["--kernel", "_Z7collectPj"]);
-    let of_it: Vec<Vec<String>> =
+    let collected: Vec<Vec<String>> =
         rows(&all).into_iter().filter(|row| row[1] == "_Z7collectPj").collect();
-    assert_eq!(rows(&one), of_it);
-    assert_eq!(of_it[0][0], "2", "the dispatches before it count, too");
+    assert_eq!(rows(&one), collected);
+    assert_eq!(collected[0][0], "2", "earlier dispatches are counted");
 }
 
 #[test]
@@ -208,10 +205,10 @@ fn hooks_that_branches_lead_to_count_the_same() {
 fn launches_in_several_streams_have_the_same_numbers() {
     let counts = counted_alike(&Application::build("queues"), &[]);
     let sums = sums(&counts);
-    let of = |name: &str| sums.keys().filter(|(_, kernel)| kernel.contains(name)).count();
-    assert_eq!((of("rotate"), of("sort")), (340, 40));
-    // HIP fills memory with a kernel of its own.
-    assert!(of("__amd_rocclr_fill") > 0, "{:?}", sums.keys());
+    let count = |name: &str| sums.keys().filter(|(_, kernel)| kernel.contains(name)).count();
+    assert_eq!((count("rotate"), count("sort")), (340, 40));
+    // HIP fills memory with a kernel.
+    assert!(count("__amd_rocclr_fill") > 0, "{:?}", sums.keys());
     let numbers: Vec<usize> = sums.keys().map(|(number, _)| *number).collect();
     assert_eq!(numbers, Vec::from_iter(0..numbers.len()));
 }
@@ -233,19 +230,19 @@ fn traces_are_alike() {
     let pointers = Application::build("pointers");
     let kernels = traced_alike(&pointers, &[]);
     assert_eq!(Vec::from_iter(kernels.keys()), ["_Z4walkPjj"]);
-    // Branches to trampolines go past the room for records.
+    // Branches to trampolines must reach across the buffer of records.
     let near = ["--placement", "trampoline", "--records", "1024"];
     assert_eq!(traced_alike(&pointers, &near), kernels);
-    // LDS, an index of registers, and several streams.
+    // LDS, indexed registers, and several streams.
     let queues = traced_alike(&Application::build("queues"), &["--records", "8192"]);
-    let of = |name: &str| queues.iter().find(|(kernel, _)| kernel.contains(name)).expect(name).1;
-    // Each of 340 dispatches: 4 workgroups of 2 waves with 4 scalar accesses and, in 64 lanes, 2
-    // to memory and 2 to LDS.
-    assert_eq!(*of("rotate"), 340 * 4 * 2 * (4 + 64 * 4));
-    assert!(*of("sort") >= 40 * 32 * 17, "{queues:?}");
+    let count = |name: &str| queues.iter().find(|(kernel, _)| kernel.contains(name)).expect(name).1;
+    // Each of 340 dispatches has 4 workgroups of 2 waves, with 4 scalar accesses and, in 64 lanes, 2
+    // accesses to memory and 2 to LDS.
+    assert_eq!(*count("rotate"), 340 * 4 * 2 * (4 + 64 * 4));
+    assert!(*count("sort") >= 40 * 32 * 17, "{queues:?}");
 }
 
-/// The negative control: one access that is not where it was, and one that is another wave's.
+/// Negative control: one access with another address, and one by another wave.
 #[test]
 fn traces_that_differ_in_one_access_are_not_alike() {
     let trace = Application::build("variables").table("memory-trace", &["--by", "embedded"]);
@@ -253,15 +250,15 @@ fn traces_that_differ_in_one_access_are_not_alike() {
     let line = trace.lines().last().expect("rows");
     let changed = |column: usize| {
         let more = last[column].parse::<u64>().expect("a number") + 4;
-        // Columns that no text is behind.
+        // The columns after this one contain no commas.
         let after = last[column + 1..].join(",");
         let before = line.strip_suffix(&format!("{},{after}", last[column])).expect("its end");
         trace.replace(line, &format!("{before}{more},{after}"))
     };
     assert_eq!(first_difference(&canonical_trace(&trace), &canonical_trace(&trace)), None);
     for (what, column) in [("address", 10), ("wave", 8)] {
-        let other = canonical_trace(&changed(column));
-        assert!(first_difference(&canonical_trace(&trace), &other).is_some(), "{what}");
+        let changed = canonical_trace(&changed(column));
+        assert!(first_difference(&canonical_trace(&trace), &changed).is_some(), "{what}");
     }
 }
 
@@ -287,9 +284,9 @@ fn as_many_records_find_no_place_with_hooks_and_without() {
 fn the_trace_has_an_access_for_each_lane() {
     let application = Application::build("variables");
     let trace = rows(&application.table("memory-trace", &[]));
-    // Each work-item of `add` adds to one element of `seen`: it reads it and writes it.
-    let of_add = trace.iter().filter(|row| row[0] == "0" && !row[9].is_empty());
-    let stores = of_add.filter(|row| row[4].starts_with("global_store_dword "));
+    // Each work-item of `add` reads and writes one element of `seen`.
+    let add_rows = trace.iter().filter(|row| row[0] == "0" && !row[9].is_empty());
+    let stores = add_rows.filter(|row| row[4].starts_with("global_store_dword "));
     let mut addresses: Vec<u64> = stores.map(|row| row[10].parse().expect("an address")).collect();
     addresses.sort_unstable();
     assert_eq!(addresses.len(), 256);
@@ -302,7 +299,7 @@ fn every_tool_leaves_applications_alone() {
     for tool in ["address-divergence", "branch-divergence", "kernel-clock"] {
         assert!(!rows(&application.table(tool, &[])).is_empty(), "{tool}");
     }
-    // It has no LDS.
+    // The application uses no LDS.
     assert_eq!(application.table("bank-conflicts", &[]), "");
 }
 

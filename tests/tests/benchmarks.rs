@@ -1,14 +1,14 @@
-//! The benchmarks that are whole programs, at small sizes: on the embedded GPU they compute what they
-//! compute on the host, whatever number of threads the GPU has.
+//! Benchmarks that are complete programs, at small sizes. Their results on the embedded GPU equal those on
+//! the host, for any number of threads.
 
 use flipwave_tests::{benchmark, benchmarks, flipwave_within};
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// Far more than any of them takes.
+/// Time limit, far above the duration of any program.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The digest of what a program's kernels have left.
+/// Digest of a program's results.
 #[track_caller]
 fn digest(name: &str, options: &[&str]) -> String {
     let mut arguments: Vec<OsString> = vec!["exec".into()];

@@ -1,4 +1,4 @@
-//! `flipwave compare`: a kernel that checks itself beside the one that does not.
+//! `flipwave compare`: a kernel with duplicated computation, compared with a plain one.
 
 use flipwave_tests::{Finished, flipwave};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ kernel void plain(global uint *sums, global const uint *in)
 }
 ";
 
-/// Runs a campaign on a kernel of one file; `arguments` are those between its output and its input.
+/// Runs a campaign on a kernel. `arguments` are inserted between its output and its input.
 fn run(folder: &Path, name: &str, source: &Path, arguments: &str) {
     let text = format!(
         "
@@ -42,7 +42,7 @@ fn compare(folder: &Path, a: &str, b: &str) -> Finished {
 
 type Line = BTreeMap<String, String>;
 
-/// What the table has of all injections, by outcome.
+/// Lines of the scope `all`, by outcome.
 fn all(folder: &Path) -> BTreeMap<String, Line> {
     let mut reader = csv::Reader::from_path(folder.join("compare.csv")).expect("a table");
     let lines = reader.deserialize().map(|line| -> Line { line.expect("a line") });
@@ -80,7 +80,7 @@ fn a_kernel_that_checks_itself_has_less_sdc_and_costs_instructions() {
     assert!(said.stdout.contains(&format!("{:.2}x the instructions", b / a)), "{}", said.stdout);
     assert_eq!(found["sdc"]["test"], "fisher");
 
-    // A campaign and itself: pairs, none of which differ.
+    // A campaign compared with itself has no differing pairs.
     compare(folder, "plain.results", "plain.results").expect_success();
     for line in all(folder).values() {
         let zero = ["only_a", "only_b", "difference"].map(|name| number(line, name));

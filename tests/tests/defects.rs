@@ -1,6 +1,6 @@
-//! Defects that injectors of the field have, each looked for here: faults filed under the wrong
-//! outcome, other sites hit than drawn, models that do not do what they say, places that cannot
-//! be hit, injections that did not happen counted as results, results lost.
+//! Absence of defects that fault injectors are known for: misclassified outcomes, faults at other sites
+//! than drawn, fault models with wrong effects, unreachable parts of the fault space, results of
+//! injections that did not happen, and lost results.
 
 use flipwave_analysis::{Outcome, Row};
 use flipwave_campaigns::{Campaign, Prepared, RunOptions, Silent, prepare, run};
@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// A campaign on the kernel `chase`, written into `folder`.
+/// Writes a campaign on the kernel `chase` into `folder`.
 fn chase(faults: &str, folder: &Path) -> PathBuf {
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let text = format!(
@@ -44,7 +44,7 @@ faults: {faults}
     file
 }
 
-/// One bit of one register of one lane inverted.
+/// A transient flip of one bit.
 fn one_bit() -> Fault {
     Fault::transient(FaultModel::FlipOneBit)
 }
@@ -64,7 +64,7 @@ fn run_campaign(file: &Path, workers: usize) -> Vec<Row> {
     rows(folder.path())
 }
 
-/// Every row of a campaign again, with the outcome worked out here.
+/// Injects every row of a campaign again and classifies the outcome independently.
 #[test]
 fn a_device_fault_is_due_and_nothing_else_is() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -94,7 +94,7 @@ fn a_device_fault_is_due_and_nothing_else_is() {
         assert_eq!(row.elements_wrong, wrong, "{site}");
         *causes.entry(cause.unwrap_or("completed")).or_default() += 1;
     }
-    // The negative control: there was something to file wrongly.
+    // Negative control: both kinds of outcome occur.
     assert!(causes["memory_violation"] > 100 && causes["completed"] > 100, "{causes:?}");
 }
 
@@ -117,8 +117,8 @@ fn register(site: &Site) -> (Register, Option<Lane>) {
     (register, lane)
 }
 
-/// Sees a fault-free run and notes what is in the registers of planned sites, counting
-/// executions by itself.
+/// Observes a fault-free run and records the register values at planned sites, with independent counts of
+/// executions.
 struct Witness {
     sites: HashMap<(WaveId, Pc), Vec<(usize, Site)>>,
     executions: HashMap<(WaveId, Pc), u64>,
@@ -229,7 +229,7 @@ fn random_value_stores_random_words() {
     }
     let words: Vec<u64> =
         rows.iter().filter(|row| row.place != "scc").map(|row| row.after).collect();
-    // A bit is set in half of the words; 60 is more than seven deviations.
+    // A bit is set in half of the words; 60 is more than seven standard deviations.
     let expected = words.len() / 2;
     for bit in 0..32 {
         let set = words.iter().filter(|word| *word >> bit & 1 == 1).count();
@@ -277,13 +277,13 @@ fn both_halves_of_64_bit_results_are_hit_alike() {
         bits.insert((register == first, site.action));
     }
     assert!(low + high > 1900, "{low} and {high} of 2,000");
-    // Six deviations of a fair coin.
+    // Six standard deviations of a fair coin.
     assert!(low.abs_diff(high) < 270, "low halves {low} times, high halves {high} times");
     assert_eq!(bits.len(), 64, "every bit of both halves");
 }
 
-/// Two comparisons offer 65 places: 64 bits of VCC and SCC. Each is drawn as often as the others,
-/// the first and the last too.
+/// Two comparisons have a fault space of 65 bits: 64 bits of VCC, and SCC. Each is drawn equally often,
+/// including the first and the last.
 #[test]
 fn every_place_is_drawn_alike() {
     const EACH: u64 = 100;
@@ -299,7 +299,7 @@ fn every_place_is_drawn_alike() {
         *draws.entry((register(&site).0, site.action)).or_default() += 1;
     }
     assert_eq!(draws.len(), 65, "{draws:?}");
-    // Six deviations.
+    // Six standard deviations.
     assert!(draws.values().all(|count| count.abs_diff(EACH) < 60), "{draws:?}");
 }
 
@@ -333,7 +333,7 @@ fn a_site_that_is_not_reached_is_an_error_and_no_outcome() {
     }
 }
 
-/// Adds up the places of a run by EXEC as it was before each instruction.
+/// Counts the fault space of a run from the EXEC before each instruction.
 #[derive(Default)]
 struct Tally {
     exec: HashMap<WaveId, u64>,

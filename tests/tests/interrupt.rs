@@ -89,7 +89,7 @@ fn a_signal_that_is_ignored_from_the_beginning_stays_ignored() {
     example("vector_add", FAULTS, folder.path());
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' HUP; exec \"$0\" run vector_add.yaml --out stopped"]).arg(program());
-    let mut run = RunningProgram::of(shell, folder.path(), "stderr");
+    let mut run = RunningProgram::from_command(shell, folder.path(), "stderr");
     let rows = || lines(&folder.path().join("stopped")).len();
     run.wait_until(|| rows() > 20);
     run.send(libc::SIGHUP);
@@ -194,7 +194,7 @@ fn a_signal_leaves_no_unfinished_file() {
         let mut process = Command::new(program());
         process.arg(command).args(options).arg("vector_add.yaml");
         process.env("FLIPWAVE_CLANG", &compiler).env("FLIPWAVE_CACHE", &cache);
-        let mut run = RunningProgram::of(process, folder.path(), "stderr");
+        let mut run = RunningProgram::from_command(process, folder.path(), "stderr");
         run.wait_until(|| path("started").exists());
         run.send(libc::SIGTERM);
         std::fs::write(path("go"), "").expect("written");
@@ -255,7 +255,7 @@ fn a_second_signal_ends_the_program_at_once() {
     let mut pipe = options.open(pipe).expect("a pipe");
     let mut command = Command::new(program());
     command.args(["run", "vector_add.yaml"]).env("FLIPWAVE_CLANG", &compiler);
-    let mut run = RunningProgram::of(command, folder.path(), "stderr");
+    let mut run = RunningProgram::from_command(command, folder.path(), "stderr");
     run.wait_until(|| folder.path().join("started").exists());
     while pipe.write(&[b'x'; 512]).is_ok() {}
     run.send(libc::SIGINT);
@@ -369,7 +369,7 @@ fn is_running(marker: &str) -> bool {
 #[track_caller]
 fn expect_end_at_once(mut command: Command, folder: &Path, marker: &str, what: &str) {
     command.env("FLIPWAVE_CACHE", folder.join("cache"));
-    let mut run = RunningProgram::of(command, folder, "stderr");
+    let mut run = RunningProgram::from_command(command, folder, "stderr");
     run.wait_until(|| is_running(marker));
     let start = Instant::now();
     run.send(libc::SIGTERM);

@@ -1,7 +1,7 @@
 //! Outputs go to regular files: whatever else is there is neither replaced nor removed. Devices and
 //! FIFOs here are made for the tests; nothing of the machine's own is touched.
 
-use flipwave_tests::{Finished, example, flipwave_within, makes_full_device, rows};
+use flipwave_tests::{Finished, create_full_device, example, flipwave_within, rows};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::Path;
@@ -22,7 +22,7 @@ fn fifo(path: &Path) {
 
 /// Makes a device like `/dev/full` or, where there can be none, a FIFO.
 fn full(path: &Path) {
-    if !makes_full_device(path) {
+    if !create_full_device(path) {
         fifo(path);
     }
 }

@@ -52,7 +52,11 @@ fn expect_undisturbed(faults: &str, kills: usize, seed: usize) {
         };
         let mut command = Command::new(program());
         command.args(&arguments).envs(slow_folder(&folder.join("out")));
-        running.push(RunningProgram::of(command, folder, &format!("stderr-{}", running.len() % 3)));
+        running.push(RunningProgram::from_command(
+            command,
+            folder,
+            &format!("stderr-{}", running.len() % 3),
+        ));
         std::thread::sleep(Duration::from_millis(next(120)));
         if running.len() == 3 {
             let mut victim = running.remove(next(3) as usize);

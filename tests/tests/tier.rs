@@ -41,7 +41,7 @@ fn compiled_code_leaves_what_the_interpreter_leaves_at_any_instruction() {
                 pauses += 1;
                 1 + random.next_u64() % if pauses < 20 { 700 } else { 20_000 }
             };
-            let end = tiers.keep_step(dispatch, 16, pause);
+            let end = tiers.run_in_lockstep(dispatch, 16, pause);
             assert!(end.is_ok(), "{name} {machine:?} {level}: {end:?}");
         }
     }
@@ -78,10 +78,10 @@ fn pointers_to_any_memory_lead_compiled_code_to_where_they_lead_the_interpreter(
         let workload = workload(machine, &file, &options);
         let mut tiers = tiers(&workload);
         for dispatch in &workload.program.dispatches {
-            let end = tiers.keep_step(dispatch, 16, || 1 + random.next_u64() % 9000);
+            let end = tiers.run_in_lockstep(dispatch, 16, || 1 + random.next_u64() % 9000);
             assert!(end.is_ok(), "{machine} {level}: {end:?}");
         }
-        let [one, other] = tiers.find_out(&workload.program.dispatches);
+        let [one, other] = tiers.observe(&workload.program.dispatches);
         assert!(one == other, "{machine} {level}:\n{one:?}\n{other:?}");
     }
     let [interpreted, compiled] = ["interpreter", "compiled-at-once"].map(|tier| {
@@ -105,7 +105,7 @@ fn compiled_code_is_counted_and_its_footprints_and_fidelity_are_those_of_the_int
     for (name, machine, options) in runs {
         let file = examples_folder().join(format!("{name}.yaml"));
         let workload = workload(machine, &file, &[options]);
-        let [one, other] = tiers(&workload).find_out(&workload.program.dispatches);
+        let [one, other] = tiers(&workload).observe(&workload.program.dispatches);
         assert!(one == other, "{name} {machine:?} {options}:\n{one:?}\n{other:?}");
     }
 }
@@ -126,7 +126,7 @@ fn what_must_be_seen_is_seen_between_compiled_blocks() {
     );
     std::fs::write(&file, text).expect("a campaign");
     let workload = workload(Machine::new("gfx950", 64), &file, &["-O3"]);
-    let [one, other] = tiers(&workload).find_out(&workload.program.dispatches);
+    let [one, other] = tiers(&workload).observe(&workload.program.dispatches);
     assert!(!one.fidelity.decisions.is_empty(), "{:?}", one.fidelity);
     assert!(one == other, "{one:?}\n{other:?}");
 }

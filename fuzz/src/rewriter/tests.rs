@@ -1,7 +1,7 @@
 use super::*;
 use crate::driver::drive;
 
-/// Bytes of an input; kernels stop growing where they run out.
+/// Size of an input in bytes. Kernels stop growing at its end.
 const BYTES: usize = 4096;
 
 #[test]
@@ -20,11 +20,11 @@ fn random_kernels_with_random_hooks_are_rewritten_and_run_as_before() {
     assert!(total.placed > 0 && total.instructions > 0, "{total:?}");
 }
 
-/// Each had the rewriter, the checker or the comparison be wrong once: moves that mitigate hazards after
-/// calls and after transcendental operations, hazards that are completed by what is inserted or removed
-/// in between, functions that begin with a hint that is gone, waves that only one side comes to, and what
-/// is inserted after a call, before which the caller's instructions were taken to run; and masks that had
-/// been overwritten long before inserted code read them.
+/// Each of these inputs once revealed a bug of the rewriter, the checker or lockstep execution: moves that
+/// mitigate hazards after calls and after transcendental operations; hazards completed by code inserted
+/// or removed in between; functions that begin with a removed hint; waves that only one side reaches;
+/// code inserted after a call, before which the caller's instructions were assumed to run; and masks
+/// overwritten long before inserted code reads them.
 #[test]
 fn inputs_that_have_found_something_find_nothing_any_more() {
     let found = [
@@ -32,8 +32,8 @@ fn inputs_that_have_found_something_find_nothing_any_more() {
         402929, 406413, 3007317, 4000481, 5000405, 6000505, 6001330, 6003510, 6007228, 6008075,
     ];
     for number in found {
-        if let Err(what) = rewriter(&random_bytes(number, BYTES)) {
-            panic!("FLIPWAVE_FUZZ_EPISODE={number}: {what}");
+        if let Err(error) = rewriter(&random_bytes(number, BYTES)) {
+            panic!("FLIPWAVE_FUZZ_EPISODE={number}: {error}");
         }
     }
 }

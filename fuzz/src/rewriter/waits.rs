@@ -119,12 +119,12 @@ impl Waits {
         was_pending.then(|| "s_waitcnt vmcnt(0) lgkmcnt(0)".to_owned()).into_iter().collect()
     }
 
-    /// From here on it is not known how many operations came behind those so far.
+    /// Forgets the order of pending loads, so that later waits must be for all loads.
     pub fn blur(&mut self) {
         self.pending.iter_mut().for_each(|access| access.number = None);
     }
 
-    /// Control comes from here or from where `other` is pending.
+    /// Merges the state of another control flow path.
     pub fn join(&mut self, other: Waits) {
         self.pending.extend(other.pending);
         self.loads = self.loads.max(other.loads);

@@ -1,26 +1,26 @@
-//! How much of their cases tests run.
+//! Number of cases that tests run.
 //!
-//! Many tests run the same check on every target, at every level of optimisation, with every
-//! instruction. All of these cases must hold before a change lands; while one is made, a sample of each
-//! shows most mistakes, in two thirds of the processors' time.
+//! Many tests run the same check on every target, at every optimisation level, or with every instruction.
+//! All cases must pass before a change lands. During development, a sample finds most mistakes in two
+//! thirds of the CPU time.
 
-/// What the variable `FLIPWAVE_TESTS` asks for.
+/// Value of the environment variable `FLIPWAVE_TESTS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// A sample of each test's cases: what `make test` runs, without the variable.
+    /// A sample of each test's cases, the default of `make test`.
     Sample,
-    /// All cases, `full`: what `.ci/run` runs.
+    /// `full`: all cases, as in `.ci/run`.
     Full,
-    /// More cases than can be run for each change, `long`: what `make test-long` runs.
+    /// `long`: more cases than can be run for each change, as in `make test-long`.
     Long,
 }
 
 impl Depth {
-    /// What is asked for.
+    /// Reads the environment variable.
     ///
     /// # Panics
     ///
-    /// If the variable is something else.
+    /// If the variable has an unknown value.
     pub fn asked() -> Depth {
         match std::env::var("FLIPWAVE_TESTS") {
             Err(std::env::VarError::NotPresent) => Depth::Sample,
@@ -39,9 +39,9 @@ impl Depth {
     }
 }
 
-/// The cases that a test runs: all, or in a sample the first of every `one_in`. Where cases are made of
-/// several lists, `one_in` must have no common divisor with the length of the inner ones; then all of
-/// each list's items are among them.
+/// Cases that a test runs: all, or in a sample the first of every `one_in`. If cases are a product of
+/// several lists, `one_in` must be coprime with the lengths of the inner lists, so that the sample
+/// contains every item of each list.
 pub fn cases<T>(all: impl IntoIterator<Item = T>, one_in: usize) -> impl Iterator<Item = T> {
     all.into_iter().step_by(if Depth::asked() == Depth::Sample { one_in } else { 1 })
 }

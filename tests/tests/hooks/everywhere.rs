@@ -4,8 +4,8 @@ use flipwave_codeobj::CodeObject;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Report, Rewritten, Selection, When};
 use flipwave_tests::{
-    MACHINES, Once, cases, clean, examples, hook_compiler, hook_source, instrument, keep_step,
-    rewritten_levels, workload,
+    MACHINES, Once, assert_lockstep, cases, clean, examples, hook_compiler, hook_source,
+    instrument, rewritten_levels, workload,
 };
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ fn the_examples_compute_the_same_in_step_with_hooks_everywhere_and_break_no_rule
                 assert_complete(&new.report);
             }
             assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
-            keep_step(instrumented.original.device.clone(), instrumented.twins());
+            assert_lockstep(instrumented.original.device.clone(), instrumented.twins());
         }
     }
 }

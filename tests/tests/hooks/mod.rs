@@ -29,7 +29,7 @@ use flipwave_device::{Device, Dispatch};
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_injector::Workload;
 use flipwave_tests::{
-    TestProgram, Twins, cases, compile_for, keep_step, rewritten_levels, rewritten_machines,
+    TestProgram, Twins, assert_lockstep, cases, compile_for, rewritten_levels, rewritten_machines,
 };
 
 /// Runs `test` with the kernels of a file compiled for every machine, with a hook before and after
@@ -57,7 +57,7 @@ fn keep_in_step(workload: &Workload, original: &CodeObject, rewritten: &Rewritte
     let of_original = |dispatch: &Dispatch| Dispatch { module, ..dispatch.clone() };
     let originals: Vec<Dispatch> = workload.program.dispatches.iter().map(of_original).collect();
     let pairs = originals.iter().zip(&workload.program.dispatches);
-    keep_step(
+    assert_lockstep(
         device,
         pairs.map(|(original, instrumented)| Twins {
             original,

@@ -10,8 +10,8 @@ use flipwave_hooks::rewrite::{HookCall, Instrumentation, Selection, When};
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
 use flipwave_tests::{
-    Instrumented, Machine, TestProgram, assemble_for, cases, clean, compile_for, examples,
-    hook_compiler, hook_source, instrument, keep_step, scalar, to_values, unified_machines,
+    Instrumented, Machine, TestProgram, assemble_for, assert_lockstep, cases, clean, compile_for,
+    examples, hook_compiler, hook_source, instrument, scalar, to_values, unified_machines,
     workload,
 };
 use flipwave_tools::{InstructionCount, Options, Per, measure};
@@ -60,7 +60,7 @@ fn hooks_in_kernels_that_preload_arguments_keep_step() {
                 assert!(new.report.placed > 0 && new.report.proof.is_some());
             }
             assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
-            keep_step(instrumented.original.device.clone(), instrumented.twins());
+            assert_lockstep(instrumented.original.device.clone(), instrumented.twins());
         }
     }
 }
@@ -175,7 +175,7 @@ fn state_of_the_start_reaches_hooks_though_arguments_fill_the_user_registers() {
         let kept = [EntryValue::Kernarg, EntryValue::WorkgroupId(0), EntryValue::WaveInWorkgroup];
         assert!(kept.iter().all(|value| new.report.kernels[0].state.contains_key(value)));
         assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
-        keep_step(instrumented.original.device.clone(), instrumented.twins());
+        assert_lockstep(instrumented.original.device.clone(), instrumented.twins());
         let [seen, buffers] = seen(&instrumented);
         for wave in 0..64 {
             let is_there = wave / 8 < 2 && wave % 8 < 3;

@@ -10,7 +10,7 @@ use flipwave_injector::{
     Ending, Fault, FaultModel, FaultTarget, HookInjector, Injection, Output, Site, inject,
 };
 use flipwave_tests::{
-    Machine, TestProgram, Twins, assemble_for, keep_step, plan_of, profile_of, to_values,
+    Machine, TestProgram, Twins, assemble_for, assert_lockstep, plan_of, profile_of, to_values,
     unified_machines,
 };
 
@@ -119,7 +119,7 @@ fn hooks_everywhere_keep_both_names_in_step() {
             rewritten: &rewritten,
             substituted: Default::default(),
         };
-        keep_step(device, [twins].into_iter());
+        assert_lockstep(device, [twins].into_iter());
     }
 }
 

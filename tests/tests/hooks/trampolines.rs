@@ -12,7 +12,7 @@ use flipwave_hooks::rewrite::Rewritten;
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
 use flipwave_tests::{
-    Instrumented, MACHINES, cases, clean, examples, instrument, keep_step, workload,
+    Instrumented, MACHINES, assert_lockstep, cases, clean, examples, instrument, workload,
 };
 
 /// How far trampolines are from the code that they belong to.
@@ -97,7 +97,7 @@ fn run(workload: &Workload, reach: Reach) -> Count {
     let (pair, count) = trampolined(workload, reach);
     let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(clean(&pair.workload).outputs, golden.outputs);
-    keep_step(pair.original.device.clone(), pair.twins());
+    assert_lockstep(pair.original.device.clone(), pair.twins());
     count
 }
 
