@@ -395,7 +395,8 @@ fn the_profile_counts_every_place_once() {
     }
 }
 
-/// Counts that no number of workers divides: the last injections are not lost.
+/// The numbers of injections are not multiples of the numbers of workers, so a lost remainder would be
+/// found.
 #[test]
 fn every_injection_has_its_row() {
     let folder = tempfile::tempdir().expect("a folder");

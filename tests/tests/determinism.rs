@@ -1,20 +1,20 @@
-//! The same campaign and seed give the same bytes, whatever runs them.
+//! The table of a campaign depends only on the campaign and its seed.
 
 use flipwave_analysis::read_rows;
 use flipwave_tests::{cases, example, flipwave, rows};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Campaigns that between them strike scalar and vector arithmetic, LDS, global memory, atomics
-/// and double precision.
+/// Campaigns that together strike scalar and vector arithmetic, LDS, global memory, atomics and double
+/// precision.
 const CAMPAIGNS: [(&str, &str); 3] = [
     ("quickstart", "{model: flip_one_bit, count: 90}"),
     ("reduction", "{model: random_value, count: 120}"),
     ("jacobi", "{model: flip_two_adjacent_bits, groups: [fp64, load], count: 60}"),
 ];
 
-/// What decides how places are counted: scopes, strata, lanes, draws, faults that strike more than once,
-/// and those of which it must be seen when they strike.
+/// Campaigns with different settings that affect profiling: scopes, strata, lanes, draws, faults that
+/// strike more than once, and restricted occurrences.
 const COUNTED: [(&str, &str); 6] = [
     ("scan", "{model: flip_one_bit, scope: active_lanes, stratify: opcode, count: 90}"),
     ("matmul", "{model: flip_one_bit, target: source_operand, lanes: [1, 5, 40], count: 90}"),
@@ -27,7 +27,8 @@ const COUNTED: [(&str, &str); 6] = [
     ("saxpy", "{model: flip_one_bit, occurrences: [0, 3], count: 60}"),
 ];
 
-/// A loop that is one block, which compiled code executes many times at once.
+/// Writes a campaign on a kernel with a loop of one block, which compiled code executes many times per
+/// entry.
 fn naive(folder: &Path) -> PathBuf {
     let workloads =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/throughput/workloads").canonicalize();
@@ -39,7 +40,7 @@ fn naive(folder: &Path) -> PathBuf {
     file
 }
 
-/// The bytes of `results.csv` of one run.
+/// Runs a campaign and returns the bytes of `results.csv`.
 fn results(file: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("out");
@@ -70,8 +71,8 @@ fn results_do_not_depend_on_the_host_s_vector_extensions() {
         let file = example(name, faults, folder.path());
         let best = results(&file, &[], &[]);
         for level in ["plain", "avx2"] {
-            let other = results(&file, &[], &[("FLIPWAVE_SIMD", level)]);
-            assert!(best == other, "{name}: another results.csv with FLIPWAVE_SIMD={level}");
+            let found = results(&file, &[], &[("FLIPWAVE_SIMD", level)]);
+            assert!(best == found, "{name}: another results.csv with FLIPWAVE_SIMD={level}");
         }
     }
 }
@@ -94,14 +95,14 @@ fn results_do_not_depend_on_what_is_compiled() {
     }
 }
 
-/// The negative control: the sites do depend on what they should depend on. (The bytes do anyway,
-/// because the seed also fills the buffers.)
+/// Negative control: the seed changes the sites. (The values change anyway, because the seed also fills
+/// the buffers.)
 #[test]
 fn another_seed_draws_other_sites() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = example("vector_add", "{model: flip_one_bit, count: 60}", folder.path());
     let default_seed = results(&file, &[], &[]);
-    assert!(default_seed == results(&file, &["--seed", "42"], &[]), "the file's default_seed seed");
+    assert!(default_seed == results(&file, &["--seed", "42"], &[]), "the seed of the file");
     let other = results(&file, &["--seed", "43"], &[]);
     let sites = |results: &[u8]| -> HashSet<String> {
         read_rows(results).expect("rows").into_iter().map(|row| row.site).collect()

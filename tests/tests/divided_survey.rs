@@ -1,5 +1,5 @@
-//! The first fault-free run of a campaign on several threads: whatever the workgroups of a program have to
-//! do with one another, it learns what it learns on one.
+//! Profiling on several threads gives the same results as on one, for all kinds of dependencies between
+//! workgroups.
 
 use flipwave_device::ArgumentValue;
 use flipwave_injector::{
@@ -11,8 +11,9 @@ use flipwave_sim::{EmbeddedGpu, FidelityCheck, Footprints, Progress};
 use flipwave_tests::{TestProgram, compile_file};
 use std::num::NonZeroUsize;
 
-/// Workgroups of one wave that count for a while. From number `distance` on, each adds what the one so many
-/// before it has left; number `bad` writes where nothing is.
+/// Kernels with workgroups of one wave that compute for `length` iterations. In `count`, each workgroup from
+/// number `distance` on adds the result of the workgroup `distance` before it, and workgroup `bad` writes
+/// to unmapped memory.
 const SOURCE: &str = "
     __kernel void count(__global uint *out, uint length, uint distance, uint bad)
     {
@@ -72,10 +73,10 @@ fn workload(kernel: &str, distance: u32, bad: u32) -> Workload {
     program.workload()
 }
 
-/// What is learnt on so many threads.
-fn learnt(workload: &Workload, threads: usize) -> impl PartialEq + use<> {
+/// Results and violations of profiling on `threads` threads.
+fn profiled(workload: &Workload, threads: usize) -> impl PartialEq + use<> {
     let fault = Fault::transient(FaultModel::FlipOneBit);
-    let inquiry = ProfilingOptions {
+    let options = ProfilingOptions {
         fault: &fault,
         selection: &Selection::default(),
         stratification: Stratification::Opcode,
@@ -85,19 +86,19 @@ fn learnt(workload: &Workload, threads: usize) -> impl PartialEq + use<> {
         touched: true,
         threads: NonZeroUsize::new(threads).expect("threads"),
     };
-    let (survey, violations) = run_with_profiling(workload, &inquiry);
-    let survey = survey.map_err(|error| error.to_string());
-    let survey = survey.map(|ProfiledRun { golden, profile, fidelity, recorded }| {
-        let RecordedRun { touched, .. } = recorded.expect("it is recorded");
+    let (run, violations) = run_with_profiling(workload, &options);
+    let run = run.map_err(|error| error.to_string());
+    let run = run.map(|ProfiledRun { golden, profile, fidelity, recorded }| {
+        let RecordedRun { touched, .. } = recorded.expect("a recording");
         (golden, profile, fidelity, StoredFootprints::of(&touched))
     });
     let violations: Vec<String> =
         violations.iter().map(|violation| format!("{violation:?}")).collect();
-    (survey, violations)
+    (run, violations)
 }
 
-/// Whether several threads have executed workgroups of a workload's dispatch, and whether that was as one
-/// would have executed them.
+/// Returns whether several threads have executed workgroups of a workload's dispatch, and whether that was
+/// equivalent to one thread.
 fn is_divided(workload: &Workload) -> (bool, bool) {
     let mut device: EmbeddedGpu = workload.device.clone();
     let dispatch = &workload.program.dispatches[0];
@@ -117,7 +118,7 @@ fn is_divided(workload: &Workload) -> (bool, bool) {
             threads,
             until,
         );
-        // One thread stops there.
+        // A single thread stops exactly at `until`.
         is_divided |= execution.statistics().wave_instructions > until;
         if matches!(progress, Ok(Progress::Ended(_))) {
             return (is_divided, check.end_division(&mut footprints));
@@ -128,18 +129,18 @@ fn is_divided(workload: &Workload) -> (bool, bool) {
 #[test]
 fn threads_learn_what_one_learns() {
     let programs = [
-        // Nothing to do with one another.
+        // Independent workgroups.
         ("count", NEVER, NEVER, (true, true)),
-        // Each with the next one: it is seen at once.
+        // Each workgroup depends on the previous one, which is detected immediately.
         ("count", 1, NEVER, (false, true)),
-        // Some with others that are executed at the same time.
+        // Dependencies between concurrent workgroups.
         ("count", 40, NEVER, (false, true)),
-        // Some that threads execute with some that one thread has executed.
+        // Workgroups executed by threads depend on workgroups that one thread has executed before.
         ("count", 300, NEVER, (true, false)),
-        // A fault in one that one thread executes, and among those of several.
+        // A fault in a workgroup that one thread executes, and in one executed by several threads.
         ("count", NEVER, 3, (false, true)),
         ("count", NEVER, 390, (true, true)),
-        // Results within an error; accesses beyond LDS; atomic operations on one word.
+        // Results within an error bound; accesses beyond LDS; atomic operations on one word.
         ("exponential", NEVER, NEVER, (true, true)),
         ("beyond", NEVER, NEVER, (true, true)),
         ("beyond", NEVER, 200, (true, true)),
@@ -149,9 +150,9 @@ fn threads_learn_what_one_learns() {
         let workload = workload(kernel, distance, bad);
         let what = format!("{kernel}, {distance}, {bad}");
         assert_eq!(is_divided(&workload), expected, "{what}");
-        let one = learnt(&workload, 1);
+        let one = profiled(&workload, 1);
         for threads in [2, 3] {
-            assert!(learnt(&workload, threads) == one, "{what}: {threads} threads");
+            assert!(profiled(&workload, threads) == one, "{what}: {threads} threads");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What `flipwave doctor` says of this machine, and of one that lacks something.
+//! `flipwave doctor` on this machine, and with missing requirements.
 
 use flipwave_tests::flipwave;
 
@@ -28,7 +28,7 @@ fn a_machine_that_runs_campaigns_is_found_to_do_so_and_one_without_a_compiler_is
     refused("FLIPWAVE_DEVICE_LIBS", "device libraries", "rocm-device-libs");
 }
 
-/// The line about something.
+/// The line about the requirement `what`.
 fn line(said: &str, what: &str) -> String {
     let found = said.lines().find(|line| line.get(8..).is_some_and(|rest| rest.starts_with(what)));
     found.unwrap_or_else(|| panic!("no `{what}`:\n{said}")).to_owned()

@@ -1,8 +1,8 @@
-//! What an application sees of the kernel's driver, by ordinary programs.
+//! Files of the kernel driver, as ordinary programs in an application see them.
 
 use flipwave_tests::flipwave;
 
-/// What a shell prints inside of `flipwave exec`.
+/// Runs a shell script under `flipwave exec` and returns its standard output.
 fn inside(options: &[&str], script: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let line = [&["exec"], options, &["--", "sh", "-c", script]].concat();

@@ -1,5 +1,5 @@
-//! The examples of instructions that no chip has: what their hooks compute, against references
-//! that get there on another way, of inputs that are drawn anew for each seed.
+//! Examples of emulated instructions: results of their hooks, compared with references that use other
+//! algorithms, for inputs of several seeds.
 
 use flipwave_campaigns::{Campaign, Code, Emulation, Init, emulate};
 use flipwave_tests::{
@@ -7,7 +7,7 @@ use flipwave_tests::{
 };
 use std::path::Path;
 
-/// The elements of an example's output that are wrong.
+/// Counts the wrong elements of an example's output.
 type WrongElements = fn(&Campaign, &[u8]) -> usize;
 
 const REFERENCES: [(&str, WrongElements); 4] =
@@ -15,7 +15,7 @@ const REFERENCES: [(&str, WrongElements); 4] =
 
 const LEVELS: [&str; 2] = ["-O0", "-O3"];
 
-/// An example, compiled at another level and with inputs of another seed.
+/// An example, compiled at `level` and with inputs of `seed`.
 fn example(name: &str, level: &str, seed: u64) -> Campaign {
     let file = emulated_folder().join(format!("{name}.yaml"));
     let mut campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
@@ -33,7 +33,7 @@ fn emulated(campaign: &Campaign) -> Emulation {
     emulate(campaign).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// How many elements of an output are not as expected.
+/// Number of elements of an output that differ from `expected`.
 fn differing<T: Element + PartialEq>(found: &[u8], expected: impl Iterator<Item = T>) -> usize {
     let expected: Vec<T> = expected.collect();
     let found: Vec<T> = to_values(found);
@@ -59,7 +59,7 @@ fn sparse_dot(campaign: &Campaign, found: &[u8]) -> usize {
     let b: Vec<u64> = buffer(campaign, "b");
     let dot = |((a, index), b): ((&u32, &u32), &u64)| {
         let (a, b) = (a.to_le_bytes().map(|n| n as i8), b.to_le_bytes().map(|n| n as i8));
-        // The sparse side with its zeros.
+        // The sparse factor, expanded with zeros.
         let mut full = [0i64; 8];
         for (n, value) in a.into_iter().enumerate() {
             let position = (index / 4u32.pow(n as u32) % 4) as usize;
@@ -70,8 +70,8 @@ fn sparse_dot(campaign: &Campaign, found: &[u8]) -> usize {
     differing(found, a.iter().zip(&index).zip(&b).map(dot))
 }
 
-/// Transforms further from the sum that defines them than a right FFT can be: N. J. Higham,
-/// "Accuracy and Stability of Numerical Algorithms", 2nd edition, theorem 24.2.
+/// Number of transforms with a larger error than a correct FFT can have (N. J. Higham, "Accuracy and
+/// Stability of Numerical Algorithms", 2nd edition, theorem 24.2).
 fn fft32(campaign: &Campaign, found: &[u8]) -> usize {
     const POINTS: usize = 32;
     let unit = f64::from(f32::EPSILON) / 2.0;
@@ -93,7 +93,7 @@ fn fft32(campaign: &Campaign, found: &[u8]) -> usize {
             error += (f64::from(found[0]) - re).powi(2) + (f64::from(found[1]) - im).powi(2);
             norm += re.powi(2) + im.powi(2);
         }
-        // Also when it is no number.
+        // NaN counts as wrong.
         !matches!(error.sqrt().partial_cmp(&(bound * norm.sqrt())), Some(order) if order.is_le())
     };
     assert_eq!(found.len(), input.len());
@@ -113,7 +113,8 @@ fn posit_value(posit: u32, width: u32) -> f64 {
     4f64.powi(regime) * 2f64.powi(exponent) * (1.0 + fraction)
 }
 
-/// In units of the square of the least posit, 2^-28: a sum of products of posits has no fraction.
+/// A value in units of the squared smallest posit, 2^-56. Sums of products of posits are integers in this
+/// unit.
 fn fixed(value: f64) -> i128 {
     (value * 56f64.exp2()) as i128
 }
@@ -122,8 +123,8 @@ fn posit16(campaign: &Campaign, found: &[u8]) -> usize {
     const NAR: u16 = 0x8000;
     let values: Vec<i64> =
         (0..=u16::MAX).map(|posit| (signed_value(posit) * 28f64.exp2()) as i64).collect();
-    // What lies between two neighbours, `n` and `n + 1`, is cut by the posit of one bit more that
-    // lies between them; the cut itself goes up where `n` is odd. Nothing is rounded to zero.
+    // The rounding boundary between two neighbours `n` and `n + 1` is the posit with one more bit between
+    // them. The boundary itself is rounded up if `n` is odd. Nothing is rounded to zero.
     let cut = |n: u32| fixed(posit_value(2 * n + 1, 17)) - i128::from(n % 2);
     let cuts: Vec<i128> = (1..0x7fff).map(cut).collect();
     let rounded = |sum: i128| {
@@ -145,7 +146,7 @@ fn posit16(campaign: &Campaign, found: &[u8]) -> usize {
     differing(found, a.iter().zip(&b).zip(&c).map(sum))
 }
 
-/// The value of any posit of 16 bits; of NaR, which has none, zero.
+/// The value of a 16-bit posit. Returns zero for NaR.
 fn signed_value(posit: u16) -> f64 {
     match posit {
         0 | 0x8000 => 0.0,
@@ -173,7 +174,7 @@ fn emulated_examples_compute_what_plain_rust_computes() {
 
 #[test]
 fn every_emulated_example_has_a_reference() {
-    // The conversions of another chip have theirs in tests of their own.
+    // fp8 has a separate test, in retargeted.rs.
     let mut known = vec!["fp8"];
     known.extend(REFERENCES.map(|(name, _)| name));
     known.sort_unstable();
@@ -181,13 +182,13 @@ fn every_emulated_example_has_a_reference() {
     assert_eq!(emulated_examples(), known.collect::<Vec<_>>());
 }
 
-/// Zero, the least and the greatest posits, those around one, and NaR.
+/// Zero, the smallest and the largest posits, posits around one, and NaR.
 const CORNERS: [u16; 16] = [
     0x0000, 0x0001, 0x0002, 0x0003, 0x0005, 0x3fff, 0x4000, 0x4001, 0x7ffc, 0x7ffe, 0x7fff, 0x8000,
     0x8001, 0x8002, 0xc000, 0xffff,
 ];
 
-/// The example of posits with all triples of the corners as inputs, which are put into `folder`.
+/// The posit example with all triples of [`CORNERS`] as inputs, in files in `folder`.
 fn posits_at_corners(folder: &Path) -> Campaign {
     let mut campaign = example("posit16", "-O3", 1);
     for (name, divisor) in [("a", 1), ("b", 16), ("c", 256)] {
@@ -208,7 +209,7 @@ fn posits_at_the_ends_of_their_range_neither_overflow_nor_vanish() {
     assert_eq!(posit16(&campaign, &emulated(&campaign).outputs[0]), 0);
 }
 
-/// The negative control: each reference notices a hook that is a little wrong.
+/// Negative control: each reference detects a slightly wrong hook.
 #[test]
 fn a_hook_that_is_a_little_wrong_is_noticed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -221,26 +222,26 @@ fn a_hook_that_is_a_little_wrong_is_noticed() {
         *text = text.replace(from, to);
         campaign
     };
-    let of = |name| example(name, "-O3", 1);
+    let optimised = |name| example(name, "-O3", 1);
     let corners = || posits_at_corners(folder.path());
     let wrong_hooks = [
-        // A twiddle factor that is off by a thousandth.
+        // A twiddle factor with an error of 0.001.
         (
-            changed(of("fft32"), "{0.980785280f, -0.1", "{0.981785280f, -0.1"),
+            changed(optimised("fft32"), "{0.980785280f, -0.1", "{0.981785280f, -0.1"),
             fft32 as WrongElements,
         ),
-        // The halves of a wave in the place of each other.
-        (changed(of("fft32"), "| (lane & 32)", "| (~lane & 32)"), fft32),
-        (changed(of("packed_i4"), "sum > 7 ? 7", "sum > 7 ? 6"), packed_i4),
-        (changed(of("sparse_dot"), "i < 2", "i < 1"), sparse_dot),
+        // Swapped halves of a wave.
+        (changed(optimised("fft32"), "| (lane & 32)", "| (~lane & 32)"), fft32),
+        (changed(optimised("packed_i4"), "sum > 7 ? 7", "sum > 7 ? 6"), packed_i4),
+        (changed(optimised("sparse_dot"), "i < 2", "i < 1"), sparse_dot),
         // A product that is rounded down.
-        (changed(of("posit16"), "rest > middle", "rest > ~0ul"), posit16),
-        // Ties that go away from zero, or down.
+        (changed(optimised("posit16"), "rest > middle", "rest > ~0ul"), posit16),
+        // Ties that are rounded away from zero, or down.
         (changed(corners(), "&& (posit & 1)", ""), posit16),
         (changed(corners(), "(rest == middle && (posit & 1))", "false"), posit16),
-        // The least sums vanish.
+        // The smallest sums are rounded to zero.
         (changed(corners(), "return MINPOS", "return 0"), posit16),
-        // The greatest sums are no numbers.
+        // The largest sums become NaR.
         (changed(corners(), "return MAXPOS", "return NAR"), posit16),
     ];
     for (campaign, wrong_elements) in wrong_hooks {

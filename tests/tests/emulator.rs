@@ -1,5 +1,5 @@
-//! Instructions that no chip has: what stands in their places computes what they mean, and nothing
-//! else of the program changes. What cannot be emulated is reported once, with what to do.
+//! Emulated instructions: replaced proxies compute the defined results, and nothing else of the program
+//! changes. Errors are reported once, with what to do.
 
 use flipwave_campaigns::{Campaign, Code, InjectionPath, emulate, prepare, profile, replay};
 use flipwave_device::Device;
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// An example, compiled at a level.
+/// An example, compiled at `level`.
 fn campaign(file: &Path, level: &str) -> Campaign {
     let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
     let kernels = kernels_mut(&mut campaign);
@@ -27,7 +27,7 @@ fn campaign(file: &Path, level: &str) -> Campaign {
     campaign
 }
 
-/// The code of a workload's only module with its proxies replaced, and where they are.
+/// Replaces the proxies of a workload's only module. Returns the rewritten code and the proxies.
 fn emulated(
     campaign: &Campaign,
     workload: &Workload,
@@ -58,7 +58,7 @@ fn nothing_but_the_results_of_emulated_instructions_changes_and_no_rule_is_broke
             let mut emulated = Workload { device: device.clone(), ..workload.clone() };
             emulated.program.dispatches.iter_mut().for_each(|dispatch| dispatch.module = module);
             clean(&emulated);
-            // There the proxies are the instructions themselves.
+            // In this example, the proxies are the emulated instructions themselves.
             let is_itself = file.ends_with("fp8.yaml");
             for (original, instrumented) in
                 workload.program.dispatches.iter().zip(&emulated.program.dispatches)
@@ -68,7 +68,7 @@ fn nothing_but_the_results_of_emulated_instructions_changes_and_no_rule_is_broke
                 let report = twins.side_by_side(&device, true);
                 assert!(report.is_clean(), "{:?} {:?}", report.difference, report.violations);
                 assert!(report.instructions > 0);
-                // The negative control: what the proxies themselves compute is something else.
+                // Negative control: the proxies themselves compute something else.
                 let alone = Twins { substituted: BTreeSet::new(), ..twins };
                 let report = alone.side_by_side(&device, false);
                 let difference = &report.difference;
@@ -79,7 +79,7 @@ fn nothing_but_the_results_of_emulated_instructions_changes_and_no_rule_is_broke
     }
 }
 
-/// A folder with an example that works.
+/// A folder with a valid example.
 struct Bench {
     folder: TempDir,
 }
@@ -95,7 +95,7 @@ impl Bench {
         Bench { folder }
     }
 
-    /// Runs it with `from` replaced by `to` in a file.
+    /// Runs the example with `from` replaced by `to` in a file.
     fn run_with(&self, file: &str, from: &str, to: &str) -> Finished {
         let path = self.folder.path().join(file);
         let text = std::fs::read_to_string(&path).expect(file);
@@ -105,7 +105,8 @@ impl Bench {
     }
 }
 
-/// Demands one message with all these words, and exit code 2.
+/// Asserts that the example with `from` replaced by `to` is refused with exit code 2 and a message that
+/// contains all `words`.
 #[track_caller]
 fn assert_refused(file: &str, from: &str, to: &str, words: &[&str]) {
     let finished = Bench::new().run_with(file, from, to);
@@ -236,11 +237,11 @@ fn faults_strike_emulated_instructions_as_if_the_chip_had_them() {
     let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
     let profile = profile(&campaign).unwrap_or_else(|error| panic!("{error}"));
     let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{error}"));
-    // What is executed of a program that has the instruction, counted in two ways.
+    // Instructions of a program with the emulated instruction, counted in two ways.
     let executed: u64 = profile.instructions.iter().map(|inst| inst.executions).sum();
     assert_eq!(executed, emulation.executed[0].instructions);
     let inst = profile.instructions.iter().find(|inst| inst.opcode == "v_pk_add_sat_i4");
-    // 32 bits of a result of each work-item; nothing else of the instruction can be hit.
+    // The fault space of the instruction is 32 result bits of each work-item.
     assert_eq!(inst.expect("the instruction").places, 32 * 1000);
 
     let folder = tempfile::tempdir().expect("a folder");
@@ -251,7 +252,7 @@ fn faults_strike_emulated_instructions_as_if_the_chip_had_them() {
     let struck: Vec<_> = rows.iter().filter(|row| row.opcode == "v_pk_add_sat_i4").collect();
     assert!(struck.len() > 5, "{}", struck.len());
     for row in &struck {
-        // The result is stored as it is: one bit is wrong.
+        // The result is stored unchanged, so one element is wrong.
         assert_eq!((row.outcome.to_string().as_str(), row.elements_wrong), ("sdc", Some(1)));
         let replayed =
             replay(&campaign, &row.site.parse().expect("a site"), InjectionPath::Embedded);
@@ -259,7 +260,7 @@ fn faults_strike_emulated_instructions_as_if_the_chip_had_them() {
         assert_eq!(replayed.struck.mask(), row.mask, "{}", row.site);
         assert_eq!(replayed.struck.after, row.after);
     }
-    // Where faults end the program is said of the code as it was.
+    // Reported addresses refer to the original code.
     let pcs: BTreeSet<Pc> = profile.instructions.iter().map(|inst| inst.pc).collect();
     let row = rows.iter().find(|row| row.outcome.to_string() == "due").expect("a DUE");
     let replayed = replay(&campaign, &row.site.parse().expect("a site"), InjectionPath::Embedded);

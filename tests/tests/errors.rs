@@ -1,12 +1,11 @@
-//! Whatever is wrong with a request is reported once, says what and where, and ends with exit code
-//! 2.
+//! Invalid input is reported with one message that names the problem and its position, and exit code 2.
 
 use flipwave_campaigns::Compiler;
 use flipwave_tests::{Finished, examples_folder, flipwave};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A folder with a campaign that works, and with its kernel.
+/// A folder with a valid campaign and its kernel.
 struct Bench {
     folder: TempDir,
     text: String,
@@ -52,19 +51,19 @@ fn replaced(text: &str, from: &str, to: &str) -> String {
     text.replace(from, to)
 }
 
-/// Checks that a run was refused with one message that has all these words.
+/// Asserts that a run was refused with one message that contains all `words`.
 #[track_caller]
 fn assert_refused(finished: &Finished, words: &[&str]) {
     finished.expect_refused(words);
     let Finished { stdout, stderr, .. } = finished;
-    assert_eq!(stdout, "", "something on standard output");
+    assert_eq!(stdout, "", "unexpected standard output");
     assert!(!stderr.contains("panicked") && !stderr.contains("RUST_BACKTRACE"), "{stderr}");
     let messages: Vec<&str> =
         stderr.split_inclusive('\n').filter(|line| line.starts_with("flipwave: ")).collect();
     assert_eq!(messages.len(), 1, "not one message:\n{stderr}");
 }
 
-/// The negative control: what the tests below break works before.
+/// Negative control: the campaign that the tests below break is valid.
 #[test]
 fn the_campaign_that_is_broken_below_works() {
     let bench = Bench::new();

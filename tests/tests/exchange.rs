@@ -1,8 +1,8 @@
-//! Single instructions, decoded and executed, whose rules random programs once found broken.
+//! Single instructions, decoded and executed. Random programs once found bugs in them.
 
 use flipwave_tests::{TestProgram, assemble, to_values};
 
-/// What a wave stores that runs `body` and leaves its result in `v2`.
+/// Runs `body` in a wave and returns `v2` of each lane.
 fn run(body: &str) -> Vec<u32> {
     let kernel = assemble(&format!("{body}\n global_store_dword v1, v2, s[2:3]"));
     let mut program = TestProgram::new(&kernel.code_object);
@@ -15,8 +15,8 @@ fn run(body: &str) -> Vec<u32> {
 fn exchanged_registers_have_each_other_s_values() {
     let exchanged = run("v_mov_b32 v2, 7\n v_mov_b32 v3, v0\n v_swap_b32 v2, v3");
     assert_eq!(exchanged, (0..64).collect::<Vec<u32>>());
-    let other = run("v_mov_b32 v2, 7\n v_mov_b32 v3, v0\n v_swap_b32 v3, v2");
-    assert_eq!(other, exchanged);
+    let reversed = run("v_mov_b32 v2, 7\n v_mov_b32 v3, v0\n v_swap_b32 v3, v2");
+    assert_eq!(reversed, exchanged);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The statistics hold: rates of a campaign over every fault there is, against the intervals of
+//! Coverage of confidence intervals: rates of an exhaustive campaign, compared with the intervals of
 //! samples.
 
 use flipwave_analysis::{Confidence, Outcome, Row, Summary, wilson};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 const SEEDS: u64 = 200;
 
-/// A campaign on a kernel of one wave, written into `folder`.
+/// Writes a campaign on a kernel of one wave into `folder`.
 fn campaign(faults: &str, folder: &Path) -> PathBuf {
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let text = format!(
@@ -48,10 +48,10 @@ fn results(file: &Path, folder: &Path) -> Vec<Row> {
     rows(folder)
 }
 
-/// Every dynamic instruction, lane and destination bit; then the intervals of samples of
-/// different seeds, uniform and stratified. A 95 % interval that is right contains the rate for
-/// 190 of 200 seeds on average, with a standard deviation of 3.1; Wilson's is a little off for
-/// some rates.
+/// Injects every dynamic instruction, lane and destination bit, and compares the rates with intervals of
+/// uniform and stratified samples of different seeds. An exact 95 % interval contains the rate for 190 of
+/// 200 seeds on average, with a standard deviation of 3.1. Wilson's interval deviates slightly for some
+/// rates.
 #[test]
 fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -62,7 +62,7 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
         count as f64 / all.len() as f64
     };
     let outcomes: HashMap<&str, &Row> = all.iter().map(|row| (row.site.as_str(), row)).collect();
-    assert_eq!(outcomes.len(), all.len(), "every place once");
+    assert_eq!(outcomes.len(), all.len(), "every site once");
 
     let prepared = prepare(&Campaign::read(&file).unwrap_or_else(|error| panic!("{error}")))
         .unwrap_or_else(|error| panic!("{error}"));
@@ -103,8 +103,8 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
                 "by {stratification}: {outcome} {:.4}, in {count} of {SEEDS} intervals",
                 rate(*outcome)
             );
-            // Equal shares of strata of different size leave fewer effective injections than there
-            // are, of which the interval is sure to be no narrower than it must.
+            // Equal allocation to strata of different size reduces the effective sample size, and
+            // the interval is conservative.
             let most = if allocation == Allocation::Equal { 200 } else { 199 };
             assert!((180..=most).contains(count), "{outcome} by {stratification}: {count}");
         }
@@ -113,7 +113,7 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
         assert!(rate(outcome) > 0.02, "{outcome}: {}", rate(outcome));
     }
 
-    // The negative controls: intervals that are too narrow, and samples without their weights.
+    // Negative controls: intervals that are too narrow, and samples without their weights.
     let narrow = |rate: f64| {
         let interval = wilson((400.0 * rate) as u64, 400, Confidence::P95);
         (interval.high - interval.low) / 4.0
@@ -153,7 +153,7 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
     assert!(unweighted < 170, "{unweighted}");
 }
 
-/// What a sampled campaign finds is what the exhaustive one found at the same places.
+/// Rows of a sampled campaign equal the rows of the exhaustive campaign at the same sites.
 #[test]
 fn a_sampled_campaign_is_a_part_of_the_exhaustive_one() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -172,7 +172,7 @@ fn a_sampled_campaign_is_a_part_of_the_exhaustive_one() {
     let all = write(format!("{{model: flip_one_bit, pcs: [{pc:#x}], exhaustive: true}}"));
     let sample = write(format!("{{model: flip_one_bit, pcs: [{pc:#x}], count: 100}}"));
     for row in sample {
-        let same = all.iter().find(|other| other.site == row.site).expect("the same place");
-        assert_eq!(Row { index: same.index, ..row }, *same);
+        let exhaustive = all.iter().find(|known| known.site == row.site).expect("the same site");
+        assert_eq!(Row { index: exhaustive.index, ..row }, *exhaustive);
     }
 }

@@ -1,5 +1,5 @@
-//! Every kind of fault that the book says there is, injected: inside of the embedded GPU and by
-//! hooks, to the same end.
+//! Every kind of fault that docs/faults.md lists, injected by the embedded GPU and by hooks with the same
+//! results.
 
 use flipwave_analysis::{Outcome, Row};
 use flipwave_injector::{
@@ -17,7 +17,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Wrong results, of numbers and of words.
+/// Measured wrong results, as numbers and as words.
 fn measured() -> [MeasuredPair; 3] {
     let pair = |results| MeasuredPair { opcode: None, results, count: 1 };
     [
@@ -27,7 +27,7 @@ fn measured() -> [MeasuredPair; 3] {
     ]
 }
 
-/// The models, under the heads of their columns in the book.
+/// The fault models with the heads of their columns in docs/faults.md.
 fn models() -> [(&'static str, FaultModel); 12] {
     let masks = MaskDistribution::new("masks.csv", [(0x3, 2), (0x101, 1)]).expect("masks");
     let values = MeasuredValues::new("values.csv", measured().to_vec()).expect("values");
@@ -71,14 +71,14 @@ fn workload() -> Workload {
     );
     let mut workload = program.workload();
     workload.program.buffers = workload.program.outputs.clone();
-    // A struck address may be one of another wave's. Which of the two is first would depend on how many
-    // instructions of hooks a wave has executed if waves were kept close together.
+    // A wrong address may be an address that another wave uses. If waves were kept close together, the
+    // order of both accesses would depend on the number of hook instructions.
     let policy = Policy { leads: Leads::ANY, ..workload.device.policy() };
     workload.device.set_policy(policy);
     workload
 }
 
-/// Two workgroups of a wave, each a product of matrices.
+/// Two workgroups of one wave, each of which computes a matrix product.
 fn matrices() -> Workload {
     let mut program = TestProgram::new(&compile("matrices.cl", &["-O2"]));
     let values: Vec<f32> = (0..128).map(|item| item as f32 / 8.0).collect();
@@ -88,8 +88,8 @@ fn matrices() -> Workload {
     program.workload()
 }
 
-/// What hooks and the embedded GPU must agree in: a loop without an end is struck and stopped
-/// elsewhere where hooks count, too, and their own instructions are executed besides.
+/// The parts of an injection in which hooks and the embedded GPU must agree. The position of a hang
+/// differs, because the limit also counts the instructions of hooks.
 fn compared(injection: Injection) -> String {
     match injection.ending {
         Ending::Completed { outputs, .. } => format!("{:?} {outputs:?}", injection.struck),
@@ -100,7 +100,7 @@ fn compared(injection: Injection) -> String {
     }
 }
 
-/// How a cell of the book is filled: which ways inject the faults of a kind, after they did.
+/// Fills cells of the table: injects faults of a kind and records which methods support it.
 struct Cells<'a> {
     workload: &'a Workload,
     limits: Vec<u64>,
@@ -111,7 +111,7 @@ struct Cells<'a> {
 
 impl Cells<'_> {
     fn fill(&mut self, target: FaultTarget, model: &FaultModel, scope: Scope) -> &'static str {
-        let mut ways: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut methods: BTreeMap<&str, u32> = BTreeMap::new();
         for duration in durations() {
             let fault = Fault { target, model: model.clone(), scope, duration };
             if fault.check().is_err() {
@@ -123,14 +123,14 @@ impl Cells<'_> {
                 continue;
             }
             for planned in plan_of(self.workload, &profile, 9, 1) {
-                *ways.entry(self.inject(&fault, &planned)).or_default() += 1;
+                *methods.entry(self.inject(&fault, &planned)).or_default() += 1;
             }
         }
-        match (ways.contains_key("EH"), ways.len()) {
+        match (methods.contains_key("EH"), methods.len()) {
             (_, 0) => "–",
             (true, 1) => "E H",
             (false, 1) => "E",
-            _ => panic!("{target}, {model}, {scope}: {ways:?}"),
+            _ => panic!("{target}, {model}, {scope}: {methods:?}"),
         }
     }
 
@@ -150,7 +150,7 @@ impl Cells<'_> {
     }
 }
 
-/// The table of the book, worked out by injecting faults of every kind.
+/// Computes the table of docs/faults.md by injecting faults of every kind.
 #[test]
 fn every_kind_of_fault_that_the_book_lists_is_injected() {
     let workloads = [workload(), matrices()];
@@ -166,12 +166,12 @@ fn every_kind_of_fault_that_the_book_lists_is_injected() {
     let _ = writeln!(table, "|---|---|{}", "---|".repeat(models.len()));
     for target in FaultTarget::ALL {
         let cells = &mut all[usize::from(target.part_of_sum().is_some())];
-        // Scopes whose cells are alike have one line.
+        // Scopes with equal cells share a line.
         let mut lines: Vec<(String, String)> = Vec::new();
         for scope in target.scopes() {
             let filled = models.iter().map(|(_, model)| cells.fill(target, model, scope));
             let filled = filled.collect::<Vec<_>>().join(" | ");
-            match lines.iter_mut().find(|(_, other)| *other == filled) {
+            match lines.iter_mut().find(|(_, cells)| *cells == filled) {
                 Some((scopes, _)) => {
                     let _ = write!(scopes, ", {}", scope.name());
                 }
@@ -183,14 +183,14 @@ fn every_kind_of_fault_that_the_book_lists_is_injected() {
         }
     }
     let [injected, by_hook] = [|cells: &Cells| cells.injected, |cells: &Cells| cells.by_hook]
-        .map(|of| all.iter().map(of).sum::<u64>());
+        .map(|count| all.iter().map(count).sum::<u64>());
     println!("{injected} faults, {by_hook} of them by hooks too\n{table}");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/faults.md");
     let page = std::fs::read_to_string(page).expect("the page of the book");
     assert!(page.contains(&table), "the book has another table than:\n{table}");
 }
 
-/// A campaign on a program with a check of its own.
+/// Runs a campaign on a program that checks its results.
 fn duplicated(folder: &Path, faults: &str) -> Vec<Row> {
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let text = format!(
@@ -219,8 +219,8 @@ faults: {faults}
     rows(&out)
 }
 
-/// What the program notices is not silent; what strikes both copies alike, or the sum after the
-/// check, it cannot notice.
+/// Errors that the program detects are not silent. It cannot detect faults that strike both copies, or
+/// the sum after the check.
 #[test]
 fn a_fault_that_the_program_s_own_check_notices_is_detected() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -239,7 +239,7 @@ fn a_fault_that_the_program_s_own_check_notices_is_detected() {
     assert!(loads.iter().filter(|row| row.outcome == Outcome::Sdc).count() > 50);
 }
 
-/// The rows of two campaigns are the same but for what counts instructions.
+/// The rows of both campaigns are equal except for instruction counts.
 #[test]
 fn campaigns_by_hooks_give_the_results_of_the_embedded_gpu() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -260,7 +260,7 @@ fn campaigns_by_hooks_give_the_results_of_the_embedded_gpu() {
     assert_eq!(run("hook"), expected);
     assert!(embedded.iter().any(|row| row.instructions.is_some()));
 
-    // What hooks cannot strike is no outcome.
+    // Unsupported faults are errors, not outcomes.
     let faults = "{model: flip_one_bit, target: instruction, count: 5}";
     let file = example("quickstart", faults, folder.path());
     let arguments = ["run".as_ref(), file.as_os_str(), "--by".as_ref(), "hook".as_ref()];

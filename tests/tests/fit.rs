@@ -1,4 +1,4 @@
-//! `flipwave fit`: a campaign's probabilities times raw rates.
+//! `flipwave failures`: failure rates from a campaign's probabilities and raw fault rates.
 
 use flipwave_analysis::Outcome;
 use flipwave_tests::{Finished, example, flipwave, rows};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Runs a campaign on an example with these faults; its results.
+/// Runs a campaign on an example with `faults`. Returns the results folder.
 fn campaign(folder: &Path, faults: &str) -> PathBuf {
     let file = example("saxpy", faults, folder);
     let out = folder.join("out");
@@ -23,7 +23,7 @@ fn failures(folder: &Path, rates: &str) -> Finished {
 
 type Line = BTreeMap<String, String>;
 
-/// The lines of the table, by scope, structure and outcome.
+/// Lines of the table, by scope, structure and outcome.
 fn table(folder: &Path) -> BTreeMap<[String; 3], Line> {
     let mut reader = csv::Reader::from_path(folder.join("failures.csv")).expect("a table");
     let lines = reader.deserialize().map(|line| -> Line { line.expect("a line") });
@@ -66,22 +66,22 @@ fn failures_are_raw_rates_times_the_rows_that_failed() {
     };
     let mut sums = [0.0; 2];
     for (sum, outcome) in sums.iter_mut().zip([Outcome::Sdc, Outcome::Due]) {
-        let of_vectors = part(outcome, &|place| {
+        let vector_share = part(outcome, &|place| {
             place.starts_with('v') && place != "vcc_lo" && place != "vcc_hi"
         });
         let vectors = line("structure", "vectors", outcome.name());
-        near(vectors, "fit", 100.0 * of_vectors);
-        near(vectors, "mtbf_hours", 1e9 / (100.0 * of_vectors));
+        near(vectors, "fit", 100.0 * vector_share);
+        near(vectors, "mtbf_hours", 1e9 / (100.0 * vector_share));
         // 10^-15 cm^2 x 26 / (cm^2 h) x 10^9 h x 10^6 bits.
-        let of_all = part(outcome, &|_| true);
-        near(line("structure", "everything", outcome.name()), "fit", 26.0 * of_all);
-        *sum = 100.0 * of_vectors + 26.0 * of_all;
+        let share = part(outcome, &|_| true);
+        near(line("structure", "everything", outcome.name()), "fit", 26.0 * share);
+        *sum = 100.0 * vector_share + 26.0 * share;
         near(line("device", "", outcome.name()), "fit", *sum);
         near(line("devices", "", outcome.name()), "fit", 20.0 * *sum);
     }
     near(line("device", "", "failure"), "fit", sums[0] + sums[1]);
 
-    // The uncertainty widens the interval: without it, it is that of the rows alone.
+    // The uncertainty widens the interval. Without it, the interval depends only on the rows.
     let width = |table: &BTreeMap<[String; 3], Line>| {
         let line = &table[&["structure", "vectors", "sdc"].map(str::to_owned)];
         let [low, high] =
@@ -101,7 +101,7 @@ fn rates_that_cannot_be_are_refused_where_they_stand() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, "{model: flip_one_bit, groups: [valu], count: 20}");
-    // One that is read, and says that these probabilities are none of bits over time.
+    // A valid file, with a warning that these probabilities are not averages over bits and time.
     let said = failures(folder, RATES).expect_success();
     assert!(
         said.stdout.contains("PVF") && said.stdout.contains("overestimates"),

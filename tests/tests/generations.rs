@@ -1,5 +1,5 @@
-//! Fault campaigns on other targets than the default one: they strike all that the target writes,
-//! two runs give the same rows, and a replay gives the row again.
+//! Campaigns on targets other than the default: they strike all registers of the target, are
+//! deterministic, and their rows can be replayed.
 
 use flipwave_analysis::Row;
 use flipwave_campaigns::{

@@ -1,11 +1,12 @@
-//! What only gfx1250 has, assembled by LLVM and executed as a kernel, against plain Rust.
+//! Features that only gfx1250 has: kernels assembled by LLVM, compared with plain Rust.
 
 use flipwave_tests::{Machine, TestProgram, assemble_for, to_values};
 
 const GFX1250: Machine = Machine::new("gfx1250", 32);
 
-/// The buffer of 32 words for each lane after `body` has run with 600 vector registers, and `before` in
-/// the buffer. The body has the buffer in s[2:3], the lane's number in v0 and four times it in v1.
+/// Runs `body` with 600 vector registers on a buffer of 32 words per lane, initialised with `before`.
+/// Returns the buffer. The body has the buffer's address in s[2:3], the lane number in v0 and four times
+/// the lane number in v1.
 fn run(body: &str, before: impl Fn(u32) -> u32) -> Vec<u32> {
     let body = format!(".set vgprs, 600\n.set accum_offset, 4\n{body}\n");
     let assembly = assemble_for(GFX1250, &body);
@@ -16,13 +17,12 @@ fn run(body: &str, before: impl Fn(u32) -> u32) -> Vec<u32> {
     to_values(&program.outputs()[0])
 }
 
-/// What each lane stores of v2.
+/// Runs `body` and returns v2 of each lane.
 fn stored(body: &str) -> Vec<u32> {
     run(&format!("{body}\ns_set_vgpr_msb 0\nglobal_store_b32 v1, v2, s[2:3]"), |_| 0)[..32].to_vec()
 }
 
-/// Each of the four kinds of operands in a register above v255, and a wrong setting gives another
-/// result.
+/// Each kind of operand can be a register above v255, and other settings give other results.
 #[test]
 fn registers_above_255_are_reached_by_the_bits_of_mode() {
     // v266 = 7 + lane, v522 = 5, v10 = 1.
@@ -47,12 +47,12 @@ fn registers_above_255_are_reached_by_the_bits_of_mode() {
         });
         let all: Vec<u32> = products.collect();
         assert_eq!(stored(&body), all, "{immediate:#b}");
-        // By hand, so that the reference is held too.
+        // Check the reference itself against values computed by hand.
         assert_eq!(all, expected(add, factor), "{immediate:#b}");
     }
 }
 
-/// The second half writes what the first one reads, and does not wait for it.
+/// The second half writes a register that the first half reads, and does not affect it.
 #[test]
 fn a_dual_result_of_two_words_is_written_whole() {
     let body = "v_cvt_f64_u32 v[10:11], v0\n\
@@ -66,13 +66,14 @@ fn a_dual_result_of_two_words_is_written_whole() {
     assert_eq!(stored(&low), expected.collect::<Vec<_>>());
 }
 
-/// The high byte says what was set before, and does nothing; MODE has the same bits, elsewhere.
+/// The high byte of the immediate names the previous setting and has no effect. MODE contains the setting
+/// at other bits.
 #[test]
 fn mode_shows_and_sets_the_bits() {
     let read = "s_getreg_b32 s4, hwreg(HW_REG_WAVE_MODE, 12, 8)\n\
                 s_set_vgpr_msb 0\nv_mov_b32 v2, s4";
     assert_eq!(stored(&format!("s_set_vgpr_msb 0xff1b\n{read}"))[0], 0b01_10_11_00);
-    // Written as a field, and by the literal of whatever field gfx1250 writes.
+    // Set by a write to the field, and by the literal of a write to another field.
     let set = "s_mov_b32 s5, 1\ns_setreg_b32 hwreg(HW_REG_WAVE_MODE, 12, 2), s5\n\
                v_mov_b32 v2, 9\ns_set_vgpr_msb 1\nv_mov_b32 v2, v2";
     assert_eq!(stored(set)[5], 9);
@@ -81,14 +82,15 @@ fn mode_shows_and_sets_the_bits() {
     assert_eq!(stored(clobbered)[5], 3);
 }
 
-/// Branches keep the setting: what is executed in a loop has another meaning in its second turn.
+/// Branches keep the setting, so an instruction in a loop accesses another register in the second
+/// iteration.
 #[test]
 fn the_same_instruction_means_another_register_the_second_time() {
     let body = "v_mov_b32 v2, 0\ns_mov_b32 s6, 2\n\
                 again: v_add_nc_u32 v2, 1, v2\n\
                 s_set_vgpr_msb 0x44\n\
                 s_sub_co_u32 s6, s6, 1\ns_cmp_lg_u32 s6, 0\ns_cbranch_scc1 again\n";
-    // In v2 one; v258 is one from the second turn.
+    // v2 is 1; v258 becomes 1 in the second iteration.
     assert_eq!(stored(body)[3], 1);
     let high = format!("{body}s_set_vgpr_msb 1\nv_add_nc_u32 v2, v2, v2");
     // v258 + v2, both one.
@@ -104,32 +106,32 @@ fn literals_have_64_bits() {
          v_lshlrev_b32 v4, 3, v0\nglobal_store_b64 v4, v[2:3], s[2:3] offset:2048",
         |_| 0,
     );
-    // Four times the lane's number, counted in elements of eight bytes.
+    // The offset is four times the lane number, in elements of eight bytes.
     assert_eq!([all[0], all[1]], [0x1234_5678, 0x10ab_cdef]);
     assert_eq!([all[8], all[9]], [0x1234_5678, 0x10ab_cdef]);
     let sum = u64::from(all[512]) | u64::from(all[513]) << 32;
     assert_eq!(sum, (f64::from_bits(0x3ff8_0000_0000_0001) + 1.0).to_bits());
 }
 
-/// Offsets count elements of what is accessed, and are signed.
+/// With `scale_offset`, offsets count elements; offsets are signed.
 #[test]
 fn offsets_are_scaled_and_signed() {
     let load = |body: &str| {
         let body = format!("{body}\ns_wait_loadcnt 0x0\nglobal_store_b32 v1, v2, s[2:3]");
         run(&body, |word| word * 3)[..32].to_vec()
     };
-    let of = |word: fn(u32) -> u32| (0..32).map(|lane| 3 * word(lane)).collect::<Vec<u32>>();
+    let expected = |word: fn(u32) -> u32| (0..32).map(|lane| 3 * word(lane)).collect::<Vec<u32>>();
     let scaled = "v_add_nc_u32 v4, 64, v0\n";
     let at = |rest: &str| format!("{scaled}global_load_b32 v2, v4, s[2:3] {rest}");
-    assert_eq!(load(&at("scale_offset")), of(|lane| 64 + lane));
-    // The same words without the bit: where the lanes' bytes fall.
-    assert_ne!(load(&at("")), of(|lane| 64 + lane));
+    assert_eq!(load(&at("scale_offset")), expected(|lane| 64 + lane));
+    // Negative control: without the modifier, offsets count bytes.
+    assert_ne!(load(&at("")), expected(|lane| 64 + lane));
     let signed = "s_add_nc_u64 s[4:5], s[2:3], 0x400\nv_sub_nc_u32 v4, 0, v0\n\
                   global_load_b32 v2, v4, s[4:5] scale_offset";
-    assert_eq!(load(signed), of(|lane| 256 - lane));
+    assert_eq!(load(signed), expected(|lane| 256 - lane));
     let scalar = "s_mov_b32 s6, 5\ns_load_b64 s[4:5], s[2:3], s6 offset:0x8 scale_offset\n\
                   s_wait_kmcnt 0x0\nv_mov_b32 v2, s4";
-    assert_eq!(load(scalar), of(|_| 2 * 5 + 2));
+    assert_eq!(load(scalar), expected(|_| 2 * 5 + 2));
 }
 
 #[test]
@@ -178,7 +180,7 @@ fn integers_of_64_bits() {
     }
 }
 
-/// A number of bfloat16 nearest to the exact result: by trying all.
+/// Results are the bfloat16 numbers nearest to the exact result; their neighbours are not nearer.
 #[test]
 fn bfloat16_is_rounded_once() {
     let inputs: Vec<u32> = (0..1024u32)
@@ -206,14 +208,14 @@ fn bfloat16_is_rounded_once() {
                 let distance = |bits: u32| (f64::from(single(bits)) - exact).abs();
                 let nearest = [got.wrapping_sub(1) & 0xffff, (got + 1) & 0xffff]
                     .into_iter()
-                    .all(|other| distance(got) <= distance(other) || single(other).is_nan());
+                    .all(|code| distance(got) <= distance(code) || single(code).is_nan());
                 assert!(nearest, "{text}: {a:e} {b:e} gives {got:#x}");
             }
         }
     }
 }
 
-/// Private memory through flat addresses: each lane reads what the next one has written.
+/// Private memory through flat addresses: each lane reads the private memory of the next lane.
 #[test]
 fn lanes_read_the_private_memory_of_others() {
     let body = ".set private_bytes, 16\n\
@@ -227,7 +229,7 @@ fn lanes_read_the_private_memory_of_others() {
     assert_eq!(stored(body), expected);
 }
 
-/// To LDS and back without registers for the data.
+/// Asynchronous copies to LDS and back, without registers for the data.
 #[test]
 fn memory_goes_to_lds_and_back() {
     let body = ".set lds_bytes, 1024\n\

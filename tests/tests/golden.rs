@@ -1,7 +1,7 @@
-//! What the example campaigns compute without a fault, against plain Rust, bit for bit.
+//! Results of the example campaigns without faults, compared with plain Rust bit by bit.
 //!
-//! The references keep the order of operations of the kernels' source, which leaves the compiler
-//! no choice: fused operations are spelled out there.
+//! The references use the order of operations of the kernels' sources. Explicit fused operations in the
+//! sources leave the compiler no choice.
 
 use flipwave_campaigns::{Campaign, Code, Prepared, prepare};
 use flipwave_tests::{
@@ -9,7 +9,7 @@ use flipwave_tests::{
 };
 use std::path::Path;
 
-/// The outputs of an example, in the order of its file.
+/// Computes the outputs of an example, in the order of the campaign file.
 type Reference = fn(&Campaign) -> Vec<Vec<u8>>;
 
 const REFERENCES: [(&str, Reference); 8] = [
@@ -30,8 +30,7 @@ fn every_example_computes_what_plain_rust_computes() {
         let levels = ["-O0", "-O1", "-O3", "-Os"];
         let all = MACHINES.into_iter().flat_map(|machine| levels.map(|level| (machine, level)));
         for (machine, level) in cases(all, 5) {
-            // By far the longest of these runs; the other examples are run without optimisation
-            // on every machine.
+            // matmul takes by far the longest. The other examples run unoptimised on every machine.
             let is_long = name == "matmul" && level == "-O0" && !machine.is_typical();
             if (machine.runs_hip() || name != "saxpy") && (!is_long || is_long_run()) {
                 println!("{name} {level} on {machine}");
@@ -41,7 +40,7 @@ fn every_example_computes_what_plain_rust_computes() {
     }
 }
 
-/// An example: its name, its campaign, and what that computes.
+/// Name, campaign and expected outputs of an example.
 fn example(file: &Path) -> (&str, Campaign, Vec<Vec<u8>>) {
     let name = file.file_stem().and_then(|name| name.to_str()).expect("a name");
     let (_, reference) = REFERENCES
@@ -94,7 +93,7 @@ fn code_for_a_generic_target_is_refused_by_a_processor_that_it_does_not_cover() 
     }
 }
 
-/// The campaign on a processor, its kernels compiled for a generic target.
+/// The campaign on a processor, with kernels compiled for a generic target.
 fn generic_on(processor: &str, generic: &str, mut campaign: Campaign) -> Campaign {
     campaign.target = processor.parse().expect("a target");
     for launch in &mut kernels_mut(&mut campaign).launches {
@@ -105,7 +104,7 @@ fn generic_on(processor: &str, generic: &str, mut campaign: Campaign) -> Campaig
     campaign
 }
 
-/// The campaign on another machine, its kernels compiled at another level.
+/// The campaign on a machine, with kernels compiled at `level`.
 fn on(machine: Machine, level: &str, mut campaign: Campaign) -> Campaign {
     campaign.target = machine.target();
     for launch in &mut kernels_mut(&mut campaign).launches {

@@ -1,5 +1,5 @@
-//! Files and names of strangers: nothing waits for them, nothing is executed that they hold, and nothing
-//! of them reaches a terminal as it is.
+//! Untrusted files and names: commands do not hang on them, do not execute their content, and do not
+//! print control characters from them.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_tests::{Finished, examples_folder, gfx90a, program};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Seconds that a command may take here; it takes one or two.
+/// Time limit of a command in seconds; it takes one or two.
 const SECONDS: &str = "60";
 
 /// A folder with a campaign on a kernel in OpenCL C, and its results.
@@ -43,7 +43,7 @@ impl Bench {
         fs::write(self.path(name), text.replace(from, to)).expect("written");
     }
 
-    /// Runs `flipwave`, which must come to an end.
+    /// Runs `flipwave` and asserts that it ends.
     #[track_caller]
     fn run(&self, arguments: &[&str]) -> Finished {
         self.run_as(Command::new("timeout"), arguments)
@@ -65,11 +65,11 @@ impl Bench {
     }
 }
 
-/// Puts something in the place of a file.
-type Put<'a> = Box<dyn Fn() + 'a>;
+/// Replaces a file.
+type Replace<'a> = Box<dyn Fn() + 'a>;
 
-/// What may be in the place of a file, and what is said of it.
-fn in_place(path: &Path) -> [(&'static str, Put<'_>); 3] {
+/// Unsuitable replacements of a file, each with its error message.
+fn replacements(path: &Path) -> [(&'static str, Replace<'_>); 3] {
     let clear = move || drop(fs::remove_file(path));
     [
         (
@@ -98,7 +98,7 @@ fn in_place(path: &Path) -> [(&'static str, Put<'_>); 3] {
     ]
 }
 
-/// Each file that a command reads, as a FIFO, as a device without an end, and as a file of 4 TiB.
+/// Replaces each file that a command reads with a FIFO, an endless device, and a file of 4 TiB.
 #[test]
 fn no_file_that_has_no_end_holds_a_command_up() {
     let bench = Bench::new();
@@ -112,9 +112,9 @@ fn no_file_that_has_no_end_holds_a_command_up() {
     );
     fs::write(bench.path("capture.yaml"), "name: c\nworkload: {capture: {file: a.capture}}\nfaults: {model: flip_one_bit, count: 1}\n").expect("written");
     fs::write(bench.path("app.yaml"), "name: app\nworkload: {app: {command: [cat], stdin: in.txt}}\ncompare: [{stdout: exact}]\nfaults: {model: flip_one_bit, count: 1}\n").expect("written");
-    // Of files without limit a part is looked at, and its line has no end.
-    let long = "a line is longer than";
-    for (file, arguments, of_size) in [
+    // Files without a size limit are read in parts, whose line does not end.
+    let long_line = "a line is longer than";
+    for (file, arguments, size_error) in [
         ("fifo.yaml", &["run", "fifo.yaml"][..], None),
         ("add.cl", &["run", "add.yaml", "--out", "other"], None),
         ("add.co", &["run", "object.yaml", "--out", "other"], None),
@@ -123,24 +123,28 @@ fn no_file_that_has_no_end_holds_a_command_up() {
         ("a.capture", &["run", "capture.yaml", "--out", "other"], Some("capture")),
         ("a.capture", &["capture", "--list", "a.capture"], Some("capture")),
         ("results/flipwave.lock", &["run", "add.yaml", "--out", "results", "--resume"], None),
-        ("results/results.csv", &["run", "add.yaml", "--out", "results", "--resume"], Some(long)),
-        ("results/results.csv", &["rates", "results"], Some(long)),
+        (
+            "results/results.csv",
+            &["run", "add.yaml", "--out", "results", "--resume"],
+            Some(long_line),
+        ),
+        ("results/results.csv", &["rates", "results"], Some(long_line)),
         ("results/run.json", &["rates", "results"], None),
         ("results/run.json", &["report", "results", "--out", "page.html"], None),
         (
             "published.csv",
             &["compare-published", "results", "--published", "published.csv"],
-            Some(long),
+            Some(long_line),
         ),
     ] {
         let path = bench.path(file);
         let kept = fs::read(&path).ok();
-        for (words, put) in in_place(&path) {
+        for (words, replace) in replacements(&path) {
             let words =
-                if words.starts_with("it is larger") { of_size.unwrap_or(words) } else { words };
-            put();
+                if words.starts_with("it is larger") { size_error.unwrap_or(words) } else { words };
+            replace();
             let finished = bench.run(arguments);
-            // One that is only copied, not read, is no error.
+            // A file that is copied without being read may be large.
             if words.is_empty() {
                 continue;
             }
@@ -177,8 +181,8 @@ fn no_file_of_a_shared_folder_that_has_no_end_holds_shards_up() {
     assert!(!rows.is_empty() && !plans.is_empty() && !golden.is_empty());
     for path in rows.iter().chain(&plans) {
         let kept = fs::read(path).expect("a file");
-        for (_, put) in in_place(path) {
-            put();
+        for (_, replace) in replacements(path) {
+            replace();
             for arguments in [&["status", "out"][..], &["merge", "out"]] {
                 let finished = bench.run(arguments);
                 println!(
@@ -196,15 +200,15 @@ fn no_file_of_a_shared_folder_that_has_no_end_holds_shards_up() {
     for path in &golden {
         let kept = fs::read(path).expect("a file");
         let name = path.file_name().expect("a name").to_str().expect("text");
-        for (_, put) in in_place(path) {
-            put();
+        for (_, replace) in replacements(path) {
+            replace();
             let finished = shard("2/2");
-            // What is not needed now may be there; a damaged file is made again; else it is named.
+            // The file may not be needed, or is replaced if damaged. Otherwise the error names it.
             if finished.code != Some(0) {
                 finished.expect_refused(&[name]);
             }
             let device = fs::metadata("/dev/zero").expect("it is there").file_type();
-            assert!(device.is_char_device(), "it was replaced");
+            assert!(device.is_char_device(), "/dev/zero was replaced");
         }
         fs::remove_file(path).expect("removed");
         fs::write(path, kept).expect("as it was");
@@ -213,7 +217,7 @@ fn no_file_of_a_shared_folder_that_has_no_end_holds_shards_up() {
     bench.run(&["merge", "out"]).expect_success();
 }
 
-/// Every kept file: damaged, open to others, and as what is no file.
+/// A cached file that is damaged, writable by others, or not a regular file.
 #[test]
 fn kept_code_that_cannot_be_trusted_is_made_again_with_a_warning() {
     let bench = Bench::new();
@@ -236,27 +240,27 @@ fn kept_code_that_cannot_be_trusted_is_made_again_with_a_warning() {
     let opened = || {
         fs::set_permissions(&kept[0], fs::Permissions::from_mode(0o666)).expect("a mode");
     };
-    let [(_, fifo), (_, device), (_, endless)] = in_place(&kept[0]);
-    let ways: [(&str, &dyn Fn(), &str); 5] = [
+    let [(_, fifo), (_, device), (_, endless)] = replacements(&kept[0]);
+    let changes: [(&str, &dyn Fn(), &str); 5] = [
         ("damaged", &damaged, "wrong digest"),
         ("opened", &opened, "it is writable by others"),
         ("fifo", &*fifo, "it is a FIFO"),
         ("device", &*device, "it is a character device"),
         ("endless", &*endless, "it is larger than"),
     ];
-    for (name, change, words) in ways {
+    for (name, change, words) in changes {
         change();
         let said = run(name).stderr;
         assert!(said.contains("warning: ") && said.contains(words), "{name}: {said}");
         assert!(said.contains(kept[0].to_str().expect("text")), "{name}: {said}");
         assert_eq!(table(name), table("first"), "{name}");
-        // It is good again, so that nothing is said.
+        // The cache is valid again, so there is no further warning.
         let again = format!("{name}-again");
         assert!(!run(&again).stderr.contains("warning"));
     }
 }
 
-/// Nothing is kept in a folder that others share under a name that they know.
+/// Without a home folder, nothing is cached under a predictable name in a shared folder.
 #[test]
 fn without_a_home_the_cache_is_nobody_else_s() {
     let bench = Bench::new();
@@ -264,7 +268,7 @@ fn without_a_home_the_cache_is_nobody_else_s() {
     fs::create_dir(&shared).expect("a folder");
     let trap = shared.join("flipwave-cache");
     fs::create_dir(&trap).expect("what somebody else has made");
-    // A user whom no list has, so that there is no home.
+    // A user that is not in the user database has no home folder.
     let mut command = Command::new("setpriv");
     command.args(["--reuid=61234", "--clear-groups", "env", "-u", "HOME", "-u", "XDG_CACHE_HOME"]);
     command.args(["-u", "FLIPWAVE_CACHE"]).env("TMPDIR", &shared);
@@ -277,12 +281,11 @@ fn without_a_home_the_cache_is_nobody_else_s() {
         .expect("a folder")
         .map(|entry| entry.expect("an entry").path())
         .collect();
-    assert_eq!(left, std::slice::from_ref(&trap), "something is left");
-    assert_eq!(fs::read_dir(trap).expect("a folder").count(), 0, "what others can change was used");
+    assert_eq!(left, std::slice::from_ref(&trap), "files are left");
+    assert_eq!(fs::read_dir(trap).expect("a folder").count(), 0, "the shared folder was used");
 }
 
-/// With threads for one, two, three ...: the tables are those of any number, or one error says what is
-/// missing.
+/// With limits of 2 to 1000 threads, a campaign succeeds or fails with one error message.
 #[test]
 fn nothing_panics_where_no_thread_can_be_created() {
     let bench = Bench::new();
@@ -294,7 +297,7 @@ fn nothing_panics_where_no_thread_can_be_created() {
     bench.write("object.yaml", "source: add.cl", "code_object: add.co");
     fs::set_permissions(bench.0.path(), fs::Permissions::from_mode(0o777)).expect("a mode");
     let run = |limit: u32, arguments: &[&str]| {
-        // Root has no limit.
+        // Root has no limit, so run as another user.
         let mut command = Command::new("setpriv");
         let limit = format!("--nproc={limit}");
         command.args(["--reuid=61235", "--clear-groups", "prlimit", &limit, "timeout"]);
@@ -321,7 +324,7 @@ fn nothing_panics_where_no_thread_can_be_created() {
                     let said = finished.stderr.matches("flipwave: ").count();
                     assert_eq!(said, 1, "{}", finished.stderr);
                 }
-                other => panic!("{other:?} {finished:?}"),
+                code => panic!("{code:?} {finished:?}"),
             }
             assert!(limit < 1000 || finished.code == Some(0), "{finished:?}");
         }
@@ -329,10 +332,10 @@ fn nothing_panics_where_no_thread_can_be_created() {
     assert!(done >= 8 && refused > 0, "{done} done, {refused} refused");
 }
 
-/// As long as the kernel's own name, so that it can be put in its place.
+/// A kernel name with control characters, of the same length as the original name.
 const NAME: &str = "=1+\x1b[2J\nxy";
 
-/// A campaign on a kernel of that name, in the file `named.yaml`.
+/// Writes the campaign `named.yaml` on a kernel called [`NAME`].
 fn named(bench: &Bench) {
     let compiler = flipwave_campaigns::Compiler::find().unwrap_or_else(|error| panic!("{error}"));
     let target = "gfx90a".parse().expect("a target");
@@ -375,7 +378,7 @@ fn a_kernel_s_name_reaches_no_terminal_and_no_spreadsheet_as_it_is() {
         let finished = bench.run(arguments);
         let said = finished.stdout.clone() + &finished.stderr;
         assert_eq!(finished.code, Some(code), "{arguments:?}: {said}");
-        // The table of a tool goes to other programs as it is.
+        // A tool's table is for programs and is not escaped.
         if arguments[0] != "tool" {
             assert!(!said.contains('\x1b') && !said.contains('\x07'), "{arguments:?}: {said:?}");
             assert!(!said.lines().any(|line| line.starts_with("xy")), "{arguments:?}: {said:?}");
@@ -391,7 +394,7 @@ fn a_kernel_s_name_reaches_no_terminal_and_no_spreadsheet_as_it_is() {
         let is_number = cell.parse::<f64>().is_ok();
         assert!(is_number || !cell.starts_with(['=', '+', '-', '@']), "{cell:?}");
     }
-    // They are what they were for those who read the table.
+    // Reading the table restores the original names.
     let rows = flipwave_analysis::read_rows(table.as_bytes()).expect("rows");
     assert!(rows.iter().all(|row| row.kernel.as_deref() == Some(NAME)), "{rows:?}");
 }
@@ -412,7 +415,7 @@ fn a_path_with_a_line_end_is_in_no_script_of_a_batch_system() {
 #[test]
 fn arguments_are_counted_before_buffers_are_filled() {
     let bench = Bench::new();
-    // What a buffer holds is not looked for where there is an argument too many.
+    // Files of buffers are not read if there are too many arguments.
     let more = "{scalar: 4000, type: u32}\n      - {buffer: c, type: f32, count: 4, init: {file: missing.bin}}";
     bench.write("more.yaml", "{scalar: 4000, type: u32}", more);
     let finished = bench.run(&["run", "more.yaml"]);

@@ -1,11 +1,11 @@
-//! `flipwave inspect`, as a user runs it.
+//! `flipwave inspect`.
 
 use flipwave_tests::{Finished, compile, flipwave};
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A folder with the kernels of a file, compiled.
+/// A folder with the compiled kernels of a file.
 fn folder(file: &str, options: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("kernels.co"), compile(file, options)).expect("written");
@@ -27,7 +27,7 @@ fn assert_refused(finished: &Finished, words: &[&str]) {
 struct Disassembled {
     text: String,
     pc: u64,
-    /// Where a branch goes: bytes after the beginning of its kernel.
+    /// Target of a branch, as an offset in bytes in the kernel.
     target: Option<u64>,
 }
 
@@ -65,11 +65,13 @@ fn the_code_is_what_llvm_s_disassembler_prints() {
         .map(|line| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" "))
         .collect();
     assert!(printed.len() > 20);
-    let other = disassembled(&folder.path().join("kernels.co"), "collatz");
-    let mut other: Vec<String> = other.into_iter().map(|inst| inst.text).collect();
-    // After the end there is padding.
-    assert!(other.drain(printed.len().min(other.len())..).all(|line| line.starts_with("s_nop")));
-    assert_eq!(printed, other);
+    let expected = disassembled(&folder.path().join("kernels.co"), "collatz");
+    let mut expected: Vec<String> = expected.into_iter().map(|inst| inst.text).collect();
+    // Padding follows the end of the kernel.
+    let mut padding = expected.drain(printed.len().min(expected.len())..);
+    assert!(padding.all(|line| line.starts_with("s_nop")));
+    drop(padding);
+    assert_eq!(printed, expected);
 }
 
 #[test]
@@ -140,7 +142,7 @@ fn json_says_the_same() {
         .flat_map(|block| block["instructions"].as_array().expect("instructions"))
         .collect();
     assert_eq!(function["instructions"].as_u64(), Some(insts.len() as u64));
-    // The kernarg pointer is read by the first load, and so live from the beginning.
+    // The first load reads the kernarg pointer, so it is live at the entry.
     let live = insts[0]["live"]["active"].as_str().expect("what is live");
     assert!(live.contains("s["), "{live}");
     assert!(insts.iter().any(|inst| inst["memory"]["space"] == "global"));

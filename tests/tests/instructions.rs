@@ -1,10 +1,10 @@
-//! Instructions that compilers do not emit, in kernels written by hand.
+//! Instructions that compilers do not emit, in handwritten kernels.
 
 use flipwave_device::{Completion, Device, DeviceFault, FaultCause, Wait};
 use flipwave_sim::{Compiling, Policy};
 use flipwave_tests::{TestProgram, assemble, to_values};
 
-/// A kernel of this many workgroups of one wave, on a buffer of 64 zeros.
+/// A program that launches `workgroups` workgroups of one wave on a buffer of 64 zeros.
 fn planted(instructions: &str, workgroups: u32) -> TestProgram {
     let kernel = assemble(instructions);
     let mut program = TestProgram::new(&kernel.code_object);
@@ -21,8 +21,8 @@ fn fault(program: &TestProgram) -> DeviceFault {
     }
 }
 
-/// Each workgroup takes a number, meets the others at a barrier of `waves`, and then notes how
-/// many numbers have been taken.
+/// Each workgroup draws a number, waits for the others at a global barrier of `waves` waves, and then
+/// stores how many numbers have been drawn.
 fn meeting(barrier: &str, waves: u32) -> String {
     format!(
         "

@@ -1,6 +1,5 @@
-//! Original and instrumented kernels side by side: every register that is wanted before an
-//! instruction holds the same on both sides, and so does memory at the end; and where inserted
-//! code lacks an instruction, that shows.
+//! Lockstep execution of original and instrumented kernels: live registers are equal before every
+//! instruction, and memory is equal at the end. A missing instruction in inserted code is detected.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, Dispatch};
@@ -16,7 +15,7 @@ use flipwave_tests::{
     Instrumented, MACHINES, Machine, Twins, cases, examples, hook_source, instrument, workload,
 };
 
-/// A hook that counts, one that writes what it likes, and one that takes what was loaded.
+/// Hooks: one counts, one clobbers registers, and one receives a loaded value.
 const HOOKS: &str = r#"
 uint64_t counter;
 void count(uint64_t *counter) { flipwave_count(counter, 1); }
@@ -30,12 +29,12 @@ void see(uint32_t loaded)
 }
 "#;
 
-/// The same with instructions that every target has, in waves of either size.
+/// [`HOOKS`] with instructions that every target and wave size supports.
 pub fn portable_hooks() -> String {
     HOOKS.replace("v_add_co_u32 v9, vcc, v7, v7", "s_mov_b32 vcc_lo, s20")
 }
 
-/// Hooks of [`HOOKS`], or of what else there is, before and after every instruction.
+/// Adds hooks of the source `text` before and after every instruction.
 pub fn with_hooks(workload: &Workload, text: &str) -> Instrumented {
     instrument(workload, |instrumentation| {
         let source = hook_source("hooks.c", text, instrumentation);
@@ -67,7 +66,7 @@ pub fn with_hooks(workload: &Workload, text: &str) -> Instrumented {
     })
 }
 
-/// The code object with the instruction at `pc` replaced by `s_nop`.
+/// Replaces the instruction at `pc` with `s_nop`.
 fn without(object: &CodeObject, pc: u64, size: u8) -> CodeObject {
     const S_NOP: [u8; 4] = [0x00, 0x00, 0x80, 0xbf];
     let segment = object.segment_at(Pc(pc)).expect("code");
@@ -79,7 +78,7 @@ fn without(object: &CodeObject, pc: u64, size: u8) -> CodeObject {
     CodeObject::parse(&bytes).expect("a code object")
 }
 
-/// Inserted instructions of an operation, with their sizes.
+/// Addresses and sizes of inserted instructions of an operation.
 fn inserted(isa: &Isa, rewritten: &Rewritten, operation: &str) -> Vec<(u64, u8)> {
     let mut found = Vec::new();
     for range in rewritten.claims.inserted.iter().map(|inserted| inserted.range.clone()) {
@@ -96,9 +95,9 @@ fn inserted(isa: &Isa, rewritten: &Rewritten, operation: &str) -> Vec<(u64, u8)>
     found
 }
 
-/// Leaves inserted instructions of an operation out, one at a time, until leaving one out is found
-/// by both the checker and by running side by side, for a wait on the strict level: the embedded
-/// GPU's memory answers at once.
+/// Removes inserted instructions of an operation, one at a time, until both the checker and lockstep
+/// execution detect a removal. Removed waits are only detected on the strict level, because the embedded
+/// GPU's memory answers immediately.
 fn is_missed(pair: &Instrumented, operation: &str, rule: CheckRule) -> bool {
     let dispatch = &pair.original.program.dispatches[0];
     let object = pair.original.device.code_object(dispatch.module).expect("a loaded module");
@@ -150,11 +149,11 @@ fn a_save_a_restore_or_a_wait_that_is_left_out_is_found_by_checker_and_lockstep(
         ("s_mov_b64", CheckRule::Registers),
         ("s_waitcnt", CheckRule::Waits),
     ] {
-        assert!(is_missed(&pair, operation, rule), "nobody misses any `{operation}`");
+        assert!(is_missed(&pair, operation, rule), "no missing `{operation}` is detected");
     }
 }
 
-/// Code for a generic target keeps the rules of all processors that it is for.
+/// Code for a generic target respects the rules of all processors that it covers.
 #[test]
 fn code_for_a_generic_target_is_rewritten_like_any_other() {
     for (processor, generic) in [
@@ -162,10 +161,9 @@ fn code_for_a_generic_target_is_rewritten_like_any_other() {
         ("gfx1100", "-mcpu=gfx11-generic"),
         ("gfx1201", "-mcpu=gfx12-generic"),
     ] {
-        // Words that every generation has.
         let hooks = portable_hooks();
-        let is_own = |machine: &Machine| machine.target().processor() == processor;
-        let machine = MACHINES.into_iter().find(is_own).expect("a machine");
+        let is_match = |machine: &Machine| machine.target().processor() == processor;
+        let machine = MACHINES.into_iter().find(is_match).expect("a machine");
         for name in cases(["scan.yaml", "matmul.yaml"], 2) {
             let file = examples().into_iter().find(|file| file.ends_with(name));
             let program = workload(machine, &file.expect("an example"), &["-O3", generic]);
@@ -183,7 +181,7 @@ fn the_first_difference_is_named() {
     let file = examples().into_iter().find(|file| file.ends_with("matmul.yaml"));
     let pair = with_hooks(&workload(MACHINES[0], &file.expect("an example"), &["-O3"]), HOOKS);
     let first = pair.twins().next().expect("a launch");
-    // A kernel that gets other arguments loads them into registers.
+    // A kernel with other arguments loads other values into registers.
     let mut instrumented = first.instrumented.clone();
     instrumented.kernarg[0] ^= 0x40;
     let twins = Twins { instrumented: &instrumented, ..first };
@@ -191,6 +189,6 @@ fn the_first_difference_is_named() {
         Some(Difference::Register { original, instrumented, .. }) => {
             assert_eq!(original ^ instrumented, 0x40);
         }
-        other => panic!("{other:?}"),
+        difference => panic!("{difference:?}"),
     }
 }

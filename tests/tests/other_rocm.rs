@@ -1,16 +1,16 @@
-//! Other versions of AMD's runtime than this machine's, in roots of other Debians that
-//! `tests/rocm/root.sh` makes. Such a root takes gigabytes and a network: without one, in the folder
-//! that `FLIPWAVE_ROCM_ROOT` names, nothing is tested.
+//! Other versions of AMD's runtime, in root file systems of other Debian releases that
+//! `tests/rocm/root.sh` creates. A root takes gigabytes and needs a network; without the folder
+//! `FLIPWAVE_ROCM_ROOT`, these tests are skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The root of Debian testing, if there is one.
+/// The root file system of Debian testing, if it exists.
 fn root() -> Option<PathBuf> {
     let root = std::env::var_os("FLIPWAVE_ROCM_ROOT").map(PathBuf::from);
     let root = root.filter(|root| root.join(".flipwave-root").is_file());
     if root.is_none() {
-        println!("skipped: FLIPWAVE_ROCM_ROOT names no root that tests/rocm/root.sh has made");
+        println!("skipped: FLIPWAVE_ROCM_ROOT is not a root file system of tests/rocm/root.sh");
     }
     root
 }
@@ -35,7 +35,7 @@ fn the_newest_runtime_finds_each_gpu() {
         let found = text(&output.stdout).contains(&format!("amdgcn-amd-amdhsa--{gpu}"));
         assert!(output.status.success() && found, "{gpu}: {output:?}");
     }
-    // Without Flipwave there is none.
+    // Negative control: without Flipwave, there is no GPU.
     let output = script("in.sh", &root, &["rocminfo"]);
     assert!(!text(&output.stdout).contains("amdgcn-amd-amdhsa"), "{output:?}");
 }

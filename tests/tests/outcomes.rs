@@ -1,5 +1,5 @@
-//! Faults planted in kernels of a few instructions, with outcomes worked out by hand. Each kernel
-//! gets its lane in v0, the offset of the lane's dword in v1 and the buffer's address in s[2:3].
+//! Faults planted in kernels of a few instructions, with outcomes worked out by hand. Each kernel has its
+//! lane in v0, the offset of the lane's dword in v1 and the buffer's address in s[2:3].
 
 use flipwave_analysis::Outcome;
 use flipwave_campaigns::{
@@ -11,7 +11,7 @@ use flipwave_injector::{Ending, Injection, Site, analyze_site, inject};
 use flipwave_isa::{Lane, Pc};
 use flipwave_tests::{Assembly, Element, TestProgram, assemble, to_bytes, to_values};
 
-/// A kernel and its buffer of 64 elements.
+/// An assembled kernel, its buffer of 64 elements, and their golden values.
 struct Planted<T> {
     kernel: Assembly,
     program: TestProgram,
@@ -19,16 +19,16 @@ struct Planted<T> {
     golden: Vec<T>,
 }
 
-/// What a fault did to a kernel.
+/// Effect of a fault on a kernel.
 struct Struck<T> {
     injection: Injection,
     verdict: Verdict,
-    /// The buffer afterwards; empty if the run did not complete.
+    /// Final content of the buffer; empty if the run did not complete.
     elements: Vec<T>,
 }
 
 impl<T: Element> Planted<T> {
-    /// The kernel with these instructions, on a buffer that is `initial` everywhere.
+    /// Assembles `instructions` and launches them on a buffer filled with `initial`.
     fn new(initial: T, instructions: &str) -> Planted<T> {
         let kernel = assemble(instructions);
         let mut program = TestProgram::new(&kernel.code_object);
@@ -39,8 +39,8 @@ impl<T: Element> Planted<T> {
         Planted { kernel, program, buffer, golden }
     }
 
-    /// Runs the kernel with the fault `what` (`register=... flip=...`) after the first execution
-    /// of the instruction at `label`.
+    /// Injects the fault `what` (`register=... flip=...`) after the first execution of the instruction at
+    /// `label`.
     fn strike(&self, label: &str, what: &str) -> Struck<T> {
         let pc = self.kernel.label(label);
         let site = format!("dispatch=0 workgroup=0,0,0 wave=0 pc={pc} occurrence=0 {what}");
@@ -68,7 +68,7 @@ impl<T: Element> Planted<T> {
 }
 
 impl<T> Struck<T> {
-    /// The fault that ended the run, which must have been filed as `due` with its cause.
+    /// The device fault that ended the run. Asserts that the verdict is DUE with its cause.
     #[track_caller]
     fn fault(&self) -> &DeviceFault {
         let Ending::Faulted { fault, .. } = &self.injection.ending else {
@@ -79,12 +79,12 @@ impl<T> Struck<T> {
     }
 }
 
-/// A run with as many instructions as without the fault, and the same outputs.
+/// A run with the instruction count and outputs of the golden run.
 fn same_length() -> CompletedRun {
     CompletedRun { instructions: Some(0), timing_changed: Some(false), ..CompletedRun::default() }
 }
 
-/// The buffer that a kernel leaves: element by element of its lane.
+/// A buffer with an element for each lane.
 fn by_lane(element: impl Fn(i32) -> i32) -> Vec<i32> {
     (0..64).map(element).collect()
 }
@@ -142,7 +142,7 @@ fn a_flip_in_the_upper_half_of_an_address_violates_memory() {
 fn a_flip_in_the_lower_half_of_an_address_moves_the_access() {
     let body = format!("{LANE_ADDRESS}\nglobal_store_dword v[2:3], v0, off");
     let planted = Planted::new(-1, &body);
-    // Lane 13 writes where lane 12 writes too; of the two the higher lane is last.
+    // Lanes 12 and 13 write the same address; the higher lane writes last.
     let struck = planted.strike("address", "lane=13 register=v2 flip=0x00000004");
     let expected = by_lane(|lane| match lane {
         12 => 13,
@@ -155,7 +155,7 @@ fn a_flip_in_the_lower_half_of_an_address_moves_the_access() {
 
 #[test]
 fn a_write_into_code_violates_memory() {
-    // s[4:5] is the buffer; the flip makes the other address of it, that of the code.
+    // s[4:5] is the buffer's address; the flip selects the address of the code instead.
     let body = "
         s_getpc_b64 s[4:5]
         s_mov_b32 s6, 0
@@ -187,8 +187,8 @@ fn a_flip_in_a_loop_counter_hits_the_watchdog() {
     let struck = planted.strike("loop", "register=s4 flip=0x80000000");
     assert_eq!((struck.injection.struck.before, struck.injection.struck.after), (9, 0x8000_0009));
     let fault = struck.fault();
-    // Fault-free: 3 instructions, 1 before the loop, 10 rounds of 3, the store, the end. Ten
-    // times that and 10,000 is the limit.
+    // The golden run executes 3 instructions, 1 before the loop, 10 iterations of 3, the store, and the
+    // end. The limit is ten times this number plus 10,000.
     assert_eq!(fault.cause, FaultCause::Watchdog { executed: 10 * 36 + 10_000 });
     let rounds = planted.kernel.label("loop").0..planted.kernel.label("end").0;
     assert!(rounds.contains(&fault.place.pc.0), "{fault}");
@@ -279,8 +279,8 @@ fn a_flip_in_the_high_half_of_a_double_is_its_sign() {
     assert_eq!(difference, Some(2f64.powi(-47)));
 }
 
-/// A jump through s[4:5] to `good`; 64 bytes after `good`, at an address that differs in bit 6
-/// alone, lies a word that is no instruction.
+/// A jump through s[4:5] to `good`. 64 bytes after `good`, at an address that differs only in bit 6, is
+/// an invalid instruction.
 const JUMP: &str = "
     s_getpc_b64 s[4:5]
 here:
@@ -435,8 +435,7 @@ fn a_flip_in_a_scalar_register_strikes_every_lane() {
     assert_eq!((difference.elements_wrong, difference.max_abs_error), (64, 8.0));
 }
 
-/// The negative control of all the above: a fault that sets the value that is there changes
-/// nothing.
+/// Negative control of the tests above: a fault that sets the existing value changes nothing.
 #[test]
 fn a_value_set_to_itself_is_masked() {
     let planted = Planted::new(-1, &format!("value: v_mov_b32 v0, 5\n{STORE_LANE}"));

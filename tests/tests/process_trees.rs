@@ -1,5 +1,5 @@
-//! Applications of several processes with a GPU each: one after another, at the same time, forked, MPI
-//! ranks, and what a process becomes by exec.
+//! Applications with several processes that use a GPU each: sequential, concurrent, forked, MPI ranks, and
+//! programs started with exec.
 
 use flipwave_analysis::{Outcome, Row, read_rows};
 use flipwave_tests::{
@@ -50,7 +50,7 @@ impl Tree {
         self.run(command, &["sh", "-c", script])
     }
 
-    /// The table of a tool on a script: `process,dispatch,wave instructions` of each row of work.
+    /// Runs a tool on an application. Returns `process,dispatch,executions` of each row.
     #[track_caller]
     fn counted(&self, by: &str, application: &[&str]) -> Vec<String> {
         let tool = ["tool", "instruction-count", "--out", "table.csv", "--by", by];
@@ -68,7 +68,7 @@ impl Tree {
         names
     }
 
-    /// A campaign on an application, with keys of `app` beside the command.
+    /// Writes a campaign on an application, with `keys` added to the key `app`.
     fn write_campaign(&self, command: &[&str], keys: &str) {
         let command = serde_json::to_string(command).expect("text");
         let text = format!(
@@ -104,17 +104,17 @@ fn rows_of(table: &str) -> Vec<String> {
     records.map(row).collect()
 }
 
-/// The rows of one process in a table of several, without that column.
+/// Rows of one process in a table of several, without the process column.
 fn of_process(table: &str, process: &str) -> Vec<String> {
     let begin = format!("{process},");
     table.lines().filter_map(|line| line.strip_prefix(&begin)).map(str::to_owned).collect()
 }
 
 const SEQUENTIAL: &str = "./worker 1; ./worker 2";
-/// The second is born later and starts first.
+/// The first worker is created first but starts second.
 const CONCURRENT: &str = "sh -c 'sleep 0.4; exec ./worker 1' & ./worker 2 & wait";
 
-/// Workers of a Python program, which does not wait for one before it starts the next.
+/// Workers of a Python program, which starts all of them before it waits.
 const PYTHON: &str = "exec python3 -c 'import subprocess as s; \
                       [w.wait() for w in [s.Popen([\"./worker\", n]) for n in \"12\"]]'";
 
@@ -127,7 +127,7 @@ fn a_tool_has_the_rows_of_each_process() {
         tree.text("alone.csv")
     };
     let (one, two) = (alone("1"), alone("2"));
-    // Negative control: the two can be told apart, and that of one process has no column for it.
+    // Negative control: the tables differ, and the table of a single process has no process column.
     assert_ne!(one, two);
     assert!(one.starts_with("dispatch,"), "{one}");
     std::fs::remove_file(tree.file("alone.csv")).expect("there");
@@ -145,7 +145,7 @@ fn a_tool_has_the_rows_of_each_process() {
             assert_eq!(tree.files(), ["table.csv"]);
         }
     }
-    // Without a file it is printed.
+    // Without a file, the table is printed.
     let finished = tree.script(&["tool", "instruction-count"], SEQUENTIAL).expect_success();
     assert_eq!(of_process(&finished.stderr, "1"), two.lines().skip(1).collect::<Vec<_>>());
 }
@@ -199,7 +199,7 @@ fn a_capture_is_made_of_each_process_and_campaigns_run_on_it() {
         assert!(list(file).starts_with(&format!("{command} on gfx90a\n")), "{}", list(file));
     }
     tree.script(&capture, SEQUENTIAL).expect_refused(&["run.0.capture exists; use --force"]);
-    // Those of a run before do not stay beside that of one process.
+    // Captures of a previous run with several processes are removed.
     let force = [&capture[..], &["--force"]].concat();
     tree.run(&force, &["./worker", "1"]).expect_success();
     assert_eq!(tree.files(), ["run.capture"]);
@@ -214,7 +214,7 @@ fn a_capture_is_made_of_each_process_and_campaigns_run_on_it() {
     );
 }
 
-/// The process that is struck is the one whose line of output is wrong.
+/// The fault changes the output of the selected process only.
 #[test]
 fn a_campaign_strikes_the_process_that_its_file_names() {
     let tree = Tree::new();
@@ -228,7 +228,7 @@ fn a_campaign_strikes_the_process_that_its_file_names() {
     ]);
     tree.campaign(&command, "    process: {index: 1, rank: 1}\n", &[])
         .expect_refused(&["campaign.yaml", "expected one of `rank`, `index` and `command`"]);
-    // Lines of the other process are not compared: they stay right, and the others become wrong.
+    // If one process's lines are ignored, the outcome shows which process was struck.
     let compare = |other: &str| format!("compare: [{{stdout: {{ignore: [\"^{other}:\"]}}}}]\n");
     for (process, path) in [("{index: 1}", "embedded"), ("{command: worker 2}", "hook")] {
         for (ignored, outcome) in [("1", Outcome::Sdc), ("2", Outcome::Masked)] {
@@ -242,7 +242,7 @@ fn a_campaign_strikes_the_process_that_its_file_names() {
             }
         }
     }
-    // The rows can be gone on with, and replayed.
+    // The campaign can be resumed, and rows can be replayed.
     let first = tree.results()[0].clone();
     let replay = |site: &str| {
         let arguments = ["replay", "campaign.yaml", "--site", site];
@@ -277,7 +277,7 @@ fn forked_processes_have_the_order_of_their_birth() {
     let tree = Tree::new();
     for by in ["hook", "embedded"] {
         let rows = tree.counted(by, &["./forked"]);
-        // Process `n` dispatches n + 1 kernels; the last one starts first.
+        // Process `n` dispatches n + 1 kernels; the last process starts first.
         let mut counts = [0; 5];
         for row in &rows {
             let (process, rest) = row.split_once(',').expect("columns");
@@ -298,7 +298,8 @@ fn forked_processes_have_the_order_of_their_birth() {
     }
 }
 
-/// A process forked from one with a GPU has a copy of all that is to be written at the end.
+/// A process forked from one with a GPU has a copy of the data to be written at the end, and must not
+/// write it.
 #[test]
 fn processes_forked_from_one_with_a_gpu_write_nothing_of_it() {
     let tree = Tree::new();
@@ -308,7 +309,7 @@ fn processes_forked_from_one_with_a_gpu_write_nothing_of_it() {
     let table = tree.text("t.csv");
     let processes: Vec<&str> =
         finished.stderr.lines().filter(|line| line.contains("pid")).collect();
-    // The parent, the program that its second child becomes, and the program that it becomes itself.
+    // The parent, the program that its second child executes, and the program that it executes itself.
     assert_eq!(processes.len(), 3, "{finished:?}");
     assert!(processes[0].ends_with("./forked late ./worker"), "{processes:?}");
     assert!(processes[1].ends_with("./worker 9") && processes[2].ends_with("./worker 5"));
@@ -332,7 +333,7 @@ fn a_process_that_dispatches_nothing_has_no_index() {
     assert_eq!(tree.text("both.csv"), tree.text("one.csv"));
     tree.script(&["capture", "--out", "run.capture"], script).expect_success();
     assert_eq!(tree.files(), ["both.csv", "one.csv", "run.capture"]);
-    // Nothing need be named.
+    // The process need not be named.
     tree.campaign(&["sh", "-c", script], "", &[]).expect_success();
     assert!(tree.results().iter().all(|row| row.site.starts_with("dispatch=0 ")));
 }
@@ -383,7 +384,7 @@ fn mpi_ranks_are_processes_by_their_number() {
             counts.map(|count| count.parse::<u64>().expect("a number")).sum()
         })
         .collect();
-    // Each rank has one round more than the one before.
+    // Each rank executes one iteration more than the previous rank.
     assert!(first[0] > 0 && first.windows(2).all(|pair| pair[0] < pair[1]), "{first:?}");
     assert_eq!(tree.counted("embedded", &command), tree.counted("embedded", &command));
     std::fs::remove_file(tree.file("table.csv")).expect("there");
@@ -399,7 +400,7 @@ fn mpi_ranks_are_processes_by_their_number() {
     }
 }
 
-/// A tree whose processes go on when they are asked to end, and one that runs from it.
+/// A script that ignores signals, with a process that outlives it.
 fn stubborn(straggler: &Straggler) -> String {
     format!("trap '' TERM INT HUP; {}; sleep 600 & sleep 600", straggler.command())
 }
@@ -418,31 +419,31 @@ fn a_tree_that_goes_on_when_asked_to_end_is_killed() {
             let arguments = [command, &application].concat();
             let mut run = RunningProgram::start(tree.path(), &arguments, "stderr");
             run.wait_until(|| straggler.has_started());
-            let asked = Instant::now();
+            let start = Instant::now();
             run.send(signal);
             assert_eq!(run.end(), end, "{command:?}: {}", run.stderr());
-            // Two seconds, on a machine that does little else.
-            assert!(asked.elapsed() < Duration::from_secs(20), "{command:?}");
+            // Takes two seconds on an idle machine.
+            assert!(start.elapsed() < Duration::from_secs(20), "{command:?}");
             straggler.expect_gone();
         }
     }
-    // Signals are the application's under `exec`.
+    // Under `exec`, the application handles signals itself.
     let mut run =
         RunningProgram::start(tree.path(), &[&["exec"][..], &application].concat(), "stderr");
     run.wait_until(|| straggler.has_started());
     run.send(libc::SIGTERM);
-    let asked = Instant::now();
-    run.wait_until(|| asked.elapsed() > Duration::from_secs(3));
+    let start = Instant::now();
+    run.wait_until(|| start.elapsed() > Duration::from_secs(3));
 }
 
-/// Whatever of the application runs: itself, without a fault or with one, or a check of what it left.
+/// The campaign is ended during a golden run, the recorded run, a faulty run, and a check of the results.
 #[test]
 fn a_campaign_on_a_tree_that_goes_on_when_asked_to_end_is_ended_in_every_phase() {
     let tree = Tree::new();
     let straggler = Straggler::new(tree.path());
     let script = stubborn(&straggler);
     let count = tree.file("count");
-    // Runs are counted: the first is golden, the second is recorded, the third has a fault.
+    // Runs are counted: the first is golden, the second is recorded, the third is faulty.
     let counting = |run: u32| {
         let count = count.display();
         format!(
@@ -461,10 +462,10 @@ fn a_campaign_on_a_tree_that_goes_on_when_asked_to_end_is_ended_in_every_phase()
         let command = ["run", "campaign.yaml", "--out", "results", "--force", "--workers", "1"];
         let mut run = RunningProgram::start(tree.path(), &command, "stderr");
         run.wait_until(|| straggler.has_started());
-        let asked = Instant::now();
+        let start = Instant::now();
         run.send(libc::SIGTERM);
         assert_eq!(run.end(), Ok(2), "{}", run.stderr());
-        assert!(asked.elapsed() < Duration::from_secs(20), "{}", run.stderr());
+        assert!(start.elapsed() < Duration::from_secs(20), "{}", run.stderr());
         assert!(run.stderr().contains("ended by SIGTERM"), "{}", run.stderr());
         straggler.expect_gone();
     }

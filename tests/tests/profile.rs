@@ -1,4 +1,5 @@
-//! Profiles that count all dispatches, and profiles that count the first of each kind.
+//! Exact profiles, which count all dispatches, and approximate profiles, which count the first dispatch of
+//! each kind.
 
 use flipwave_injector::{
     Allocation, Counting, Fault, FaultModel, Plan, Profile, Sampling, Selection, Stratification,
@@ -14,7 +15,7 @@ fn counted(workload: &Workload, counting: Counting) -> Profile {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// `chase.cl`: the number of steps is an argument.
+/// Dispatches of `chase.cl`, with the given numbers of steps.
 fn chases(steps: &[u32]) -> Workload {
     let mut program = TestProgram::new(&compile("chase.cl", &["-O3"]));
     let next: Vec<u32> = (0..128).map(|item| (item * 7 + 1) % 128).collect();
@@ -39,8 +40,8 @@ fn dispatches_that_execute_the_same_need_be_counted_once_only() {
     assert_eq!(approximate.counted(), words);
 }
 
-/// Where dispatches differ the counts are off, and the book says so. Sites are exact all the same:
-/// every fault drawn strikes.
+/// If dispatches differ, approximate counts are wrong, as documented. Drawn sites are exact nevertheless:
+/// every fault strikes.
 #[test]
 fn sites_of_an_approximate_profile_strike_where_dispatches_differ() {
     let differing = chases(&[40, 4, 20]);
@@ -60,7 +61,7 @@ fn sites_of_an_approximate_profile_strike_where_dispatches_differ() {
         struck[fault.site.event().expect("an event").dispatch as usize] += 1;
     }
     assert!(struck.iter().all(|count| *count > 5), "{struck:?}");
-    // The negative control: not every place counted is there.
+    // Negative control: with fewer steps, some counted sites do not exist.
     let short = chases(&[4, 4, 4]);
     assert!(plan(&short, &exact).is_err());
 }
@@ -96,7 +97,7 @@ fn the_profile_states_its_population_and_how_it_was_counted() {
     assert!(printed.lines().any(|line| line.starts_with("fault space: ")), "{printed}");
 }
 
-/// A selection that nothing fits is reported by both, in the same words.
+/// Both commands report an empty selection with the same message.
 #[test]
 fn an_empty_selection_is_an_error_of_profile_as_of_run() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -112,7 +113,7 @@ fn an_empty_selection_is_an_error_of_profile_as_of_run() {
     assert_eq!(errors[0], errors[1]);
 }
 
-/// The same numbers for people and for programs, the sums first.
+/// The printed profile, the table and the JSON output contain the same numbers.
 #[test]
 fn a_profile_is_printed_and_written_as_a_table_and_as_json() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,6 +1,6 @@
-//! Whatever LLVM encodes can be a proxy: two and three sources, literals and modifiers, scalar
-//! and packed operations, registers in a row, numbers, a destination that is read; in OpenCL C and
-//! in HIP, on every generation.
+//! Any instruction that LLVM encodes can be a proxy: two and three sources, literals and modifiers,
+//! scalar and packed operations, register ranges, immediates, a destination that is read. Proxies work in
+//! OpenCL C and in HIP, on every generation.
 
 use flipwave_campaigns::{Campaign, Code, emulate};
 use flipwave_tests::{emulated_folder, flipwave, kernels, kernels_mut, to_values};
@@ -10,7 +10,7 @@ fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/proxies/forms.yaml")
 }
 
-/// What a work-item computes.
+/// Expected results of a work-item.
 fn expected(x: u32, item: u32) -> [u32; 10] {
     let (base, uniform) = (81_985_529_216_486_895_u64, 305_419_896_u32);
     let swapped = base.swap_bytes();
@@ -51,14 +51,14 @@ fn proxies_of_every_form_are_what_their_hooks_say() {
             let found = &outputs[10 * item as usize..][..10];
             assert_eq!(found, expected(x, item), "{level}, work-item {item}");
         }
-        // Lanes that EXEC does not select keep what they had: there was nothing.
+        // Inactive lanes keep their initial zeros.
         assert!(outputs[1000..].iter().all(|word| *word == 0));
         let each = emulation.instructions.iter().map(|proxy| proxy.executions);
         assert_eq!(each.collect::<Vec<_>>(), [2; 7], "two waves");
     }
 }
 
-/// What a program of a kernel, a hook and a file leaves in its output.
+/// Runs a program of a kernel, a hook and a campaign file. Returns its output.
 fn outputs(kernel: (&str, &str), hook: (&str, &str), yaml: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
@@ -76,7 +76,7 @@ fn hooks_of_waves_see_all_lanes_and_which_of_them_run() {
         #define rank(x) FLIPWAVE_PROXY(v_rank, uint, \"v_or_b32 %0, 0xfefefefe, %1\", \"v\"(x))\n\
         __kernel void emulated(__global uint *out)\n{\n\
         uint i = get_global_id(0);\n    if (i % 3)\n        out[i] = rank(i);\n}\n";
-    // The lane above, whether it runs or not, and how many run.
+    // The value of the next lane, even if it is inactive, and the number of active lanes.
     let hook = "uint32_t rank(uint32_t src, uint64_t exec)\n{\n\
         uint32_t above = __builtin_amdgcn_ds_bpermute(4 * (flipwave_lane() + 1), src);\n\
         return above << 8 | __builtin_popcountll(exec);\n}\n";
@@ -107,7 +107,7 @@ fn hooks_compute_in_the_mode_of_the_program() {
         instructions: [{name: v_add, proxy: \"v_or_b32 dst, a, b\", \
         operands: {dst: vgpr, a: vgpr, b: vgpr}, hook: {source: add.c, function: add}}]\n";
     let sums: Vec<f32> = to_values(&outputs(("add.cl", kernel), ("add.c", hook), yaml));
-    // To the nearest, and up.
+    // Rounded to nearest, and up.
     assert_eq!(sums, [1.0, 1.0 + f32::EPSILON]);
 }
 

@@ -1,9 +1,9 @@
-//! A row of `results.csv`, replayed by its site, gives the row again.
+//! Replaying a row of `results.csv` reproduces the row.
 
 use flipwave_analysis::{Outcome, Row};
 use flipwave_tests::{example, flipwave, rows};
 
-/// The fact that `flipwave replay` prints under a name, and must print once.
+/// The value that `flipwave replay` prints under a name. Asserts that it is printed at most once.
 fn fact<'a>(printed: &'a str, name: &str) -> Option<&'a str> {
     let mut found = printed.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let value = found.next().map(str::trim);
@@ -11,7 +11,7 @@ fn fact<'a>(printed: &'a str, name: &str) -> Option<&'a str> {
     value
 }
 
-/// A number as the rows hold it, printed.
+/// A number of a row, formatted as printed.
 fn printed_number(number: Option<f64>) -> Option<String> {
     number.map(|number| format!("{number:?}"))
 }
@@ -62,7 +62,7 @@ fn a_replayed_row_is_the_row() {
     }
 }
 
-/// Results with another seed have other buffer contents: the replay needs the seed too.
+/// With another seed, buffers have other contents, so a replay needs the seed.
 #[test]
 fn a_row_of_another_seed_replays_with_that_seed() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -96,7 +96,7 @@ fn a_row_of_another_seed_replays_with_that_seed() {
     assert_ne!(fact(&replay("8"), "before"), Some(format!("{:#010x}", row.before).as_str()));
 }
 
-/// By the number of a row, with the seed that the results were made with.
+/// A replay by row number uses the seed of the results.
 #[test]
 fn a_row_is_replayed_by_its_number() {
     let folder = tempfile::tempdir().expect("a folder");
