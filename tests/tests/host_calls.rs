@@ -1,9 +1,9 @@
-//! Kernels that call the host run as long as they do not; when they do, the error says what they want.
+//! Kernels that may call the host run until they make a call; the error then names the call.
 
 use flipwave_injector::GoldenError;
 use flipwave_tests::{TestProgram, compile, to_values};
 
-/// A program that doubles numbers up to one.
+/// A program that doubles the numbers up to `last`.
 fn doubles(file: &str, kernel: &str, level: &str, last: i32) -> TestProgram {
     let mut program = TestProgram::new(&compile(file, &[level]));
     let values: Vec<i32> = (last - 63..=last).collect();

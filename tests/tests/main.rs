@@ -1,9 +1,9 @@
-//! Everything together, by topic.
+//! End-to-end tests, by topic.
 //!
-//! They are one program: each program that tests are in is linked with everything below them, and
-//! is waited for to the end of its longest test before the next one starts.
+//! All tests are in one program. Several programs would each be linked with all libraries, and Cargo would
+//! wait for the longest test of each before it starts the next.
 
-#![allow(clippy::duplicate_mod, reason = "the tests of compiled kernels are run in several ways")]
+#![allow(clippy::duplicate_mod, reason = "several modules run the tests of compiled kernels")]
 
 mod accelerations;
 mod alone;

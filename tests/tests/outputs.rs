@@ -1,5 +1,5 @@
-//! Outputs go to regular files: whatever else is there is neither replaced nor removed. Devices and
-//! FIFOs here are made for the tests; nothing of the machine's own is touched.
+//! Outputs replace only regular files; devices and FIFOs are neither replaced nor removed. The tests
+//! create their own devices and FIFOs.
 
 use flipwave_tests::{Finished, create_full_device, example, flipwave_within, rows};
 use std::fs::{self, File};
@@ -14,13 +14,13 @@ fn flipwave(folder: &Path, arguments: &[&str]) -> Finished {
     flipwave_within(PATIENCE, folder, arguments).expect("an end")
 }
 
-/// Makes a FIFO.
+/// Creates a FIFO.
 fn fifo(path: &Path) {
     let status = Command::new("mkfifo").arg(path).status().expect("mkfifo");
     assert!(status.success());
 }
 
-/// Makes a device like `/dev/full` or, where there can be none, a FIFO.
+/// Creates a device like `/dev/full`, or a FIFO if that is not possible.
 fn full(path: &Path) {
     if !create_full_device(path) {
         fifo(path);
@@ -44,20 +44,20 @@ fn no_command_replaces_a_device_or_a_fifo() {
     for name in ["results.csv", "summary.csv", "rates.svg", "run.json"] {
         let out = format!("out-{name}");
         fs::create_dir(folder.join(&out)).expect("a folder");
-        let other = folder.join(&out).join(name);
-        full(&other);
+        let special = folder.join(&out).join(name);
+        full(&special);
         let run = flipwave(folder, &["run", "vector_add.yaml", "--force", "--out", &out]);
         run.expect_refused(&[&format!("{out}/{name}"), "expected a regular file"]);
-        assert_kept(&other);
+        assert_kept(&special);
     }
     for name in ["trace.csv", "trace.svg"] {
         let out = format!("out-{name}");
         fs::create_dir(folder.join(&out)).expect("a folder");
-        let other = folder.join(&out).join(name);
-        fifo(&other);
+        let special = folder.join(&out).join(name);
+        fifo(&special);
         let arguments = ["trace", "vector_add.yaml", "--site", &site, "--out", &out];
         flipwave(folder, &arguments).expect_refused(&[name, "it is a FIFO"]);
-        assert_kept(&other);
+        assert_kept(&special);
     }
     let device = folder.join("device");
     full(&device);

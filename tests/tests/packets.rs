@@ -1,5 +1,5 @@
-//! The packet of a dispatch in the device's memory is what the HSA specification says
-//! (`hsa_kernel_dispatch_packet_t`), however the dispatch came there.
+//! The packet of a dispatch in device memory follows the HSA specification
+//! (`hsa_kernel_dispatch_packet_t`), regardless of how the dispatch was submitted.
 
 use flipwave_analysis::Outcome;
 use flipwave_codeobj::CodeObject;
@@ -22,21 +22,21 @@ fn kernels_see_every_field_of_their_packet() {
         program.launch("packet", [96, 2, 1], [32, 2, 1], &[seen]);
         let seen = to_values::<u32>(&program.outputs()[0]);
         let wide = |at: usize| u64::from(seen[at]) | u64::from(seen[at + 1]) << 32;
-        // A kernel dispatch with a barrier, fences of the system, three dimensions.
+        // A kernel dispatch with the barrier bit, system-scope fences, and three dimensions.
         assert_eq!((seen[0] & 0xffff, seen[0] >> 16), (2 | 1 << 8 | 2 << 9 | 2 << 11, 3));
-        // 16 bits each of the workgroup, then reserved ones; 32 bits each of the grid.
+        // The workgroup size in 16 bits each, then reserved bits; the grid size in 32 bits each.
         assert_eq!((seen[1], seen[2]), (32 | 2 << 16, 1));
         assert_eq!(seen[3..6], [96, 2, 1]);
         assert_eq!(seen[6], kernel.descriptor.private_segment_fixed_size);
         assert_eq!(seen[7], kernel.descriptor.group_segment_fixed_size);
-        // The descriptor is where the packet says, as it is in the code object.
+        // The packet points to the descriptor, which equals that in the code object.
         assert_ne!(wide(8), 0);
         let expected = object.bytes_at(flipwave_isa::Pc(descriptor), 64).expect("a descriptor");
         assert_eq!(seen[16..32], to_values::<u32>(expected));
-        // The arguments begin with the buffer's address.
+        // The first argument is the buffer's address.
         assert_eq!(wide(32), wide(34));
         assert_eq!(wide(12), 0, "reserved");
-        // A signal of the kind that is read and written, not decremented yet.
+        // A user signal that has not been decremented yet.
         assert_ne!(wide(14), 0);
         assert_eq!(wide(14) % 64, 0);
         assert_eq!((wide(36), wide(38)), (1, 1));
@@ -57,7 +57,7 @@ workload:
 faults: {model: flip_one_bit, target: source_operand, count: 40}
 ";
 
-/// Rewritten code runs in place of the kernel that the packet names: that is what is seen.
+/// If rewritten code runs instead of a kernel, it still sees the packet of the original kernel.
 #[test]
 fn faults_by_hook_see_the_packet_that_others_see() {
     let folder = tempfile::tempdir().expect("a folder");

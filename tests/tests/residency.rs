@@ -1,13 +1,13 @@
-//! As many workgroups are resident as a real device keeps resident, and workgroups that wait for more
-//! end with an error that says so.
+//! The embedded GPU keeps as many workgroups resident as real hardware. Workgroups that wait for a
+//! workgroup that cannot start end with an error that says so.
 
 use flipwave_device::{DeviceFault, FaultCause, Wait};
 use flipwave_injector::{GoldenError, Program, Workload};
 use flipwave_sim::Policy;
 use flipwave_tests::{MACHINES, Machine, TestProgram, compile_for, to_values};
 
-/// A machine, and how many workgroups of 256 work-items with few registers it keeps resident: 2048
-/// work-items of a compute unit of gfx90a, 1024 of one of gfx1100, on 104 and 96 of them.
+/// Machines, and the number of workgroups of 256 work-items with few registers that they keep resident:
+/// 2048 work-items on each of 104 compute units of gfx90a, 1024 on each of 96 of gfx1100.
 fn machines() -> [(Machine, u32); 2] {
     [("gfx90a", 64, 8 * 104), ("gfx1100", 32, 4 * 96)].map(|(processor, lanes, most)| {
         let is_it =
@@ -34,7 +34,7 @@ fn resident(program: &TestProgram) -> u32 {
 fn stopped(program: &TestProgram) -> DeviceFault {
     match program.workload().golden() {
         Err(GoldenError::Faulted { fault, .. }) => fault,
-        other => panic!("{other:?}"),
+        result => panic!("{result:?}"),
     }
 }
 
@@ -57,7 +57,7 @@ fn a_grid_barrier_lets_all_pass_that_fit() {
 fn one_workgroup_more_than_fits_ends_with_what_all_wait_for() {
     for (machine, most) in machines() {
         for options in ["-O2", "-O0"] {
-            // Without optimisation a kernel may need more registers.
+            // Unoptimised kernels may need more registers.
             let most = match options {
                 "-O2" => most,
                 _ => resident(&barrier(machine, options, 1)),
@@ -68,7 +68,7 @@ fn one_workgroup_more_than_fits_ends_with_what_all_wait_for() {
             let counts = [stall.workgroups, stall.ended, stall.resident];
             assert_eq!(counts, [most as u64 + 1, 0, most.into()], "{fault}");
             assert_eq!(stall.residency.workgroups, most, "{fault}");
-            // The first wave of each workgroup polls, the others are at the barrier after it.
+            // The first wave of each workgroup polls; the others wait at the barrier after it.
             let waves = 256 / machine.lanes as u64;
             let found: Vec<(Wait, u64)> =
                 stall.waits.iter().map(|wait| (wait.wait, wait.waves)).collect();
@@ -81,13 +81,14 @@ fn one_workgroup_more_than_fits_ends_with_what_all_wait_for() {
             let text = fault.to_string();
             let keeps = format!("1 more cannot start, because the device keeps {most} of them");
             assert!(text.contains(&keeps), "{text}");
-            // Without optimisation it is in a function of the device library, which has no lines.
+            // In unoptimised code, the instruction is in a function of the device library, without line
+            // information.
             assert_eq!(text.contains("grid_barrier.cl:8"), options == "-O2", "{text}");
         }
     }
 }
 
-/// The negative control: what will end is not taken for a wait, however long it takes.
+/// Negative control: a long loop that ends is not taken for a wait.
 #[test]
 fn a_loop_that_counts_is_no_wait_for_ever() {
     let (machine, _) = machines()[0];
@@ -97,7 +98,7 @@ fn a_loop_that_counts_is_no_wait_for_ever() {
     assert_eq!(to_values::<u32>(&program.outputs()[0]), [1_000_000; 256]);
 }
 
-/// Code with hooks in it may need more registers than what it stands for.
+/// Instrumented code may need more registers than the original.
 #[test]
 fn code_that_needs_more_registers_stays_resident_where_that_is_asked_for() {
     let (machine, most) = machines()[0];

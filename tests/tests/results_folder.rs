@@ -1,4 +1,4 @@
-//! A results folder has one writer at a time, and loses nothing that nobody has given up.
+//! A results folder has one writer at a time, and rows are only lost with `--force`.
 
 use flipwave_tests::{Finished, RunningProgram, example, flipwave_within};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// More faults than anyone waits for.
+/// More faults than can be injected in a test.
 const WITHOUT_END: u64 = 1_000_000_000_000;
 
 fn campaign(folder: &Path, count: u64) {
@@ -44,7 +44,7 @@ fn rows_are_lost_to_nobody_who_has_not_said_force() {
     std::fs::write(folder.join("results/results.csv"), part).expect("written");
     run(folder, &["--force"]).expect_success();
     assert_eq!(table(folder), whole);
-    // A header without rows is no loss.
+    // A table without rows may be overwritten.
     let header = whole.split_inclusive('\n').next().expect("a header");
     std::fs::write(folder.join("results/results.csv"), header).expect("written");
     run(folder, &[]).expect_success();
@@ -64,7 +64,7 @@ fn a_folder_in_use_is_refused_whatever_is_asked_for() {
     for options in [&[][..], &["--resume"], &["--force"], &["--resume", "--take-over"]] {
         run(folder, options).expect_refused(&words);
     }
-    // It goes on undisturbed, and where it was killed another goes on.
+    // The first run continues undisturbed; after it is killed, another run resumes.
     let rows = table(folder).lines().count();
     first.wait_until(|| table(folder).lines().count() > rows + 100);
     first.send(libc::SIGKILL);
@@ -79,7 +79,7 @@ fn a_folder_in_use_is_refused_whatever_is_asked_for() {
     assert_eq!(first_wrong_row(&table(folder)), None);
 }
 
-/// The first whole line of a table that is not the row that belongs there.
+/// The first complete line of a table that is not the expected row.
 fn first_wrong_row(table: &str) -> Option<&str> {
     let whole = table.rfind('\n').map_or("", |end| &table[..end]);
     let mut rows = whole.lines().skip(1).enumerate();
@@ -108,8 +108,8 @@ fn a_run_on_another_machine_is_believed_until_the_user_says_otherwise() {
     assert_eq!(table(folder).lines().count(), 6);
 }
 
-/// The negative control: what keeps two processes apart is the lock. Here the table has two folders, and
-/// each of them a lock of its own.
+/// Negative control: without a common lock, two processes damage the table. Here, two folders with
+/// separate locks share a table.
 #[test]
 fn two_processes_damage_a_table_that_has_two_locks() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -138,18 +138,18 @@ fn a_run_whose_folder_was_taken_over_writes_no_more() {
     std::fs::remove_file(folder.join("results/flipwave.lock")).expect("there");
     assert_eq!(first.end(), Ok(2));
     assert!(first.stderr().contains("was taken over"), "{}", first.stderr());
-    // Nor what it would have written at its end: the new owner's would be lost.
+    // The run must not write its final files either, because they would replace those of the new owner.
     assert!(!folder.join("results/summary.csv").exists());
     let record = std::fs::read_to_string(folder.join("results/run.json")).expect("there");
     assert!(record.contains("\"status\": \"running\""), "{record}");
 }
 
-/// One interleaving: processes that go on with a campaign, two at a time, and end in some way at some
-/// time, until it is done. The table that is left.
+/// Runs a random interleaving: processes resume a campaign, two at a time, and are ended in random ways at
+/// random times, until the campaign is complete. Returns the table.
 fn interleaving(folder: &Path, seed: u32) -> String {
     campaign(folder, 2000);
     let mut state = u64::from(seed) + 1;
-    // The generator of Knuth's MMIX, of which the high bits are good.
+    // Knuth's MMIX generator, of which only the high bits are used.
     let mut next = |below: u64| {
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -180,9 +180,9 @@ fn interleaving(folder: &Path, seed: u32) -> String {
             match end {
                 Ok(0) => {}
                 Ok(2) if is_refused || is_stopped => {}
-                // Before it listens, or by force.
+                // Before the signal handler is installed, or by SIGKILL.
                 Err(libc::SIGTERM | libc::SIGKILL) => {}
-                other => panic!("seed {seed}: {other:?}\n{said}"),
+                end => panic!("seed {seed}: {end:?}\n{said}"),
             }
         }
     }
@@ -191,7 +191,7 @@ fn interleaving(folder: &Path, seed: u32) -> String {
         .expect("a folder")
         .map(|entry| entry.expect("an entry").path())
         .collect();
-    assert_eq!(left.len(), 4, "seed {seed}: something is left: {left:?}");
+    assert_eq!(left.len(), 4, "seed {seed}: files are left: {left:?}");
     table(folder)
 }
 
@@ -240,7 +240,7 @@ fn results_that_are_links_stay_links_and_what_they_lead_to_is_replaced() {
     run(folder, &["--resume"]).expect_success();
     assert!(is_link(), "the link is gone");
     assert_eq!(std::fs::read_to_string(&target).expect("rows"), whole);
-    // A link to nothing is one to a file that is made.
+    // The target of a dangling link is created.
     std::fs::remove_file(&target).expect("removed");
     run(folder, &["--force"]).expect_success();
     assert_eq!((is_link(), std::fs::read_to_string(&target).expect("rows")), (true, whole));

@@ -1,11 +1,11 @@
-//! Instructions by hooks in place of themselves: the conversions of gfx942 to 8 bits and back are
-//! what AMD's document says they are, and the device computes the same.
+//! Real instructions replaced by hooks: the conversions of gfx942 to 8 bits and back agree with AMD's
+//! documentation and with the simulator.
 
 use flipwave_campaigns::{Campaign, Code, emulate, prepare};
 use flipwave_tests::{contents, emulated_folder, kernels, kernels_mut, to_values};
 
-/// The number of a code, by the definition: a sign, an exponent with bias 8, three bits of a
-/// fraction, the smallest exponent without a leading one; the code of -0 is not a number.
+/// The number that a code encodes, by definition: a sign, an exponent with bias 8, three fraction bits, and
+/// no leading one for the smallest exponent. The code of -0 is NaN.
 fn number(code: u8) -> Option<f64> {
     let (exponent, fraction) = (i32::from(code >> 3 & 0xf), f64::from(code & 7));
     let magnitude = match exponent {
@@ -19,11 +19,10 @@ fn number(code: u8) -> Option<f64> {
     }
 }
 
-/// The code nearest to a number, of two as near the even one; none where that is after the
-/// largest.
+/// The code nearest to a number, with ties to even; `None` if the number is too large.
 fn nearest(wanted: f64) -> Option<u8> {
     let magnitude = wanted.abs();
-    // After the largest code the next would be 256.
+    // The code after the largest one would be 256.
     let codes = (0..=0x7f).filter_map(|code| Some((u32::from(code), number(code)?)));
     let distance = |number: f64| (number - magnitude).abs();
     let (code, _) = codes
@@ -39,8 +38,8 @@ fn nearest(wanted: f64) -> Option<u8> {
     }
 }
 
-/// Runs the example with other numbers at a level, by hooks and by the device's own instructions;
-/// numbers, codes and what these are again.
+/// Runs the example on `numbers` at `level`, with hooks and with the simulator's instructions, and asserts
+/// equal results. Returns the numbers, their codes, and the numbers converted back.
 fn converted(numbers: &str, level: &str, seed: u64) -> (Vec<f32>, Vec<u8>, Vec<f32>) {
     let file = emulated_folder().join("fp8.yaml");
     let text = std::fs::read_to_string(&file).expect("the example");
@@ -61,7 +60,7 @@ fn converted(numbers: &str, level: &str, seed: u64) -> (Vec<f32>, Vec<u8>, Vec<f
     (to_values(&inputs), outputs.pop().expect("codes"), back)
 }
 
-/// How many results are not what the definition says.
+/// Number of results that differ from the definition.
 fn wrong(inputs: &[f32], codes: &[u8], back: &[f32], nearest: fn(f64) -> Option<u8>) -> usize {
     let results = inputs.iter().zip(codes).zip(back);
     let is_right = |((input, code), back): &((&f32, &u8), &f32)| {
@@ -79,14 +78,14 @@ fn conversions_to_8_bits_and_back_are_the_same_by_hooks_and_by_the_device() {
             ("{uniform: [-300.0, 300.0]}", 1),
             ("{uniform: [-0.03, 0.03]}", 2),
             ("{uniform: [-0.002, 0.002]}", 3),
-            // Every number of the format and those half way between, and far beyond.
+            // Every number of the format, the midpoints between them, and numbers far out of range.
             ("{range: {start: -2.0, step: 0.00390625}}", 4),
             ("{range: {start: 128.0, step: 0.25}}", 5),
         ] {
             let (inputs, codes, back) = converted(numbers, level, seed);
             assert_eq!((inputs.len(), codes.len(), back.len()), (1024, 1024, 1024));
             assert_eq!(wrong(&inputs, &codes, &back, nearest), 0, "{numbers} {level}");
-            // The negative control: rounding to the lower code is something else.
+            // Negative control: rounding to the lower code gives other results.
             let cut = |wanted: f64| {
                 let codes = (0..=0x7f).rev().find(|code| number(*code) <= Some(wanted.abs()));
                 codes.map(|code| if wanted < 0.0 && code > 0 { code | 0x80 } else { code })

@@ -1,8 +1,7 @@
-//! The device that goes through AMD's runtime computes what the embedded GPU computes: with the
-//! embedded GPU below the runtime, bit for bit.
+//! The device through AMD's runtime, with the embedded GPU below the runtime, computes the same bits as the
+//! embedded GPU directly.
 //!
-//! A test runs itself once more, as an application of `flipwave exec`: what is marked `inside` is
-//! for that.
+//! A test runs itself again as an application of `flipwave exec`; the variable [`INSIDE`] marks this run.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{
@@ -17,10 +16,10 @@ use flipwave_tests::{
 use std::path::Path;
 use std::time::Duration;
 
-/// The variable that names the test inside of whose process there is a runtime.
+/// Environment variable with the name of the test that runs under `flipwave exec`.
 const INSIDE: &str = "FLIPWAVE_TEST_INSIDE";
 
-/// Runs a test of this file inside of `flipwave exec`. Whether this is there already.
+/// Runs a test of this file under `flipwave exec`. Returns `true` if this process is that run.
 fn is_inside(test: &str) -> bool {
     if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
         return true;
@@ -36,7 +35,7 @@ fn is_inside(test: &str) -> bool {
     false
 }
 
-/// Compiles a kernel of the quickstart's folder.
+/// Compiles a kernel of the quickstart.
 fn quickstart(file: &str) -> CodeObject {
     let source = examples_folder().join("kernels").join(file);
     CodeObject::parse(&compile_file(&source, &["-O3"])).expect("a code object")
@@ -87,8 +86,8 @@ fn complete<D: Device>(
     }
 }
 
-/// The three kernels of the quickstart with these inputs: all that they leave in memory, and the
-/// waves of each.
+/// Runs the three kernels of the quickstart. Returns the contents of all buffers, and the number of waves
+/// of each kernel.
 fn run<D: Device>(device: &mut D, inputs: &[Vec<u8>; 3]) -> (Vec<Vec<u8>>, [u64; 3]) {
     let pointer = ArgumentValue::Buffer;
     let [a, b, right] = inputs.each_ref().map(|input| buffer(device, input));
@@ -129,10 +128,10 @@ fn the_quickstart_gives_the_same_bits_through_the_runtime() {
     let through_the_runtime = run(&mut device, &inputs);
     let embedded = || EmbeddedGpu::new(gfx90a()).expect("the embedded GPU");
     assert!(through_the_runtime == run(&mut embedded(), &inputs), "other bits, or other waves");
-    // Another input gives other outputs.
-    let mut others = inputs;
-    others[0][2] ^= 1;
-    assert!(through_the_runtime.0 != run(&mut embedded(), &others).0, "a bit makes no difference");
+    // Negative control: another input gives other outputs.
+    let mut changed = inputs;
+    changed[0][2] ^= 1;
+    assert!(through_the_runtime.0 != run(&mut embedded(), &changed).0, "a bit makes no difference");
 }
 
 #[test]
@@ -150,7 +149,7 @@ fn what_is_asked_wrongly_is_an_error() {
     assert!(refused.to_string().contains("has 1"), "{refused}");
 }
 
-/// The quickstart's campaign file with another device and other faults, in `folder`.
+/// Writes the quickstart's campaign file with `device` and `faults` into `folder`.
 fn campaign(folder: &Path, device: &str, faults: &str) {
     let text = std::fs::read_to_string(examples_folder().join("quickstart.yaml")).expect("there");
     let kernels = examples_folder().join("kernels");
@@ -162,7 +161,7 @@ fn campaign(folder: &Path, device: &str, faults: &str) {
     std::fs::write(folder.join("campaign.yaml"), text).expect("written");
 }
 
-/// Runs the campaign file in a folder; with the embedded GPU as this machine's own, or without one.
+/// Runs the campaign file in a folder, under `flipwave exec` if `has_gpu` is set.
 fn run_campaign(folder: &Path, has_gpu: bool, options: &[&str]) -> Finished {
     let program = flipwave_tests::program();
     let program = program.to_str().expect("text");
@@ -175,8 +174,8 @@ fn results(folder: &Path) -> String {
     std::fs::read_to_string(folder.join("results/results.csv")).expect("results")
 }
 
-/// Kernels of a campaign in processes of their own, above AMD's runtime, with hooks put into them
-/// there: what does not depend on addresses is as in the embedded GPU itself, byte for byte.
+/// A campaign whose kernels run in separate processes on AMD's runtime, with hooks. All results that do
+/// not depend on addresses equal those of the embedded GPU.
 #[test]
 fn a_campaign_on_the_runtime_s_gpu_has_the_results_of_the_embedded_one() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -225,13 +224,13 @@ fn a_campaign_on_the_runtime_s_gpu_says_what_it_lacks() {
     assert_eq!(sum.len(), 8);
 }
 
-/// How a kernel made of these instructions ends.
+/// The cause of the device fault that ends a kernel of `instructions`.
 fn fault(device: &mut RocrDevice, instructions: &str) -> FaultCause {
     let object = CodeObject::parse(&assemble(instructions).code_object).expect("a code object");
     let argument = ArgumentValue::Buffer(buffer(device, &[0; 256]));
     match dispatch(device, &object, ([64, 1, 1], [64, 1, 1]), &[argument]) {
         Ok(Completion::Faulted(fault)) => fault.cause,
-        other => panic!("{other:?}"),
+        end => panic!("{end:?}"),
     }
 }
 

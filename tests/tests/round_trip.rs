@@ -1,5 +1,5 @@
-//! Every instruction that the compiler wrote for the kernels here and in the examples decodes,
-//! prints, and assembles back to the same bytes.
+//! Every instruction of the compiled kernels of tests and examples decodes, prints, and assembles back to
+//! the same bytes.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_isa::{Inst, Isa, Pc};
@@ -18,7 +18,7 @@ fn sources(folder: &str) -> Vec<PathBuf> {
     sources
 }
 
-/// Checks all kernels of a code object; how many instructions they have.
+/// Checks all kernels of a code object. Returns the number of instructions.
 fn check(code_object: &[u8], name: &str) -> usize {
     let object = CodeObject::parse(code_object).expect("a code object");
     let isa = Isa::new(&gfx90a()).expect("LLVM has the target");
@@ -36,8 +36,8 @@ fn check(code_object: &[u8], name: &str) -> usize {
                 .assemble(&inst.text)
                 .unwrap_or_else(|error| panic!("{name}: {pc}: `{inst}`: {error}"));
             if again != bytes {
-                let other = isa.decode(&again, pc).expect("what was assembled");
-                assert_eq!(other.operands, inst.operands, "{name}: {pc}: `{inst}`");
+                let decoded = isa.decode(&again, pc).expect("an assembled instruction");
+                assert_eq!(decoded.operands, inst.operands, "{name}: {pc}: `{inst}`");
                 assert!(differ_in_literal_alone(&inst, bytes, &again), "{name}: {pc}: `{inst}`");
             }
             at += bytes.len();
@@ -47,14 +47,15 @@ fn check(code_object: &[u8], name: &str) -> usize {
     count
 }
 
-/// Two encodings of one value have one text, and the assembler writes one of them.
+/// Returns `true` if two encodings differ only in the encoding of a literal, for which the assembler
+/// chooses one of several.
 fn differ_in_literal_alone(inst: &Inst, bytes: &[u8], again: &[u8]) -> bool {
     if again.len() == bytes.len() {
-        // A 16-bit operation reads the lower half of its literal; the compiler extends the sign.
+        // A 16-bit operation reads only the lower half of its literal, which the compiler sign-extends.
         return again[..6] == bytes[..6] && again[6..] == [0, 0] && bytes[6..] == [0xff, 0xff];
     }
-    // The linker fills in the distance to a function; where that could be an inline constant, it
-    // is assembled as the constant.
+    // The linker fills in the distance to a function as a literal; the assembler uses an inline constant
+    // if possible.
     again.len() + 4 == bytes.len() && ["s_add_u32", "s_addc_u32"].contains(&inst.operation.name())
 }
 

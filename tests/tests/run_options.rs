@@ -1,4 +1,4 @@
-//! What `flipwave run` is told besides the campaign file.
+//! Options of `flipwave run`.
 
 use flipwave_tests::{example, flipwave};
 use std::ffi::OsStr;
@@ -27,7 +27,7 @@ fn a_count_of_the_command_line_is_as_if_the_file_said_it() {
     assert_eq!(table(&out("given")), table(&out("said")));
     let record = std::fs::read_to_string(out("given").join("run.json")).expect("run.json");
     assert!(record.contains("\"planned\": 12"), "{record}");
-    // All that it wrote is named.
+    // The output names all files written.
     let files: std::collections::BTreeSet<PathBuf> = printed
         .lines()
         .filter_map(|line| line.strip_prefix("results: ").or(line.strip_prefix("other files: ")))
@@ -35,12 +35,12 @@ fn a_count_of_the_command_line_is_as_if_the_file_said_it() {
         .collect();
     let there = std::fs::read_dir(out("given")).expect("a folder");
     assert_eq!(files, there.map(|entry| entry.expect("an entry").path()).collect());
-    // What has fewer is gone on with.
+    // A larger count extends the table.
     run(&file, &out("more"), &[]).expect_success();
     assert_ne!(table(&out("more")), table(&out("said")));
     run(&file, &out("more"), &["--resume", "--count", "12"]).expect_success();
     assert_eq!(table(&out("more")), table(&out("said")));
-    // In shards, and put together.
+    // In shards, with a merge.
     let shards = out("shards");
     for part in ["1/2", "2/2"] {
         run(&file, &shards, &["--count", "12", "--shard", part]).expect_success();
@@ -88,7 +88,7 @@ fn a_dry_run_says_what_the_campaign_would_be_and_writes_nothing() {
     assert!(printed.contains("(average of 7 trials)"), "{printed}");
     let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").collect();
     assert_eq!(left.len(), 1, "{left:?}");
-    // The fault space is that of the run.
+    // The dry run and the run print the same fault space.
     let ran = run(&file, &out, &["--count", "7"]).expect_success().stdout;
     let fault_space = printed.lines().next().expect("a line");
     assert!(ran.contains(fault_space), "{ran}");

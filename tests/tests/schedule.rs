@@ -1,4 +1,5 @@
-//! Work that waits for other work goes on as it would on hardware, or is ended by the watchdog.
+//! Scheduling: waves and workgroups that wait for others make progress as on hardware, or are ended by the
+//! watchdog.
 
 use flipwave_device::{Completion, Device, FaultCause, WaveId};
 use flipwave_isa::{Inst, LaneMask, Operation, Pc};
@@ -38,7 +39,7 @@ fn waiting_for_ever_ends_at_the_instruction_limit() {
     assert_eq!(fault.cause, FaultCause::Watchdog { executed: 12_345 });
 }
 
-/// Outputs of a program with another policy, as words.
+/// Outputs of a program with a changed policy, as words.
 fn words(program: &TestProgram, change: impl Fn(Policy) -> Policy) -> Vec<u32> {
     let mut workload = program.workload();
     workload.device.set_policy(change(workload.device.policy()));
@@ -46,7 +47,7 @@ fn words(program: &TestProgram, change: impl Fn(Policy) -> Policy) -> Vec<u32> {
     to_values::<u32>(&golden.outputs[0].bytes())
 }
 
-/// Waves that are never held up show the race: the negative control.
+/// Negative control: a policy that never holds waves back shows the race.
 #[test]
 fn waves_have_read_what_the_first_one_overwrites_without_a_barrier() {
     for machine in [Machine::new("gfx90a", 64), Machine::new("gfx1100", 32)] {
@@ -61,7 +62,7 @@ fn waves_have_read_what_the_first_one_overwrites_without_a_barrier() {
     }
 }
 
-/// What `refill.cl` computes where all waves read a tile before it is refilled.
+/// Results of `refill.cl` if all waves read a tile before it is refilled.
 fn sums_of_tiles(tiles: &[u32], workgroup: usize, rounds: usize) -> Vec<u32> {
     let sum = |item: usize| {
         tiles.chunks(workgroup).take(rounds).fold(0u32, |sum, tile| {
@@ -108,7 +109,7 @@ fn waves_refill_lds_once_all_have_read_it() {
     }
 }
 
-/// Watches the first wave for this many instructions, and changes nothing.
+/// Watches the first wave for the given number of instructions, without changes.
 struct Onlooker(u32);
 
 impl Observer for Onlooker {
@@ -145,7 +146,7 @@ fn watching_a_wave_changes_neither_the_order_of_execution_nor_its_clock() {
     }
 }
 
-/// What an observer with an interest is called at.
+/// Records the instructions at which an observer with an interest is called.
 struct Called {
     interest: Interest,
     before: Vec<(WaveId, Pc)>,

@@ -1,5 +1,5 @@
-//! Where wrong elements lie in outputs with dimensions: known causes in a tiled matrix multiplication
-//! leave their pattern.
+//! Patterns of wrong elements in outputs with dimensions: known causes in a tiled matrix multiplication
+//! produce characteristic patterns.
 
 use flipwave_analysis::{ErrorShape, Outcome, Row};
 use flipwave_tests::{example, flipwave, rows};
@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Campaigns on the example `matmul` that set bit 30 in the destinations of one operation: wherever the
-/// value is used, what is computed of it is far outside of the tolerance.
+/// Runs a campaign on the example `matmul` that flips bit 30 in the destinations of one operation. All
+/// results computed from such a value are far outside the tolerance.
 fn campaign(folder: &Path, opcode: &str, shape: &str) -> Vec<Row> {
     let faults = format!("{{model: {{flip_mask: 0x40000000}}, opcodes: [{opcode}], count: 60}}");
     let file = example("matmul", &faults, folder);
@@ -22,7 +22,7 @@ fn campaign(folder: &Path, opcode: &str, shape: &str) -> Vec<Row> {
     rows(&folder.join("matmul.results"))
 }
 
-/// The shapes of SDC by faults in a line with `text`.
+/// Patterns of SDC caused by faults in the source line with `text`.
 fn shapes(rows: &[Row], text: &str) -> BTreeSet<Option<ErrorShape>> {
     let source = include_str!("../../examples/campaigns/kernels/matmul_tiled.cl");
     let number = source.lines().position(|line| line.contains(text)).expect(text) + 1;
@@ -47,7 +47,7 @@ fn an_element_of_a_tile_spoils_a_row_or_a_column_and_an_accumulator_one_element(
     let sixteen = |row: &&Row| row.outcome == Outcome::Sdc && row.elements_wrong == Some(16);
     assert!(loaded.iter().filter(sixteen).count() > 0, "a tile has 16 elements to each side");
 
-    // With other dimensions the same elements are no column: two rows lie in one.
+    // With other dimensions, in which two rows form one, the same elements form no column.
     let folded = campaign(folder.path(), "global_load_dword", "[64, 256]");
     assert_eq!(shapes(&folded, LEFT), [Some(ErrorShape::Row)].into());
     assert_eq!(shapes(&folded, RIGHT), [Some(ErrorShape::Random)].into());

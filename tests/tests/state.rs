@@ -1,4 +1,4 @@
-//! The state of a dispatch, saved at any instruction and restored, goes on to the same end.
+//! Checkpoints: a dispatch restored from any instruction ends in the same state.
 
 use flipwave_campaigns::{Campaign, prepare};
 use flipwave_device::{Completion, Device, Dispatch, Statistics, WaveId};
@@ -11,10 +11,10 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-/// Saved states per dispatch.
+/// Checkpoints per dispatch.
 const POINTS: usize = 6;
 
-/// Everything that a program executes, in order, and a vector register beside it.
+/// Hash of all executed instructions, in order, with a vector register.
 #[derive(Clone, Default)]
 struct Trace(DefaultHasher);
 
@@ -31,7 +31,7 @@ impl Observer for Trace {
     }
 }
 
-/// What a run leaves behind.
+/// Final state of a run.
 #[derive(Debug, PartialEq)]
 struct End {
     completion: Completion,
@@ -39,7 +39,7 @@ struct End {
     trace: u64,
 }
 
-/// Carries a dispatch on to its end, in steps of this many instructions.
+/// Runs a dispatch to its end, in steps of a given number of instructions.
 fn finish(
     mut device: EmbeddedGpu,
     mut execution: Execution,
@@ -79,7 +79,8 @@ fn executed(end: &End) -> Statistics {
     }
 }
 
-/// Saves each dispatch of a workload at random instructions.
+/// Saves each dispatch of a workload at random instructions, and asserts that the restored dispatch ends
+/// in the same state.
 fn assert_restorable(workload: &Workload, name: &str, random: &mut ChaCha8Rng) {
     let mut device = workload.device.clone();
     for dispatch in &workload.program.dispatches {
@@ -110,7 +111,7 @@ fn the_examples_restored_at_random_instructions_end_as_they_would_have() {
     }
 }
 
-/// Waves that wait for each other and see their own order.
+/// Waves that wait for each other and record the order of execution.
 fn order() -> TestProgram {
     let mut program = TestProgram::new(&compile("waiting.cl", &["-O0"]));
     let next = program.input(&[0u32]);
@@ -151,7 +152,7 @@ fn the_watchdog_counts_across_pauses() {
     assert!(matches!(end.completion, Completion::Faulted(_)), "{:?}", end.completion);
 }
 
-/// The comparison above can fail: memory, registers and turns all matter to it.
+/// Negative control: the comparison detects differences in memory, registers and turns.
 #[test]
 fn a_state_restored_in_part_is_noticed() {
     let workload = order().workload();

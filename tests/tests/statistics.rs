@@ -1,13 +1,13 @@
-//! The sample size that a campaign takes, and the intervals that it reports.
+//! Sample sizes and confidence intervals of campaigns.
 
 use flipwave_analysis::Outcome;
 use flipwave_tests::{example, flipwave, rows};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// R. Leveugle et al., "Statistical Fault Injection: Quantified Error and Confidence", DATE
-/// 2009: 385 injections for 5 percentage points at 95 %, 664 at 99 %, 955 at 99.8 %, for large
-/// populations. vector_add is large enough: millions of places.
+/// R. Leveugle et al., "Statistical Fault Injection: Quantified Error and Confidence", DATE 2009: for
+/// large fault spaces, a margin of 5 percentage points takes 385 injections at 95 % confidence, 664 at
+/// 99 %, and 955 at 99.8 %. vector_add has millions of fault sites.
 #[test]
 fn margin_and_confidence_take_the_published_count() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -21,7 +21,7 @@ fn margin_and_confidence_take_the_published_count() {
     }
 }
 
-/// Faults are drawn with replacement: from few places no fewer are needed.
+/// Faults are drawn with replacement, so a small fault space needs as many injections.
 #[test]
 fn a_margin_holds_for_a_small_population_too() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -36,8 +36,7 @@ fn a_margin_holds_for_a_small_population_too() {
     }
 }
 
-/// Each stratum is reported, so the margin holds for each; the confidence asked for is the one that
-/// is reported, in all places.
+/// Every stratum is reported, so the margin holds for each. All files report the requested confidence.
 #[test]
 fn a_margin_holds_for_every_stratum_with_the_confidence_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -61,7 +60,7 @@ fn a_margin_holds_for_every_stratum_with_the_confidence_asked_for() {
             assert!(line.half_width() <= 0.1, "{line:?}");
         }
     }
-    // What all strata say together, weighted with their places.
+    // The combined rate of all strata, weighted with their sizes.
     let places: BTreeMap<&str, f64> = rows
         .iter()
         .filter_map(|row| Some((row.stratum.as_deref()?, row.weight / drawn.len() as f64)))
@@ -113,15 +112,15 @@ fn read_summary(out: &Path) -> Vec<Line> {
     table.deserialize().map(line).collect()
 }
 
-/// Runs a campaign; what its summary says.
+/// Runs a campaign and returns the lines of its summary.
 fn summary(file: &Path, out: &Path) -> Vec<Line> {
     let run = ["run".as_ref(), file, "--out".as_ref(), out];
     flipwave(out.parent().expect("a folder"), &run, &[]).expect_success();
     read_summary(out)
 }
 
-/// E. B. Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22
-/// (1927), worked out here again.
+/// Independent implementation of the interval of E. B. Wilson, "Probable Inference, the Law of Succession,
+/// and Statistical Inference", JASA 22 (1927).
 fn wilson(count: f64, total: f64) -> (f64, f64) {
     const Z: f64 = 1.959_963_984_540_054;
     let rate = count / total;

@@ -1,5 +1,5 @@
-//! Compiled code and the interpreter give the same: registers, memory, LDS and counts at any
-//! instruction, and the end.
+//! Compiled code and the interpreter agree in registers, memory, LDS and counts at any instruction and at
+//! the end.
 
 use flipwave_injector::Workload;
 use flipwave_sim::Policy;
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Both ways to execute a workload.
+/// Both tiers of a workload's device.
 fn tiers(workload: &Workload) -> Tiers {
     let device = &workload.device;
-    // As in applications: turns that end at branches, and ones that end anywhere.
+    // As in applications: turns that end at branches, and turns that end anywhere.
     Tiers::new(device, Policy { first_turn: Some(1), ..device.policy() })
 }
 
-/// Examples that between them have arithmetic of all widths, LDS, scattered accesses, atomics, private
+/// Examples that together use arithmetic of all widths, LDS, scattered accesses, atomics, private
 /// memory and divergence.
 const EXAMPLES: [&str; 5] = ["quickstart", "matmul", "reduction", "jacobi", "scan"];
 
@@ -26,17 +26,17 @@ fn compiled_code_leaves_what_the_interpreter_leaves_at_any_instruction() {
     let mut random = ChaCha8Rng::seed_from_u64(18);
     // Waves of 64 lanes, and of 32.
     let machines = [Machine::new("gfx90a", 64), Machine::new("gfx1100", 32)];
-    let ways = machines.map(|machine| ["-O0", "-O3"].map(|level| (machine, level)));
+    let variants = machines.map(|machine| ["-O0", "-O3"].map(|level| (machine, level)));
     let all = EXAMPLES
         .into_iter()
-        .flat_map(|name| ways.into_iter().flatten().map(move |way| (name, way)));
+        .flat_map(|name| variants.into_iter().flatten().map(move |variant| (name, variant)));
     for (name, (machine, level)) in cases(all, 3) {
         let file = examples_folder().join(format!("{name}.yaml"));
         let workload = workload(machine, &file, &[level]);
         let mut tiers = tiers(&workload);
         for dispatch in &workload.program.dispatches {
             let mut pauses = 0;
-            // Many pauses at first.
+            // Pause often at first.
             let pause = || {
                 pauses += 1;
                 1 + random.next_u64() % if pauses < 20 { 700 } else { 20_000 }
@@ -47,7 +47,7 @@ fn compiled_code_leaves_what_the_interpreter_leaves_at_any_instruction() {
     }
 }
 
-/// Pointers that may be to anything, most of them to private memory.
+/// Writes a campaign on a kernel with generic pointers, most of which are to private memory.
 fn pointers(folder: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/pointers.cl");
     let text = format!(
@@ -92,7 +92,7 @@ fn pointers_to_any_memory_lead_compiled_code_to_where_they_lead_the_interpreter(
     assert!(interpreted == compiled, "another results.csv");
 }
 
-/// What fault-free runs find out, by compiled code and by the interpreter.
+/// Compares observations of golden runs between compiled code and the interpreter.
 #[test]
 fn compiled_code_is_counted_and_its_footprints_and_fidelity_are_those_of_the_interpreter() {
     let gfx90a = Machine::new("gfx90a", 64);
@@ -110,7 +110,7 @@ fn compiled_code_is_counted_and_its_footprints_and_fidelity_are_those_of_the_int
     }
 }
 
-/// Blocks that are to be seen one by one are not executed in a row with others.
+/// Blocks that must be observed separately are not chained with others.
 #[test]
 fn what_must_be_seen_is_seen_between_compiled_blocks() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -131,7 +131,7 @@ fn what_must_be_seen_is_seen_between_compiled_blocks() {
     assert!(one == other, "{one:?}\n{other:?}");
 }
 
-/// What a campaign writes to `results.csv` whose kernels and blocks are kept in a folder of its own.
+/// Runs a campaign with a separate cache folder. Returns the bytes of `results.csv`.
 fn results(file: &Path, cache: &Path, tier: &str) -> Vec<u8> {
     let out = cache.join("results");
     let arguments = ["run".as_ref(), file.as_os_str(), "--out".as_ref(), out.as_os_str()];
@@ -153,7 +153,7 @@ fn what_waves_reach_often_is_compiled_unless_that_is_not_wanted() {
     assert_eq!([blocks(&compiled), blocks(&interpreted)], [true, false]);
 }
 
-/// Processes that compile for programs with this cache.
+/// IDs of the compiler processes of programs with this cache.
 fn compilers(cache: &Path) -> Vec<i32> {
     let wanted = format!("FLIPWAVE_JIT_SERVICE={}", cache.join("blocks").display());
     let processes = std::fs::read_dir("/proc").expect("processes").flatten();
@@ -177,7 +177,7 @@ fn a_campaign_goes_on_where_what_compiles_for_it_is_killed() {
             let mut killed = 0;
             while !is_over.load(Ordering::Relaxed) {
                 for process in compilers(cache.path()) {
-                    // SAFETY: processes that were started for this test's campaign.
+                    // SAFETY: the processes were started by this test's campaign.
                     unsafe { libc::kill(process, libc::SIGKILL) };
                     killed += 1;
                 }

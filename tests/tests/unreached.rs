@@ -1,9 +1,11 @@
-//! A campaign by hook draws only what hooks reach, and says how much that leaves out.
+//! A campaign with hooks draws only sites that hooks reach, and reports how much of the fault space that
+//! excludes.
 
 use flipwave_tests::{flipwave, timeless_rows};
 use std::path::Path;
 
-/// A function that is called computes its address from the PC, which no hook strikes.
+/// A kernel with a call, which computes the function's address from the PC in instructions that hooks
+/// cannot strike.
 const KERNEL: &str = "
 __attribute__((noinline)) int twice(int value) { return 2 * value + 1; }
 
@@ -34,7 +36,7 @@ workload:
 faults: {model: flip_one_bit, target: destination_register, count: 60, groups: [salu]}
 ";
 
-/// The rows of a run, and what it printed on both streams.
+/// Runs a campaign. Returns the table, and standard output and error.
 fn run(folder: &Path, by: &str, workers: &str) -> (String, [String; 2]) {
     let out = format!("{by}{workers}");
     let line = ["run", "calls.yaml", "--by", by, "--workers", workers, "--out", &out];
@@ -59,14 +61,14 @@ fn places_that_hooks_do_not_reach_are_not_drawn_and_said() {
     }
     assert_eq!(rows.lines().count(), 61);
     assert!(!rows.contains("s_getpc_b64"), "{rows}");
-    // The plan depends on no number of workers.
+    // The plan does not depend on the number of workers.
     let (again, _) = run(folder.path(), "hook", "2");
     assert_eq!(again, rows);
-    // The embedded GPU draws from all.
+    // The embedded GPU draws from the complete fault space.
     let (embedded, said) = run(folder.path(), "embedded", "1");
     assert!(said.iter().all(|text| !text.contains("not reached")), "{said:?}");
     assert!(embedded.contains("s_getpc_b64"), "the test needs more faults:\n{embedded}");
-    // A site gives the same row either way.
+    // A site gives the same row with both methods.
     let line = rows.lines().nth(1).expect("a row");
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
     let row = reader.records().next().expect("a row").expect("cells");
@@ -81,7 +83,7 @@ fn places_that_hooks_do_not_reach_are_not_drawn_and_said() {
     assert_eq!(replay("hook"), untimed);
 }
 
-/// The negative control: where hooks reach all, both ways have the same rows.
+/// Negative control: if hooks reach all sites, both methods have the same rows.
 #[test]
 fn where_hooks_reach_all_the_plan_is_the_embedded_gpu_s() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! What an observer sees of a wave is what the wave has, and what it changes the wave goes on with.
+//! Observers read the state of a wave and can change it.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{
@@ -11,7 +11,7 @@ use flipwave_tests::{
     Assembly, Machine, TestProgram, assemble, compile_for, gfx90a, machines, to_values,
 };
 
-/// When an observer is called.
+/// Time of an observer's call, relative to the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Before,
@@ -36,7 +36,7 @@ impl<F: FnMut(When, &Inst, &mut WaveState<'_>)> Observer for Each<F> {
     }
 }
 
-/// A kernel of a few instructions and its buffer of 64 words, all ones.
+/// A kernel of a few instructions, and its buffer of 64 words with all bits set.
 struct Small {
     kernel: Assembly,
     workload: Workload,
@@ -53,7 +53,7 @@ impl Small {
         Small { kernel, workload: program.workload(), buffer }
     }
 
-    /// Runs the kernel; the buffer afterwards, or the fault.
+    /// Runs the kernel. Returns the final content of the buffer, or the device fault.
     fn run(
         &self,
         observe: impl FnMut(When, &Inst, &mut WaveState<'_>),
@@ -70,7 +70,7 @@ impl Small {
         }
     }
 
-    /// The same, with something done once, at a label.
+    /// Runs the kernel and calls a function once, at a label.
     fn run_with(
         &self,
         when: When,
@@ -86,7 +86,7 @@ impl Small {
     }
 }
 
-/// Stores 7, or what has become of it.
+/// A kernel that computes and stores 7 if nothing is changed.
 const STORES: &str = "
     s_mov_b32 s4, 0
 first: v_mov_b32 v2, 7
@@ -144,11 +144,11 @@ fn a_second_module_keeps_its_own_addresses() {
 fn a_wave_goes_on_where_it_is_sent() {
     let small = Small::new(STORES);
     let third = small.kernel.label("third");
-    // `second` is left out, whether it was to come or about to be executed.
+    // The jump skips `second`, whether before or at its execution.
     for (when, label) in [(When::After, "first"), (When::Before, "second")] {
         assert_eq!(small.run_with(when, label, |state| state.set_pc(third)), Ok(vec![9; 64]));
     }
-    // The PC has no two lowest bits.
+    // The two lowest bits of the PC are ignored.
     let odd = Pc(third.0 | 3);
     assert_eq!(small.run_with(When::After, "first", |state| state.set_pc(odd)), Ok(vec![9; 64]));
     assert_eq!(small.run_with(When::After, "first", |_| {}), Ok(vec![10; 64]));
@@ -191,13 +191,13 @@ fn a_replaced_instruction_is_executed_once_in_the_place_of_another() {
     };
     assert_eq!(run(&encoded("v_add_u32 v2, 1, v2")), Ok(vec![10; 64]));
     assert_eq!(run(&encoded("v_add_u32 v2, 5, v2")), Ok(vec![14; 64]));
-    // A longer one takes the place of what follows, too.
+    // A longer instruction also replaces the following word.
     assert_eq!(run(&encoded("v_add_u32 v2, 0x12345, v2")), Ok(vec![0x12345 + 7; 64]));
-    // Its literal is what lies in memory where it is not given.
+    // A literal that is not given is read from memory.
     let first = &encoded("v_add_u32 v2, 0x12345, v2")[..4];
     let literal: [u8; 4] = encoded("v_add_u32 v2, 2, v2").try_into().expect("one word");
     assert_eq!(run(first), Ok(vec![u32::from_le_bytes(literal) + 7; 64]));
-    // A shorter one leaves the rest of the old one to be executed: here there is none.
+    // After a shorter instruction, the rest of the old one is executed; here, there is none.
     assert_eq!(run(&encoded("s_nop 0")), Ok(vec![9; 64]));
 }
 
@@ -284,8 +284,8 @@ fn device_memory_is_what_waves_may_touch() {
     assert_eq!(stored.map(|words| words[..3].to_vec()), Ok(vec![u32::MAX, 9, u32::MAX]));
 }
 
-/// The waves of a kernel in which every lane's array is found at the lane's private addresses, and
-/// those in which it is found one lane beside them.
+/// Number of waves in which every lane's array is found at the lane's private addresses, and number of
+/// waves in which it is found at those of the next lane.
 fn arrays_found(machine: Machine) -> [usize; 2] {
     let mut program = TestProgram::new(&compile_for(machine, "private.cl", &["-O1"]));
     let out = program.output(&[0u32; 512]);

@@ -1,4 +1,4 @@
-//! Workloads as others launch them, and fault-free runs beside which outcomes would mean nothing.
+//! Special workloads, and golden runs that would make outcomes meaningless.
 
 use flipwave_campaigns::{
     Campaign, CampaignError, Compiler, InjectionPath, Report, RunOptions, Silent, measure, prepare,
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A folder with one kernel's source.
+/// A folder with the source of a kernel.
 struct Bench {
     folder: TempDir,
 }
@@ -37,7 +37,7 @@ impl Bench {
         self.run_with(text, Accelerations::ALL)
     }
 
-    /// Runs a campaign; how it went, and the bytes of `results.csv`.
+    /// Runs a campaign. Returns its result and the bytes of `results.csv`.
     fn run_with(
         &self,
         text: &str,
@@ -53,7 +53,7 @@ impl Bench {
         Ok((report, std::fs::read(folder.join("results.csv")).expect("the results")))
     }
 
-    /// What the first output holds without a fault.
+    /// Content of the first output in the golden run.
     fn output(&self, text: &str) -> Vec<u8> {
         let prepared = prepare(&self.campaign(text)).unwrap_or_else(|error| panic!("{error}"));
         let golden = prepared.workload.golden().unwrap_or_else(|error| panic!("{error}"));
@@ -61,7 +61,7 @@ impl Bench {
     }
 }
 
-/// Demands an error with all these words.
+/// Asserts that a result is an error whose message contains all `words`.
 #[track_caller]
 fn refused<T>(result: Result<T, CampaignError>, words: &[&str]) {
     let error = result.err().expect("an error").to_string();
@@ -70,7 +70,7 @@ fn refused<T>(result: Result<T, CampaignError>, words: &[&str]) {
     }
 }
 
-/// HIP's way to dynamic LDS: no argument points to it.
+/// A kernel with HIP's dynamic LDS, to which no argument points.
 const REVERSE: &str = "#include <hip/hip_runtime.h>
 extern \"C\" __global__ void reverse(int *out, const int *in) {
     extern __shared__ int shared[];
@@ -80,8 +80,8 @@ extern \"C\" __global__ void reverse(int *out, const int *in) {
 }
 ";
 
-/// A campaign on it; `keys` are the launch's, `others` the file's.
-fn reverse(keys: &str, others: &str) -> String {
+/// A campaign on [`REVERSE`], with additional keys of the launch and of the file.
+fn reverse(keys: &str, file_keys: &str) -> String {
     format!(
         "name: reverse
 workload:
@@ -95,7 +95,7 @@ workload:
       - {{buffer: out, type: i32, count: 256, output: true}}
       - {{buffer: in, type: i32, count: 256, init: {{range: {{start: 1, step: 1}}}}}}
 faults: {{model: flip_one_bit, count: 20}}
-{others}"
+{file_keys}"
     )
 }
 
@@ -106,7 +106,7 @@ fn dynamic_lds_is_given_to_kernels_without_a_pointer_to_it() {
     bench.run(&text).expect("a campaign");
     let groups = (0..4).flat_map(|group| (0..64).map(move |item| group * 64 + 64 - item));
     assert_eq!(to_values::<i32>(&bench.output(&text)), groups.collect::<Vec<i32>>());
-    // What the kernel sees without it: nothing but zeros.
+    // Without dynamic LDS, the kernel reads zeros.
     let without = reverse("", "");
     assert_eq!(bench.output(&without), to_bytes(&[0i32; 256]));
 }
@@ -138,16 +138,16 @@ fn a_fault_free_run_that_leaves_its_lds_is_refused_everywhere() {
     refused(replay(&campaign, &site, InjectionPath::Embedded), &words);
     refused(trace(&campaign, &site), &words);
     refused(measure::<InstructionCount>(&campaign, &Options::default()), &words);
-    // Half of it is too little: the second half of a workgroup's items leaves it.
+    // With half the size, the second half of the work-items accesses addresses outside of it.
     let half = reverse("local_memory: 128", "");
     refused(bench.run(&half), &["4 bytes at 0x80 of LDS", "has 128 bytes"]);
-    // Whoever means it says so.
+    // A key allows it explicitly.
     let allowed = reverse("", "allow: [outside_local_memory]");
     bench.run(&allowed).expect("a campaign");
     profile(&bench.campaign(&allowed)).expect("a profile");
-    // Other suspicions are not allowed by that.
-    let other = reverse("", "allow: [unwritten_output, nan_output, unlimited_tolerance]");
-    refused(bench.run(&other), &words);
+    // Other values of the key do not.
+    let unrelated = reverse("", "allow: [unwritten_output, nan_output, unlimited_tolerance]");
+    refused(bench.run(&unrelated), &words);
 }
 
 const BEYOND: &str = "kernel void beyond(global const int *places, global int *out) {
@@ -158,7 +158,7 @@ const BEYOND: &str = "kernel void beyond(global const int *places, global int *o
     out[i] = own[places[i]];
 }";
 
-/// A campaign of `beyond.cl` whose places are all the same.
+/// A campaign on `beyond.cl` in which all indices are `place`.
 fn beyond(target: &str, place: i32, more: &str) -> String {
     format!(
         "name: beyond
@@ -194,14 +194,14 @@ fn a_fault_free_run_that_leaves_its_private_memory_is_refused() {
                 "allow: [outside_private_memory]",
             ];
             refused(bench.run(&beyond(target, place, "")), &words);
-            let other = "allow: [outside_local_memory]";
-            refused(bench.run(&beyond(target, place, other)), &words);
+            let unrelated = "allow: [outside_local_memory]";
+            refused(bench.run(&beyond(target, place, unrelated)), &words);
         }
         bench.run(&beyond(target, 7, "")).expect("a campaign");
     }
 }
 
-/// What a fault makes of an address is the fault's doing: hardware reads zero, and so it stays.
+/// If a fault changes an LDS address, the access is legal and reads zero, as on hardware.
 #[test]
 fn a_fault_may_leave_the_lds() {
     let bench = Bench::new("reverse.hip", REVERSE);
@@ -224,8 +224,8 @@ const OUTPUTS: &str = "kernel void f(global int *none, global int *same, global 
 }
 ";
 
-/// A campaign on them; `output` is the buffer that is one.
-fn outputs(output: &str, others: &str) -> String {
+/// A campaign on [`OUTPUTS`] with the buffer `output` as its output, and additional keys of the file.
+fn outputs(output: &str, file_keys: &str) -> String {
     let buffer = |name: &str, element: &str| {
         let role = if name == output { ", output: true" } else { "" };
         format!("      - {{buffer: {name}, type: {element}, count: 64{role}}}\n")
@@ -241,7 +241,7 @@ workload:
     args:
 {}{}{}{}      - {{scalar: 0, type: i32}}
 faults: {{model: flip_one_bit, count: 5}}
-{others}\n",
+{file_keys}\n",
         buffer("none", "i32"),
         buffer("same", "i32"),
         buffer("nan", "f32"),
@@ -260,13 +260,13 @@ fn outputs_that_can_never_be_wrong_are_refused() {
     refused(bench.run(&outputs("nan", "")), &nan);
     refused(bench.run(&outputs("nan", "allow: [unwritten_output]")), &nan);
     bench.run(&outputs("nan", "allow: [nan_output]")).expect("allowed");
-    let limit = |limit: &str, others: &str| {
-        outputs("numbers", &format!("compare: {{numbers: {{absolute: {limit}}}}}\n{others}"))
+    let limit = |limit: &str, file_keys: &str| {
+        outputs("numbers", &format!("compare: {{numbers: {{absolute: {limit}}}}}\n{file_keys}"))
     };
     let unlimited = ["`numbers`", "accepts every number", "allow: [unlimited_tolerance]"];
     refused(bench.run(&limit("1.0e+10", "")), &unlimited);
     bench.run(&limit("1.0e+10", "allow: [unlimited_tolerance]")).expect("allowed");
-    // Numbers, within a limit; and an output that is written with what it held before.
+    // Numbers with a limit, and an output that is overwritten with its initial content, are accepted.
     bench.run(&outputs("numbers", "")).expect("numbers");
     bench.run(&limit("1.0e+9", "")).expect("numbers within a limit");
     bench.run(&outputs("same", "")).expect("zeros over zeros");
@@ -300,8 +300,8 @@ faults: {{model: flip_one_bit, count: 5}}\n"
         bench.run(&text(one, two)).expect("a campaign");
     }
     let buffer = "{buffer: more, type: i32, count: 64, init: {value: 100}}";
-    let other = to_bytes(&[107i32; 64]);
-    assert_eq!(bench.output(&text("null", buffer)), other, "the negative control");
+    let with_addend = to_bytes(&[107i32; 64]);
+    assert_eq!(bench.output(&text("null", buffer)), with_addend, "the negative control");
     let error = |one: &str| bench.run(&text(one, "null"));
     refused(error("{scalar: 4096, type: u64}"), &["argument 1", "a value", "a buffer, or null,"]);
     refused(error("{scalar: 0, type: i32}"), &["argument 1", "a value"]);
@@ -347,7 +347,7 @@ faults: {{model: flip_one_bit, count: 20}}\n"
         read_code_object(file, Some(&gfx90a())).unwrap_or_else(|error| panic!("{error}"))
     };
     assert_eq!(read(&object).kernels()[0].name, read(&linked).kernels()[0].name);
-    // A part of a program is no program.
+    // A program with an undefined function is refused.
     let source = "void other(global int *o);\nkernel void f(global int *o) { other(o); }\n";
     std::fs::write(bench.path("twice.cl"), source).expect("written");
     let part = compile("part.o", &["-c"]);
@@ -355,7 +355,7 @@ faults: {{model: flip_one_bit, count: 20}}\n"
     for word in ["part.o", "relocatable", "other", "The command is: clang-22", "-o LINKED"] {
         assert!(error.contains(word), "`{word}` is not in: {error}");
     }
-    // An object for a CPU is none.
+    // An object file for a CPU is refused.
     let host = bench.path("host.c");
     std::fs::write(&host, "int x;\n").expect("written");
     let status =
@@ -365,8 +365,8 @@ faults: {{model: flip_one_bit, count: 20}}\n"
     assert!(error.contains("host program"), "{error}");
 }
 
-/// Writes beyond the end of a buffer, though inside of its last page, long before and long after
-/// states are saved.
+/// A kernel that writes beyond the end of a buffer, but within its last page, long before and long after
+/// checkpoints.
 #[test]
 fn saved_states_hold_what_is_written_beyond_a_buffer() {
     let source = "kernel void past(global int *out, global int *log) {
@@ -380,7 +380,7 @@ fn saved_states_hold_what_is_written_beyond_a_buffer() {
         out[i] = sum;
     }\n";
     let bench = Bench::new("past.cl", source);
-    // Words of each part of the page: before and after the end of the buffer.
+    // Words before and after the end of the buffer.
     for (count, target) in
         [(8, "destination_register"), (8, "store_address"), (100, "source_operand")]
     {
@@ -432,7 +432,7 @@ faults: {{model: flip_one_bit, count: 2}}\n"
     }
 }
 
-/// Later compilers do that by themselves.
+/// Newer compilers preload arguments by default.
 #[test]
 fn faults_in_kernels_that_preload_their_arguments_are_the_same_by_hook() {
     let source = "kernel void scale(global float *out, global const float *in, float by, int plus) \
@@ -468,7 +468,7 @@ fn faults_in_kernels_that_preload_their_arguments_are_the_same_by_hook() {
     }
 }
 
-/// Kernels of C++, two of which share a name.
+/// C++ kernels, two of which share a name in different namespaces.
 const SCALES: &str = "#include <hip/hip_runtime.h>
 namespace two {
 __global__ void scale(int *values, int factor) { values[threadIdx.x] *= factor; }

@@ -1,4 +1,4 @@
-//! Rewritten kernels beside the original ones in one code object.
+//! Rewritten and original kernels in one code object.
 
 use super::everywhere::touch_one_in;
 use flipwave_codeobj::CodeObject;
@@ -9,13 +9,13 @@ use flipwave_hooks::rewrite::NotBeside;
 use flipwave_injector::Workload;
 use flipwave_tests::{MACHINES, contents, examples, instrument, workload};
 
-/// The program of each example, for a GPU whose code AMD's runtime loads.
+/// The program of each example, for a GPU that AMD's runtime supports.
 fn workloads() -> impl Iterator<Item = Workload> {
     examples().into_iter().map(|file| workload(MACHINES[0], &file, &["-O3"]))
 }
 
-/// The workload with code that has all kernels twice. Of its launches, numbered through, those
-/// that fit run the rewritten kernels.
+/// The workload with code that contains original and rewritten kernels. Launches whose number satisfies
+/// `fits` run the rewritten kernels.
 fn beside(original: &Workload, fits: impl Fn(usize) -> bool) -> Workload {
     let instrumented = instrument(original, |plan| _ = touch_one_in(2, "", plan));
     let mut new = instrumented.original.clone();
@@ -35,7 +35,7 @@ fn beside(original: &Workload, fits: impl Fn(usize) -> bool) -> Workload {
     new
 }
 
-/// Demands that all code and all descriptors are what and where they were.
+/// Asserts that code and descriptors have not changed or moved.
 fn keeps_the_original(old: &CodeObject, new: &CodeObject) {
     for section in old.text() {
         let bytes = new.bytes_at(flipwave_isa::Pc(section.address), section.bytes().len());

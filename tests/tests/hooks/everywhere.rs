@@ -1,4 +1,4 @@
-//! A hook before and after every instruction changes nothing.
+//! Hooks before and after every instruction do not change the program's behaviour.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::hook::{Argument, Mask};
@@ -9,7 +9,7 @@ use flipwave_tests::{
 };
 use std::sync::Arc;
 
-/// Hooks that leave nothing as it was, as far as they are free to.
+/// Hooks that clobber everything they are allowed to.
 const TOUCH: &str = r#"
 uint64_t counter;
 
@@ -43,13 +43,13 @@ void nothing(void)
 }
 "#;
 
-/// Asks for hooks before and after every instruction.
+/// Requests hooks before and after every instruction.
 pub fn touch(instrumentation: &mut Instrumentation<'_>) {
     touch_one_in(1, "", instrumentation);
 }
 
-/// Asks for hooks before and after one of so many instructions; `more` comes before the hooks'
-/// source. Gives the number of hooks.
+/// Requests hooks before and after one of `one_in` instructions. `more` is prepended to the hooks' source.
+/// Returns the number of hooks.
 pub fn touch_one_in(one_in: usize, more: &str, instrumentation: &mut Instrumentation<'_>) -> usize {
     let source = hook_source("touch.c", &format!("{more}{TOUCH}"), instrumentation);
     let source = instrumentation.add_source(source);
@@ -74,7 +74,7 @@ pub fn touch_one_in(one_in: usize, more: &str, instrumentation: &mut Instrumenta
     5 * sites.len()
 }
 
-/// Only where control does not come back is a hook left out.
+/// Asserts that hooks are missing only after instructions that do not return control.
 fn assert_complete(report: &Report) {
     assert!(report.placed > 0);
     assert!(report.proof.is_some(), "not checked");
@@ -84,7 +84,7 @@ fn assert_complete(report: &Report) {
     }
 }
 
-/// A code object with hooks everywhere.
+/// Adds hooks at every instruction of a code object.
 pub fn touched(object: &CodeObject) -> Arc<Rewritten> {
     static TOUCHED: Once<Vec<u8>, Arc<Rewritten>> = Once::new();
     TOUCHED.get(object.bytes().to_vec(), || {

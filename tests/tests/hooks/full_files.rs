@@ -1,11 +1,12 @@
-//! Kernels that leave no register free are instrumented all the same, at every site.
+//! Kernels without a free register can be instrumented at every site.
 
 use super::everywhere::touched;
 use flipwave_codeobj::CodeObject;
 use flipwave_tests::{TestProgram, assemble};
 use std::fmt::Write;
 
-/// Runs a kernel of one wave that stores a dword per lane, with hooks everywhere and without.
+/// Runs a kernel of one wave that stores a dword per lane, and asserts that hooks everywhere do not change
+/// the results.
 fn assert_unchanged(body: &str) {
     let kernel = assemble(body).code_object;
     let outputs = |code_object: &[u8]| {
@@ -20,7 +21,7 @@ fn assert_unchanged(body: &str) {
     assert!(new.report.without_saves < new.report.placed, "nothing had to make room");
 }
 
-/// All of v2 to v255 hold what is summed up at the end; `setup` comes first.
+/// A kernel in which v2 to v255 are live until they are summed up at the end, after `setup`.
 fn all_vgprs(setup: &str, accumulate: impl Fn(&mut String)) -> String {
     let mut body = setup.to_owned();
     for number in 2..256 {
@@ -39,7 +40,7 @@ fn a_kernel_of_all_vgprs() {
     assert_unchanged(&all_vgprs(setup, |_| {}));
 }
 
-/// There is no scratch before hooks need it.
+/// The original kernel has no scratch memory.
 #[test]
 fn a_kernel_of_all_vgprs_and_all_acc_vgprs() {
     let mut setup = ".set vgprs, 512\n.set accum_offset, 256\n".to_owned();

@@ -1,4 +1,4 @@
-//! Hooks everywhere in products of matrices, on every target that has matrix instructions.
+//! Hooks everywhere in matrix products, on every target with matrix instructions.
 
 use super::everywhere::touched;
 use super::keep_in_step;
@@ -9,7 +9,7 @@ use flipwave_hooks::flow::Disassembly;
 use flipwave_isa::Inst;
 use flipwave_tests::{TestProgram, Twins, cases, is_long_run};
 
-/// Runs a kernel with hooks before and after each instruction beside itself.
+/// Runs a kernel in lockstep with a version that has hooks before and after each instruction.
 fn keeps_step(variant: &Variant) {
     let code_object = variant.code_object("-O3");
     let original = CodeObject::parse(&code_object).expect("a code object");
@@ -33,7 +33,7 @@ fn products_of_matrices_keep_step_with_hooks_everywhere() {
     cases(&all, 5).for_each(keeps_step);
 }
 
-/// The negative control: a matrix instruction is missing in the new code.
+/// Negative control: a matrix instruction is missing in the rewritten code.
 #[test]
 fn a_matrix_instruction_that_is_lost_among_hooks_is_missed() {
     const S_NOP: [u8; 4] = [0x00, 0x00, 0x80, 0xbf];
@@ -63,6 +63,6 @@ fn a_matrix_instruction_that_is_lost_among_hooks_is_missed() {
         let substituted = Default::default();
         let twins = Twins { original, instrumented, rewritten: &rewritten, substituted };
         let report = twins.side_by_side(&device, false);
-        assert!(report.difference.is_some(), "{variant}: nobody misses it");
+        assert!(report.difference.is_some(), "{variant}: not detected");
     }
 }

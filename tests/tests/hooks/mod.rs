@@ -32,8 +32,8 @@ use flipwave_tests::{
     TestProgram, Twins, assert_lockstep, cases, compile_for, rewritten_levels, rewritten_machines,
 };
 
-/// Runs `test` with the kernels of a file compiled for every machine, with a hook before and after
-/// every instruction; those of one file with hooks in trampolines, too.
+/// Runs `test` with the kernels of a file compiled for every machine, with a hook before and after every
+/// instruction. The kernels of one file also run with hooks in trampolines.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
     for machine in cases(rewritten_machines(), 3) {
         for level in rewritten_levels().iter().copied() {
@@ -50,7 +50,7 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
     }
 }
 
-/// Runs the launches of rewritten code beside the same of the original.
+/// Runs launches of rewritten code in lockstep with those of the original.
 fn keep_in_step(workload: &Workload, original: &CodeObject, rewritten: &Rewritten) {
     let mut device = workload.device.clone();
     let module = device.load(original).expect("loads");

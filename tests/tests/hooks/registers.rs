@@ -1,5 +1,5 @@
-//! What hooks can read and write: every kind of register, before and after an instruction, by
-//! name and, where there are many, by number. What is written stays.
+//! Hooks can read and write every kind of register, before and after an instruction, by name and, where
+//! there are several, by number. Written values persist.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::Device;
@@ -8,7 +8,7 @@ use flipwave_hooks::rewrite::{HookCall, Instrumentation, When};
 use flipwave_isa::{Register, RegisterRange};
 use flipwave_tests::{TestProgram, assemble, hook_compiler, hook_source};
 
-/// Sets every kind of register, waits at `site`, and stores what it then finds.
+/// Sets every kind of register, executes `site`, and stores the registers.
 const KERNEL: &str = "
     v_mov_b32 v5, 0x11110005
     v_accvgpr_write_b32 a3, v5
@@ -44,14 +44,14 @@ behind:
     global_store_dword v1, v13, s[2:3] offset:2048
 ";
 
-/// A register, where the kernel stores it (in rows of 64 lanes), what it holds, and what a hook
-/// writes to it.
+/// A register, the row (of 64 lanes) to which the kernel stores it, its value, and the value that a hook
+/// writes.
 struct Case {
     register: &'static str,
     row: usize,
     holds: u32,
     becomes: u32,
-    /// The hook's function that reaches it by number, and the number.
+    /// The hook's function that accesses the register by number, and the number.
     by_number: Option<(&'static str, u64)>,
 }
 
@@ -92,8 +92,8 @@ fn range(case: &Case) -> RegisterRange {
     RegisterRange::new(case.register.parse().expect(case.register), 1)
 }
 
-/// Runs the kernel with one hook; what the kernel stored, by rows that hold the same for all lanes,
-/// and what the hook saw in each lane.
+/// Runs the kernel with one hook. Returns the stored rows, whose lanes must be equal, and the value that the
+/// hook read in each lane.
 fn run(
     when: When,
     function: &str,
@@ -135,7 +135,7 @@ fn run(
     (stored.chunks(64).map(row).collect(), seen)
 }
 
-/// What the kernel stores without hooks.
+/// Values that the kernel stores without hooks.
 fn untouched() -> Vec<u32> {
     CASES.iter().map(|case| case.holds).collect()
 }

@@ -1,5 +1,5 @@
-//! Kernels that name AccVGPRs as VGPRs, as assembly for gfx90a and gfx942 does: from the
-//! `accum_offset` on the two are the same registers.
+//! Kernels that access AccVGPRs as VGPRs, which is possible on gfx90a and gfx942: VGPRs from the
+//! `accum_offset` on are the AccVGPRs.
 
 use super::everywhere::touched;
 use flipwave_codeobj::CodeObject;
@@ -14,8 +14,8 @@ use flipwave_tests::{
     unified_machines,
 };
 
-/// Values go in by one name and come out by the other, in tuples that begin below the
-/// `accum_offset` of 32 and end above, too.
+/// Writes registers by one name and reads them by the other, also in tuples that cross the `accum_offset`
+/// of 32.
 const BODY: &str = "
 v_mov_b32 v40, v0
 s_nop 1
@@ -40,18 +40,18 @@ s_nop 1
 global_store_dword v1, v95, s[2:3]
 ";
 
-/// What every work-item stores.
+/// Expected result of a work-item.
 fn expected(item: u32) -> u32 {
-    (0..4).map(|other| 3 * (item / 4 * 4 + other)).sum()
+    (0..4).map(|lane| 3 * (item / 4 * 4 + lane)).sum()
 }
 
-/// The kernel, its AccVGPRs beginning at a number.
+/// The kernel with the given `accum_offset`.
 fn kernel(machine: Machine, accum_offset: u32) -> Vec<u8> {
     let setup = format!(".set vgprs, {}\n.set accum_offset, {accum_offset}\n", accum_offset + 64);
     assemble_for(machine, &format!("{setup}{BODY}")).code_object
 }
 
-/// The kernel's program: one wave.
+/// A program that launches one wave of the kernel.
 fn program(code_object: &[u8]) -> TestProgram {
     let mut program = TestProgram::new(code_object).strictly();
     let out = program.output(&[0u32; 64]);
@@ -68,8 +68,8 @@ fn a_register_of_two_names_holds_one_value() {
     }
 }
 
-/// The negative control: where AccVGPRs begin behind all VGPRs that are named, no two names are of
-/// one register.
+/// Negative control: with an `accum_offset` above all VGPRs in use, the names refer to different
+/// registers.
 #[test]
 fn registers_of_one_name_each_are_apart() {
     for machine in unified_machines() {
@@ -130,7 +130,7 @@ fn ending(injection: Injection) -> (Vec<Output>, String) {
     }
 }
 
-/// Faults in registers, drawn from the kernel's population: in the embedded GPU and by hooks.
+/// Compares faults in registers between the embedded GPU and hooks.
 #[test]
 fn faults_strike_a_register_by_the_name_that_all_have_of_it() {
     let compiler = HookCompiler::find().unwrap_or_else(|error| panic!("{error}"));
@@ -158,7 +158,7 @@ fn faults_strike_a_register_by_the_name_that_all_have_of_it() {
     }
 }
 
-/// A value under one name dies where the other is written.
+/// Writing a register by one name ends the live range of the other name.
 #[test]
 fn what_is_overwritten_by_the_other_name_is_dead() {
     for machine in unified_machines() {

@@ -1,5 +1,5 @@
-//! State in kernels that leave no register free from their beginning to their end: it slides
-//! between dead SGPRs, and hooks find it wherever they are.
+//! Live-range splitting of entry values in kernels without a register that is free throughout: values move
+//! between dead SGPRs, and hooks find them everywhere.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device};
@@ -17,7 +17,7 @@ uint64_t seen[64];
 uint64_t buffers[64];
 uint64_t strangers;
 
-/* Counts by wave, and keeps the kernel's argument. */
+/* Counts by wave, and stores the kernel's argument. */
 void see(uint32_t workgroup, uint32_t wave, uint64_t kernarg)
 {
     if (workgroup < 3 && wave < 8) {
@@ -29,8 +29,8 @@ void see(uint32_t workgroup, uint32_t wave, uint64_t kernarg)
 }
 ";
 
-/// Names every register, and needs one half of the SGPRs, then the other, then the first again.
-/// Every second wave goes without the other half.
+/// A kernel that uses every register: first one half of the SGPRs, then the other half, which every second
+/// wave skips, then the first half again.
 fn full(machine: Machine) -> String {
     let count = machine.target().max_sgprs();
     let (first, second): (Vec<u8>, Vec<u8>) =
@@ -66,7 +66,7 @@ fn full(machine: Machine) -> String {
     body + "v_mov_b32 v2, m0\nglobal_store_dword v1, v2, s[2:3]\n"
 }
 
-/// A kernel with hooks that take state before or after every scalar instruction, by turns.
+/// Adds hooks that read entry values, alternately before and after every scalar instruction.
 fn watched(code_object: &[u8], keeping: &[Keeping]) -> Rewritten {
     let object = CodeObject::parse(code_object).expect("a code object");
     let mut instrumentation =
@@ -93,7 +93,7 @@ fn machines() -> impl Iterator<Item = Machine> {
     MACHINES.into_iter().filter(move |machine| names.contains(&machine.to_string().as_str()))
 }
 
-/// The kernel's program: three workgroups of 256.
+/// A program that launches three workgroups of 256 work-items.
 fn program(code_object: &[u8]) -> TestProgram {
     let mut program = TestProgram::new(code_object).strictly();
     let out = program.output(&[0u32; 256]);
@@ -101,7 +101,7 @@ fn program(code_object: &[u8]) -> TestProgram {
     program
 }
 
-/// How many scalar instructions all waves execute, counted by a tool that keeps no state.
+/// Number of scalar instructions that all waves execute, counted by a tool without entry values.
 fn scalars(workload: &Workload, code_object: &[u8]) -> u64 {
     let object = CodeObject::parse(code_object).expect("a code object");
     let options = Options { per: Per::Instruction, ..Options::default() };
@@ -165,7 +165,7 @@ fn hooks_find_state_that_slides_through_a_kernel_of_all_registers() {
     }
 }
 
-/// The negative control: without sliding there is no home.
+/// Negative control: without live-range splitting, no reserved register is found.
 #[test]
 fn a_kernel_of_all_registers_has_no_other_home_for_state() {
     let others: Vec<Keeping> =

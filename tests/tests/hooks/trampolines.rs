@@ -1,5 +1,5 @@
-//! Kernels whose code stays where it is, with hooks in trampolines: they compute what they
-//! computed, register by register, and break no rule.
+//! Kernels with hooks in trampolines, whose code does not move: they run in lockstep with the originals
+//! and violate no rule.
 
 use super::everywhere::touch_one_in;
 use flipwave_codeobj::CodeObject;
@@ -15,19 +15,19 @@ use flipwave_tests::{
     Instrumented, MACHINES, assert_lockstep, cases, clean, examples, instrument, workload,
 };
 
-/// How far trampolines are from the code that they belong to.
+/// Distance of trampolines from their code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// As far as branches reach.
+    /// Within the range of branches.
     Near,
-    /// Some further: islands stand on the way.
+    /// Slightly further: branches go through islands.
     Islands,
-    /// So far that jumps must lead there and back: the hooks' data lies between.
+    /// Far away, behind the hooks' data: reached by jumps.
     Jumps,
 }
 
 impl Reach {
-    /// What the hooks' source has besides.
+    /// Text prepended to the hooks' source.
     fn source(self) -> &'static str {
         match self {
             Reach::Near => "",
@@ -36,7 +36,7 @@ impl Reach {
         }
     }
 
-    /// Whether code was put as far away as it was to be.
+    /// Returns `true` if the layout has this distance.
     fn is_of(self, layout: &CodeLayout, object: &CodeObject) -> bool {
         const BRANCH: u64 = 128 << 10;
         let text = object.text().next().expect("code");
@@ -49,26 +49,26 @@ impl Reach {
     }
 }
 
-/// Hooks that were asked for, and those that have their place.
+/// Numbers of requested and of placed hooks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
-    asked: usize,
+    requested: usize,
     placed: usize,
 }
 
 impl std::ops::AddAssign for Count {
     fn add_assign(&mut self, other: Count) {
-        self.asked += other.asked;
+        self.requested += other.requested;
         self.placed += other.placed;
     }
 }
 
-/// Hooks at every second instruction of all code that a workload launches.
+/// Adds hooks at every second instruction of all code that a workload launches.
 fn trampolined(workload: &Workload, reach: Reach) -> (Instrumented, Count) {
     let mut count = Count::default();
     let instrumented = instrument(workload, |instrumentation| {
         instrumentation.place_all(Placement::Trampoline);
-        count.asked += touch_one_in(2, reach.source(), instrumentation);
+        count.requested += touch_one_in(2, reach.source(), instrumentation);
     });
     let mut refused = 0;
     for (module, (_, new)) in &instrumented.rewritten {
@@ -83,16 +83,16 @@ fn trampolined(workload: &Workload, reach: Reach) -> (Instrumented, Count) {
         }
         let is_end = |reason: &str| reason == "the instruction has no known successor";
         let nowhere = new.report.refused.iter().filter(|site| is_end(&site.reason)).count();
-        count.asked -= nowhere;
+        count.requested -= nowhere;
         count.placed += new.report.placed;
         refused += new.report.refused.len() - nowhere;
     }
-    // Nothing is lost without a word.
-    assert_eq!(count.placed + refused, count.asked);
+    // Every hook is placed or reported as refused.
+    assert_eq!(count.placed + refused, count.requested);
     (instrumented, count)
 }
 
-/// Runs a workload with trampolines, by itself and side by side with the original.
+/// Runs a workload with trampolines, alone and in lockstep with the original.
 fn run(workload: &Workload, reach: Reach) -> Count {
     let (pair, count) = trampolined(workload, reach);
     let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
@@ -101,14 +101,14 @@ fn run(workload: &Workload, reach: Reach) -> Count {
     count
 }
 
-/// Demands that hooks have their place at most sites.
+/// Asserts that at least `percent` percent of the hooks are placed.
 fn assert_most(count: Count, percent: usize) {
-    let Count { asked, placed } = count;
-    println!("{placed} of {asked} hooks have their place");
-    assert!(placed * 100 >= asked * percent, "{placed} of {asked} hooks have their place");
+    let Count { requested, placed } = count;
+    println!("{placed} of {requested} hooks placed");
+    assert!(placed * 100 >= requested * percent, "{placed} of {requested} hooks placed");
 }
 
-/// Runs a program near and far.
+/// Runs a program with near and far trampolines.
 pub fn examine(workload: &Workload) {
     assert_most(run(workload, Reach::Near), 100);
     assert_most(run(workload, Reach::Jumps), 90);
@@ -124,7 +124,7 @@ fn the_examples_compute_the_same_with_trampolines_near_and_far() {
         far += run(&workload, Reach::Jumps);
     }
     assert_most(near, 100);
-    // Loops that keep SCC from their first instruction to the last have no way back to a far place.
+    // Hooks in loops in which SCC is always live cannot be in far trampolines, because jumps clobber SCC.
     assert_most(far, 80);
 }
 
@@ -138,7 +138,7 @@ fn branches_over_much_inserted_code_go_by_islands() {
     assert_most(run(&vector_add(), Reach::Islands), 100);
 }
 
-/// The code object with another word at an address.
+/// Replaces a word at an address.
 fn with_word(rewritten: &Rewritten, address: u64, word: &[u8]) -> CodeObject {
     let object = &rewritten.object;
     let segment = object.segment_at(Pc(address)).expect("code");
@@ -172,8 +172,8 @@ fn a_way_to_a_trampoline_that_is_missing_is_found_by_checker_and_lockstep() {
         let twins = pair.twins().next().expect("a launch");
         seen += usize::from(!twins.side_by_side(&pair.original.device, false).is_clean());
     }
-    let ways = rewritten.layout.patches.len();
-    assert_eq!(proven, ways, "the checker misses every way");
-    // The first instruction's is not taken: the kernel begins with the code of its entry.
-    assert_eq!(seen, ways - 1, "running side by side shows every way that is taken");
+    let branches = rewritten.layout.patches.len();
+    assert_eq!(proven, branches, "the checker detects every missing branch");
+    // The branch at the first instruction is not taken, because the kernel starts at the entry code.
+    assert_eq!(seen, branches - 1, "lockstep detects every missing branch that is taken");
 }

@@ -1,4 +1,4 @@
-//! `flipwave tool`, as a user runs it.
+//! `flipwave tool`.
 
 use flipwave_tests::{compile_file, examples_folder, flipwave};
 

@@ -1,4 +1,4 @@
-//! Which dispatches run instrumented code.
+//! Selection of the dispatches that run instrumented code.
 
 use super::example;
 use flipwave_device::{Completion, Device};
@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 
 const WAVES: &str = "uint64_t waves; void wave(uint64_t *waves) { flipwave_count(waves, 1); }";
 
-/// Dispatches of a kernel with two grids, and which of them each rule takes.
+/// Dispatches of a kernel with two grid sizes, and the selection of each rule.
 #[test]
 fn rules_choose_which_dispatches_are_instrumented() {
     let workload = example("vector_add.yaml");

@@ -1,5 +1,4 @@
-//! What counting costs: instructions executed with the hooks and without, on the tiled matrix
-//! multiplication.
+//! Cost of counting: executed instructions of the tiled matrix multiplication, with and without hooks.
 
 use super::compared::run;
 use super::example;

@@ -1,4 +1,4 @@
-//! What tools made of hooks count is what an observer in the embedded GPU counts, on every kernel.
+//! Tools with hooks count the same as an observer in the embedded GPU, on every kernel.
 
 #[path = "../compiled/control.rs"]
 mod control;
@@ -34,8 +34,8 @@ use flipwave_tools::{
     OpcodeHistogram, Options, Per,
 };
 
-/// Runs `test` with the kernels of a file compiled for machines that differ much, each run
-/// compared.
+/// Runs `test` with the kernels of a file compiled for different machines, and compares tools with the
+/// observer in each run.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
     for machine in cases(rewritten_machines(), 3) {
         for level in rewritten_levels().iter().copied() {
@@ -76,7 +76,7 @@ fn tools_agree_with_the_observer_on_every_example() {
     }
 }
 
-/// The negative control: an observer that does not see one execution of one instruction is caught.
+/// Negative control: an observer that misses one execution of one instruction disagrees.
 #[test]
 fn an_observer_that_misses_one_execution_disagrees() {
     fn agrees<T: Compared>(workload: &Workload, blind: fn(&Inst) -> bool) -> bool {

@@ -1,10 +1,10 @@
-//! A table never has a number for what no hook could count.
+//! Tables mark sites without hooks instead of showing a count.
 
 use flipwave_tests::{Compiler, Finished, application, assemble, flipwave};
 use std::path::Path;
 
-/// Where GPR-index mode may be on, no hook can be put. Its sites are of every kind that tools look
-/// at; those before and after are counted.
+/// A kernel with all kinds of sites that tools count, in code where GPR-index mode may be on and hooks are
+/// impossible, and before and after it.
 const KERNEL: &str = "
     .set lds_bytes, 256
     v_mov_b32 v2, 7
@@ -34,16 +34,16 @@ workload:
 faults: {model: flip_one_bit, target: destination_register, count: 1}
 ";
 
-/// The tools, with an operation that each has no hook at.
+/// The tools, each with an operation at which it has no hook.
 const MARKED: [(&str, &str); 7] = [
-    // Counted once for each block, where that begins.
+    // Counted once per block, at its start.
     ("instruction-count", "s_endpgm"),
     ("opcode-histogram", "s_endpgm"),
     ("memory-trace", "ds_read_b32"),
     ("address-divergence", "global_store_dword"),
     ("branch-divergence", "s_and_saveexec_b64"),
     ("bank-conflicts", "ds_read_b32"),
-    // It names waves only.
+    // Its table contains only waves.
     ("kernel-clock", ""),
 ];
 
@@ -53,7 +53,7 @@ fn run(kernel: &str, tool: &str, folder: &Path) -> Finished {
     flipwave(folder, &["tool", tool, "refused.yaml"], &[])
 }
 
-/// Rows of a table without a header.
+/// Rows of a table, without the header.
 fn rows(table: &str) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new().flexible(false).from_reader(table.as_bytes());
     let rows = reader.records().map(|row| row.expect("a row").iter().map(str::to_owned).collect());
@@ -64,7 +64,7 @@ fn is_marked(row: &[String]) -> bool {
     row.last().is_some_and(|cell| cell == "not counted")
 }
 
-/// Whether a row names an instruction that begins so, or an operation of this name.
+/// Returns `true` if a row contains an instruction of an operation, or the operation's name.
 fn names(row: &[String], operation: &str) -> bool {
     row.iter().any(|cell| cell.split(' ').next() == Some(operation))
 }
@@ -84,7 +84,7 @@ fn every_tool_marks_the_sites_without_hooks() {
             "{tool}:\n{}",
             finished.stdout
         );
-        // No row has a number for a site that is marked, and none has 0 executions.
+        // No marked site has a count, and no row has 0 executions.
         for row in rows.iter().filter(|row| !is_marked(row) && !operation.is_empty()) {
             assert!(!names(row, operation), "{tool}: {row:?}");
             assert!(row.last().is_none_or(|cell| cell != "0") || tool == "bank-conflicts");
@@ -92,7 +92,7 @@ fn every_tool_marks_the_sites_without_hooks() {
     }
 }
 
-/// The negative control: where all sites have hooks, nothing is marked.
+/// Negative control: if all sites have hooks, nothing is marked.
 #[test]
 fn nothing_is_marked_where_all_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");

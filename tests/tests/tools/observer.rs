@@ -1,4 +1,4 @@
-//! What waves execute, seen by the embedded GPU without hooks.
+//! Observers in the embedded GPU that count without hooks.
 
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, MemoryOperand, MemorySpace, Pc, Register};
@@ -6,13 +6,13 @@ use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use flipwave_tools::WavePosition;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// An observer that does not see the first execution of an instruction that `blind` holds for.
+/// An observer that misses the first execution of an instruction for which `blind` returns `true`.
 #[derive(Clone, Debug)]
 pub struct Blind<O> {
     pub observer: O,
     blind: fn(&Inst) -> bool,
     has_missed: bool,
-    /// The execution under way is the one.
+    /// `true` during the missed execution.
     misses: bool,
 }
 
@@ -40,22 +40,22 @@ impl<O: Observer> Observer for Blind<O> {
     }
 }
 
-/// What was seen of an instruction.
+/// Counts of an instruction.
 #[derive(Clone, Debug, Default)]
 pub struct Site {
     pub executions: u64,
-    /// Executions with a lane running.
+    /// Executions with an active lane.
     pub active: u64,
     pub lines_64: u64,
     pub lines_128: u64,
     pub lds_accesses: u64,
     pub conflicts: u64,
     pub divergent: u64,
-    /// Decoded once.
+    /// Memory operand, decoded once.
     operand: Option<MemoryOperand>,
 }
 
-/// What is looked at besides executions and EXEC: each costs time.
+/// Properties to observe in addition to executions and EXEC, since each costs time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     Nothing,
@@ -63,12 +63,12 @@ pub enum Look {
     Conflicts,
 }
 
-/// What was seen of the instructions of a dispatch.
+/// Counts of the instructions of a dispatch.
 #[derive(Clone, Debug)]
 pub struct Sites {
     pub sites: HashMap<Pc, Site>,
     look: Look,
-    /// EXEC before the instruction that is executing.
+    /// EXEC before the current instruction.
     exec: u64,
 }
 
@@ -122,7 +122,7 @@ impl Observer for Sites {
     }
 }
 
-/// How many lines of `size` bytes have one of these bytes.
+/// Number of cache lines of `size` bytes that contain one of the bytes.
 fn lines(bytes: &[u64], size: u64) -> u64 {
     let mut lines: Vec<u64> = bytes.iter().map(|byte| byte / size).collect();
     lines.sort_unstable();
@@ -130,8 +130,8 @@ fn lines(bytes: &[u64], size: u64) -> u64 {
     lines.len() as u64
 }
 
-/// Turns beyond the first of each group of lanes: LDS has 32 banks of four bytes, and gives 128
-/// bytes at once.
+/// Cycles beyond the first for each group of lanes: LDS has 32 banks of four bytes and delivers 128 bytes
+/// per cycle.
 fn conflicts(addresses: &[(Lane, u64)], bytes: u8) -> u64 {
     let words = u64::from(bytes.div_ceil(4));
     let mut groups: BTreeMap<u64, BTreeMap<u64, BTreeSet<u64>>> = BTreeMap::new();
@@ -145,15 +145,15 @@ fn conflicts(addresses: &[(Lane, u64)], bytes: u8) -> u64 {
     groups.values().filter_map(turns).map(|turns| turns as u64 - 1).sum()
 }
 
-/// The clocks that waves read, from what the embedded GPU says its clock is: the instructions that
-/// the wave has executed.
+/// Clock readings of waves. The embedded GPU's clock is the number of instructions that the wave has
+/// executed.
 #[derive(Clone, Debug, Default)]
 pub struct Clocks {
     pub readings: BTreeMap<WavePosition, Vec<Reading>>,
     executed: HashMap<WaveId, u64>,
 }
 
-/// A clock that was read.
+/// A clock reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     pub is_constant: bool,
@@ -170,7 +170,7 @@ impl Observer for Clocks {
         *count += 1;
         let reading = match executed.inst.operation.name() {
             "s_memtime" => Reading { is_constant: false, value: *count },
-            // Of two words the upper one does not get beyond zero here.
+            // The upper of two words, which stays zero here.
             "s_getreg_b32" if executed.inst.text.contains("SHADER_CYCLES_HI") => return Watch::On,
             "s_getreg_b32" if executed.inst.text.contains("SHADER_CYCLES_LO") => {
                 Reading { is_constant: false, value: *count }

@@ -1,4 +1,4 @@
-//! Records and counters from dispatch to dispatch.
+//! Records and counters across dispatches.
 
 use super::compared::run;
 use super::example;
@@ -15,7 +15,7 @@ fn records_without_place_are_counted_and_the_others_kept() {
     for (all, some) in all.dispatches.iter().zip(&some.dispatches) {
         assert_eq!((all.lost, some.tool.len()), (0, 1000));
         assert_eq!(some.lost + 1000, all.tool.len() as u64);
-        // The arguments lie after the records, elsewhere where there is room for more of these.
+        // The kernel arguments are behind the record buffer, so their address depends on its size.
         let moved = |(place, wave, access): &(InstLocation, WavePosition, TracedAccess)| {
             let is_argument = access.lane.is_none();
             let address = if is_argument { 0 } else { access.address };

@@ -1,5 +1,4 @@
-//! What hooks ask for slides through compiled kernels as it does where it stays in a register that
-//! is free.
+//! Live-range splitting in compiled kernels: hooks read the same entry values as from a reserved register.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device};
@@ -10,20 +9,20 @@ use flipwave_injector::Workload;
 use flipwave_isa::Class;
 use flipwave_tests::{MACHINES, clean, compile_for, hook_compiler, hook_source, instrument};
 
-/// Kernels that are long enough to leave dead SGPRs.
+/// Kernels that are long enough to have dead SGPRs.
 pub const FILES: [&str; 3] = ["control.cl", "memory.cl", "pressure.hip"];
 
 const HOOKS: &str = "
 uint64_t seen[17];
 
-/* Counts by workgroup, strangers last. */
+/* Counts by workgroup, unexpected ones last. */
 void see(uint32_t workgroup)
 {
     flipwave_count(&seen[workgroup < 16 ? workgroup : 16], 1);
 }
 ";
 
-/// Asks who runs before and after every scalar instruction.
+/// Requests hooks that read the workgroup ID before and after every scalar instruction.
 fn watch(instrumentation: &mut Instrumentation<'_>, keeping: &[Keeping]) {
     instrumentation.set_keeping(keeping);
     let source = instrumentation.add_source(hook_source("see.c", HOOKS, instrumentation));
@@ -42,7 +41,7 @@ fn watch(instrumentation: &mut Instrumentation<'_>, keeping: &[Keeping]) {
     }
 }
 
-/// What hooks count in all dispatches of a workload; nothing if a kernel has no place for state.
+/// Counts of the hooks in all dispatches of a workload; `None` if a kernel has no register for the value.
 fn seen(workload: &Workload, keeping: &[Keeping]) -> Option<Vec<Vec<u64>>> {
     let instrumented = instrument(workload, |instrumentation| watch(instrumentation, keeping));
     let dispatches = &instrumented.workload.program.dispatches;
@@ -66,7 +65,7 @@ fn seen(workload: &Workload, keeping: &[Keeping]) -> Option<Vec<Vec<u64>>> {
     Some(instrumented.rewritten.values().map(read).collect())
 }
 
-/// Compares what hooks see of state that slides with what they see of state that stays.
+/// Compares values read with live-range splitting with those read from reserved registers.
 pub fn check(workload: &Workload) {
     let Some(sliding) = seen(workload, &[Keeping::DeadSgprs]) else { return };
     let staying = seen(workload, &[Keeping::FreeSgprs, Keeping::MoreSgprs]).expect("a free SGPR");
@@ -74,7 +73,7 @@ pub fn check(workload: &Workload) {
     assert!(staying.iter().all(|seen| seen[0] > 0 && seen[16] == 0), "{staying:?}");
 }
 
-/// So that the comparisons compare something.
+/// Ensures that the comparisons are not vacuous.
 #[test]
 fn state_slides_through_compiled_kernels() {
     for name in ["gfx90a with 64 lanes", "gfx1100 with 32 lanes"] {

@@ -1,4 +1,4 @@
-//! What kernels compute without a fault.
+//! Results of kernels without faults.
 
 use super::{CHOSEN, TARGETS, campaigns, kernels};
 use flipwave_tests::{Python, cases, flipwave};
@@ -8,12 +8,12 @@ use std::path::Path;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/triton.md");
 
-/// Where the page has its table.
+/// Header of the table in docs/triton.md.
 const BEGIN: &str =
     "| kernel | gfx90a | gfx942 | gfx950 | gfx1100 | gfx1201 |\n|---|---|---|---|---|---|\n";
 
-/// Runs a campaign's kernels without a fault, and demands that outputs are as expected. Gives how many
-/// wave instructions that takes.
+/// Runs a campaign's kernels without a fault and asserts the expected outputs. Returns the number of wave
+/// instructions.
 fn instructions(folder: &Path) -> u64 {
     let finished = flipwave(folder, &["golden", "campaign.yaml", "--out", "golden"], &[]);
     assert_eq!(finished.code, Some(0), "{}:\n{finished:#?}", folder.display());
@@ -25,7 +25,7 @@ fn instructions(folder: &Path) -> u64 {
     launches.iter().map(|launch| launch.as_u64().expect("a number")).sum()
 }
 
-/// A cell for each target of each kernel: what is in the page's table.
+/// The table of the page: for each kernel, a cell per target.
 fn rows(page: &str) -> BTreeMap<String, Vec<String>> {
     let (_, table) = page.split_once(BEGIN).expect("a table of kernels");
     let row = |line: &str| {
@@ -57,7 +57,7 @@ fn chosen_kernels_compute_what_numpy_computes_and_the_page_says_so() {
     }
 }
 
-/// Run with `FLIPWAVE_BLESS=1` to write the table anew.
+/// Run with `FLIPWAVE_BLESS=1` to update the table.
 #[test]
 #[ignore = "for test-long: hundreds of kernels"]
 fn all_kernels_compute_what_numpy_computes_and_the_page_says_so() {

@@ -1,4 +1,4 @@
-//! Faults in Triton's kernels.
+//! Faults in kernels compiled by Triton.
 
 use super::{CHOSEN, each_chosen};
 use flipwave_analysis::{Outcome, Row};
@@ -6,7 +6,7 @@ use flipwave_tests::{flipwave, rows};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Rows of a campaign with so many faults, but for what counts instructions.
+/// Runs a campaign with `count` faults. Returns its rows without instruction counts.
 fn run(folder: &Path, by: &str, count: u32) -> Vec<Row> {
     let count = count.to_string();
     let arguments = ["run", "campaign.yaml", "--by", by, "--count", &count, "--out", by, "--force"];
@@ -15,7 +15,7 @@ fn run(folder: &Path, by: &str, count: u32) -> Vec<Row> {
     rows(&folder.join(by)).into_iter().map(timeless).collect()
 }
 
-/// Injects faults, the first of them by hooks, too, which must give the same.
+/// Injects faults, and asserts that hooks give the same rows for the first ones.
 fn inject(kernels: &[&str], embedded: u32, hooks: u32) {
     let mut silent: BTreeMap<String, usize> = BTreeMap::new();
     each_chosen(|_, kernel, folder| {
@@ -28,7 +28,7 @@ fn inject(kernels: &[&str], embedded: u32, hooks: u32) {
         *silent.entry(kernel.to_owned()).or_default() +=
             all.iter().filter(|row| row.outcome == Outcome::Sdc).count();
     });
-    // Faults get out of each kernel.
+    // Each kernel has SDC.
     assert!(silent.values().all(|count| *count > 0), "{silent:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Triton's kernels before all that looks at code: hooks, tools, the lockstep run, the strict level.
+//! Kernels compiled by Triton with hooks, tools, lockstep execution, and the strict level.
 
 use super::{TARGETS, campaigns, each_chosen, kernels};
 use crate::lockstep::{portable_hooks, with_hooks};
@@ -37,7 +37,7 @@ fn all_kernels_break_no_rule_and_strictness_changes_nothing() {
     }
 }
 
-/// Demands that launches with hooks before and after every instruction keep step with those without.
+/// Asserts that launches with hooks before and after every instruction run in lockstep with the originals.
 fn keeps_step(is_meant: impl Fn(&str, &str) -> bool) {
     each_chosen(|target, kernel, folder| {
         if is_meant(target, kernel) {

@@ -1,5 +1,5 @@
-//! Triton's kernels, as its compiler emits them for each target, compute what numpy computes, take
-//! faults, and are understood by all that looks into them.
+//! Kernels compiled by Triton for each target: they compute the same as numpy, and work with faults, hooks,
+//! tools and the strict level.
 
 mod compute;
 mod faults;
@@ -8,10 +8,10 @@ mod instrumented;
 use flipwave_tests::{Once, Python};
 use std::path::{Path, PathBuf};
 
-/// What kernels are compiled for.
+/// Targets that kernels are compiled for.
 const TARGETS: [&str; 5] = ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"];
 
-/// Kernels of different kinds, which every test looks at.
+/// Kernels of different kinds that every test uses.
 const CHOSEN: [&str; 8] = [
     "softmax",
     "layer_norm",
@@ -23,7 +23,7 @@ const CHOSEN: [&str; 8] = [
     "histogram",
 ];
 
-/// Kernels by name with the targets that they are for, as `generate.py` has them.
+/// Names of the kernels in `generate.py`, with their targets.
 fn kernels(python: &Python) -> Vec<(String, Vec<String>)> {
     let listed = python.run("tests/triton/generate.py", &["--list"]);
     let kernel = |line: &str| {
@@ -33,10 +33,10 @@ fn kernels(python: &Python) -> Vec<(String, Vec<String>)> {
     listed.lines().filter_map(kernel).collect()
 }
 
-/// The folder with campaigns of a target's kernels, of all or of the chosen ones, each made once.
+/// Folder with campaigns for a target, of all kernels or of the chosen ones, created once.
 fn campaigns(python: &Python, target: &str, all: bool) -> PathBuf {
-    static MADE: Once<(String, bool), PathBuf> = Once::new();
-    MADE.get((target.to_owned(), all), || {
+    static FOLDERS: Once<(String, bool), PathBuf> = Once::new();
+    FOLDERS.get((target.to_owned(), all), || {
         let kind = if all { "all" } else { "chosen" };
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("triton").join(kind).join(target);
         let out = folder.to_str().expect("a name");
@@ -50,7 +50,7 @@ fn campaigns(python: &Python, target: &str, all: bool) -> PathBuf {
     })
 }
 
-/// Does something with the campaign of each of the chosen kernels on each target.
+/// Calls a function with the campaign of each chosen kernel on each target.
 fn each_chosen(mut look: impl FnMut(&str, &str, &Path)) {
     let Some(python) = Python::find() else { return };
     for target in TARGETS {
