@@ -33,7 +33,7 @@ fn the_examples_do_not_miss_what_is_called_dead() {
     assert!(count >= least, "{count} examples");
 }
 
-/// A kernel of which lanes leave a loop at different times.
+/// A program in which lanes leave a loop at different times.
 fn divergent() -> TestProgram {
     let mut program = TestProgram::new(&compile("control.cl", &["-O3"]));
     let values: Vec<u32> = (0..256).map(|n| 1 + n * 7 % 61).collect();
@@ -42,14 +42,14 @@ fn divergent() -> TestProgram {
     program
 }
 
-/// The negative controls: each mistake shows.
+/// Negative controls: each intentional mistake is detected.
 #[test]
 fn a_live_register_that_is_called_dead_is_missed() {
     let program = divergent();
     let golden = program.outputs();
     assert!(to_values::<u32>(&golden[0]).iter().any(|value| *value > 0));
     let mut workload = program.workload();
-    // A loop whose end is gone does not end.
+    // A loop whose exit condition is overwritten may not end.
     workload
         .program
         .dispatches

@@ -210,7 +210,7 @@ fn a_judge_that_gives_no_judgement_ends_the_campaign_and_rows_stay() {
         ),
         (format!("{ready} echo nonsense >&0; sleep 9"), &["severity", "expected"]),
         (
-            // In one piece, so that the second line is there before anything else is asked.
+            // One write, so that the second line arrives before the next question.
             format!(
                 r#"{ready} printf '{{"severity": "critical"}}\n{{"severity": "tolerable"}}\n' >&0; sleep 9"#
             ),
@@ -239,10 +239,10 @@ fn a_judge_that_gives_no_judgement_ends_the_campaign_and_rows_stay() {
     run(folder.path(), "out", "1").expect_refused(&["severity", "no-such-program"]);
 }
 
-/// What an application's judge was shown of each run: standard output, and a file.
+/// Data that the judge of an application received for each run: standard output, and a file.
 type Printed = Arc<Mutex<Vec<[Vec<u8>; 2]>>>;
 
-/// Serves one campaign on an application that prints a line where its result is wrong.
+/// A judge for one campaign on an application that prints a line if its result is wrong.
 fn judge_of_application(stream: UnixStream, printed: &Printed) {
     let mut answers = stream.try_clone().expect("a stream");
     let mut questions = BufReader::new(stream);

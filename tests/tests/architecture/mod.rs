@@ -1,4 +1,4 @@
-//! What docs/architecture.md says of the code, and how the files of a crate use each other.
+//! Checks docs/architecture.md against the code, and the dependencies between the files of a crate.
 
 mod modules;
 
@@ -6,14 +6,14 @@ use modules::{circles, texts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Files of a crate that may use each other in a circle.
+/// Maximum number of files in a dependency cycle.
 const MOST_IN_A_CIRCLE: usize = 4;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository")
 }
 
-/// The crates of the workspace, by folder.
+/// Folders of the workspace's crates.
 fn crates() -> Vec<PathBuf> {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("the workspace");
     let members = manifest.split_once("members = [").and_then(|(_, rest)| rest.split_once(']'));
@@ -22,14 +22,14 @@ fn crates() -> Vec<PathBuf> {
     names.filter(|name| !name.is_empty()).map(|name| root().join(name)).collect()
 }
 
-/// The text without comments and without a test module at its end.
+/// A file's text without comments and without a test module at the end.
 fn product(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Crates whose larger circles are still to be broken.
+/// Crates that still have larger cycles.
 const UNLAYERED: [&str; 1] = ["hooks/rewriter"];
 
 #[test]
@@ -51,7 +51,7 @@ fn no_more_than_four_files_of_a_crate_use_each_other_in_a_circle() {
     );
 }
 
-/// A search that finds no circle anywhere would prove nothing.
+/// Negative control: known cycles are found.
 #[test]
 fn circles_are_found_through_imports_paths_macros_and_re_exports() {
     let files = [
@@ -64,7 +64,7 @@ fn circles_are_found_through_imports_paths_macros_and_re_exports() {
         ("e", "pub fn five() { format!(\"{}\", crate::a::ONE) }"),
         ("f", "// use crate::a;\npub struct Six;\n#[cfg(test)]\nmod tests { use crate::a; }"),
     ];
-    // Definitions that the files above name.
+    // Definitions of the items that the files above use.
     let more = [("a", "pub const ONE: u8 = 1;"), ("b", "pub struct Two;")];
     let text = |name: &str, text: &str| {
         let more = more.iter().filter(|(module, _)| *module == name).map(|(_, text)| *text);
@@ -95,8 +95,8 @@ fn circles_through_items_of_a_parent_are_found() {
     assert_eq!(files, [["checker", "checker::state", "checker::step"]]);
 }
 
-/// Whoever follows the page must find the file. A name is below the folder that the page named last,
-/// or below one around that.
+/// Every file named on the page exists. A name is relative to the folder that the page named last, or to a
+/// parent of that folder.
 #[test]
 fn every_file_that_the_page_on_architecture_names_is_there() {
     let page = std::fs::read_to_string(root().join("docs/architecture.md")).expect("the page");
@@ -120,10 +120,10 @@ fn every_file_that_the_page_on_architecture_names_is_there() {
     assert!(seen > 40, "{seen} files found");
 }
 
-/// Crates whose idea is to open files, and those that users do not run.
+/// Crates that may open files: the crate for opening files, and crates that users do not run.
 const OPENERS: [&str; 4] = ["host", "tests", "tests/depth", "fuzz"];
 
-/// Ways to open a file of which nobody knows what it is: a FIFO waits for ever, a device never ends.
+/// Calls that open a file without checking its type: a FIFO blocks, and a device is endless.
 const OPENING: [&str; 7] = [
     "File::open(",
     "File::options(",
@@ -134,18 +134,18 @@ const OPENING: [&str; 7] = [
     "Reader::from_path(",
 ];
 
-/// Files in which something else is opened than what users, or strangers, have written.
+/// Files that only open files not written by users.
 const OTHERS: [(&str, &str); 3] = [
     ("hal/kfd/src/ioctl/ipc.rs", "a file of another process, found by its number"),
     ("campaigns/src/commands/doctor.rs", "the driver, to see whether it is there"),
     ("campaigns/src/application/scratch.rs", "copies what a walk found to be regular files"),
 ];
 
-/// The lines of a file that open something by themselves.
+/// Lines of a file with calls that open files directly.
 fn openings(text: &str) -> Vec<String> {
-    // Memory of a file, which opens it through `flipwave_host::input`.
+    // `MappedFile` opens files through `flipwave_host::input`.
     let text = product(text).replace("MappedFile::open(", "");
-    // The system's own files, and new ones.
+    // System files and new files.
     let is_known = |line: &str| {
         ["\"/proc", "\"/sys", "\"/dev/urandom", "create_new(true)"]
             .iter()
@@ -159,9 +159,9 @@ fn openings(text: &str) -> Vec<String> {
 #[test]
 fn files_are_opened_in_one_place() {
     let root = root();
-    let others: Vec<PathBuf> = OPENERS.iter().map(|name| root.join(name)).collect();
+    let openers: Vec<PathBuf> = OPENERS.iter().map(|name| root.join(name)).collect();
     let mut seen = 0;
-    for folder in crates().into_iter().filter(|folder| !others.contains(folder)) {
+    for folder in crates().into_iter().filter(|folder| !openers.contains(folder)) {
         for (module, text) in texts(&folder.join("src")) {
             let file = folder.join("src").join(module.join("/")).with_extension("rs");
             let is_other = OTHERS.iter().any(|(name, _)| file == root.join(name));

@@ -1,8 +1,8 @@
 //! The graph of a crate's files: which file uses items of which other file.
 //!
-//! Names are followed to the file that defines them: through imports, re-exports and globs. So a use of
-//! an item that a `mod.rs` re-exports is a use of the item's file, and a use of an item that a `mod.rs` defines
-//! is a use of that `mod.rs`. A re-export by itself is no use.
+//! Names are resolved to the file that defines them, through imports, re-exports and globs. A use of an item
+//! that a `mod.rs` re-exports is therefore a use of the item's file, and a use of an item that a `mod.rs`
+//! defines is a use of that `mod.rs`. A re-export is not a use.
 
 use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef;
@@ -44,7 +44,7 @@ pub fn texts(source: &Path) -> BTreeMap<ModulePath, String> {
     modules
 }
 
-/// Files that use each other in a circle.
+/// A dependency cycle between files.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Circle {
     pub files: Vec<String>,
@@ -52,7 +52,7 @@ pub struct Circle {
     pub uses: Vec<String>,
 }
 
-/// The groups of files that use each other in a circle, largest first.
+/// Dependency cycles between files, largest first.
 ///
 /// # Panics
 /// Panics on files that are not Rust.
@@ -123,7 +123,7 @@ fn definition(
         let mut follow = |target: &[String]| {
             let is_here = modules.contains_key(&[&module[..], &target[..1]].concat());
             if !is_here && !ROOTS.contains(&target[0].as_str()) {
-                // Another crate's.
+                // An item of another crate.
                 return None;
             }
             let target = [here.absolute(target), path[index + 1..].to_vec()].concat();
@@ -140,7 +140,7 @@ fn definition(
     None
 }
 
-/// What the graph needs of a file.
+/// Definitions, imports and uses of a file.
 #[derive(Default)]
 struct Module {
     path: ModulePath,

@@ -22,7 +22,7 @@ fn loops_of_different_lengths() {
     });
 }
 
-/// Every case of the switch; paths part and meet again.
+/// A program with every case of the switch, on which lanes diverge and reconverge.
 const MACHINE_PROGRAM: [i32; 26] = [
     9, 0, 3, 3, 0, 7, 2, // input * 3 - 7
     6, 8, // negated unless odd

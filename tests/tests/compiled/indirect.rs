@@ -1,4 +1,4 @@
-//! Calls through pointers, and registers by an index.
+//! Calls through pointers, and indexed registers.
 
 use super::at_every_level;
 use flipwave_tests::{random_words, scalar, to_bytes};

@@ -21,18 +21,18 @@ fn lanes_exchange_their_values() {
         assert_eq!(to_values::<i32>(&outputs[0]), sums);
         assert_eq!(to_values::<i32>(&outputs[1]), shuffled);
         assert_eq!(to_values::<u64>(&outputs[2]), ballots);
-        // The negative control: waves of another size would give something else.
+        // Negative control: the other wave size gives other results.
         assert_ne!(exchanged(&values, 96 - program.lanes()), (sums, shuffled, ballots));
     });
 }
 
-/// What waves of this many lanes exchange.
+/// Expected results of exchanges in waves of `lanes` lanes.
 fn exchanged(values: &[i32], lanes: usize) -> (Vec<i32>, Vec<i32>, Vec<u64>) {
     let (mut sums, mut shuffled, mut ballots) = (Vec::new(), Vec::new(), Vec::new());
     for wave in values.chunks(lanes) {
         let mut sum = wave.to_vec();
         for distance in [32, 16, 8, 4, 2, 1] {
-            // A lane without a partner reads itself.
+            // A lane without a partner reads its own value.
             let other =
                 |lane: usize| sum[if lane + distance < lanes { lane + distance } else { lane }];
             sum = (0..lanes).map(|lane| sum[lane].wrapping_add(other(lane))).collect();
@@ -59,7 +59,7 @@ fn floating_point_atomics() {
     let values: Vec<f32> = random_words(COUNT).iter().map(|word| (word % 100) as f32).collect();
     let mut sums = [0.0f32; 4];
     values.iter().zip((0..4).cycle()).for_each(|(value, bin)| sums[bin] += value);
-    // By compare and exchange, and by instructions of their own.
+    // With compare-and-exchange loops, and with atomic instructions.
     for options in [&[][..], &["-munsafe-fp-atomics"]] {
         at_every_level("lanes.hip", options, |mut program| {
             let arguments = [program.input(&values), program.output(&[0.0f32; 4])];

@@ -1,4 +1,4 @@
-//! Local, global and private memory of every width; atomics, barriers, the shape of the grid.
+//! Local, global and private memory accesses of every width; atomics, barriers, and grid shapes.
 
 use super::at_every_level;
 use flipwave_tests::{random_words, scalar, to_bytes, to_values};
@@ -141,8 +141,8 @@ fn bytes_and_halves_and_vectors() {
     });
 }
 
-/// Where private memory is reached by buffer instructions, the register may hold a negative offset that
-/// only the instruction's own makes positive (LLVM, `SelectMUBUFScratchOffen`).
+/// If private memory is accessed with buffer instructions, the register may contain a negative offset that
+/// becomes positive with the instruction's offset (LLVM, `SelectMUBUFScratchOffen`).
 #[test]
 fn private_arrays_are_indexed_from_the_end() {
     const ITEMS: usize = 192;

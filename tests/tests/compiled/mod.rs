@@ -1,5 +1,5 @@
-//! Kernels in source, compiled in every way a user may, compute what plain Rust computes; with
-//! garbage in dead registers, too.
+//! Kernels compiled at every optimisation level compute the same as plain Rust, also with garbage in dead
+//! registers.
 
 mod control;
 mod lanes;
@@ -9,10 +9,10 @@ mod pressure;
 
 use flipwave_tests::{TestProgram, cases, compile_for, machines};
 
-/// Levels of optimisation: without any, locals live in scratch memory and calls stay calls.
+/// Optimisation levels. In unoptimised code, locals are in scratch memory and calls are not inlined.
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
 
-/// Where the programs run once more with garbage in dead registers.
+/// Machines and levels for which programs also run with garbage in dead registers.
 const PROVE_LIVENESS: [(&str, &str); 6] = [
     ("gfx90a with 64 lanes", "-O0"),
     ("gfx90a with 64 lanes", "-O3"),

@@ -1,5 +1,5 @@
-//! The vendor's math library (OCML), compiled into kernels, within the error bounds that the
-//! OpenCL specification publishes, against the host's C library in quadruple precision.
+//! AMD's math library (OCML), compiled into kernels, respects the error bounds of the OpenCL specification.
+//! References are computed by the host's C library in quadruple precision.
 
 mod points;
 mod precision;
@@ -14,9 +14,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A function and the bounds of its error in half, single and double precision, in units in the
-/// last place: The OpenCL C Specification 3.0, "Relative Error as ULPs", full profile, and
-/// cl_khr_fp16. One half is correct rounding.
+/// A function and its error bounds in half, single and double precision, in units in the last place (The
+/// OpenCL C Specification 3.0, "Relative Error as ULPs", full profile, and cl_khr_fp16). 0.5 means correct
+/// rounding.
 type Function = (&'static str, [f64; 3]);
 
 const FUNCTIONS: [Function; 42] = [
@@ -27,8 +27,8 @@ const FUNCTIONS: [Function; 42] = [
     ("asinh", [2.0, 4.0, 4.0]),
     ("asinpi", [2.0, 5.0, 5.0]),
     ("atan", [2.0, 5.0, 5.0]),
-    // The specification asks for 2 in half precision. In ROCm's device libraries 5.2 the half of
-    // pi, rounded to half precision, is by itself off by one unit of results below 1.
+    // The specification requires 2 in half precision. In ROCm's device libraries 5.2, rounding pi / 2 to
+    // half precision alone causes an error of one unit for results below 1.
     ("atan2", [2.5, 6.0, 6.0]),
     ("atanh", [2.0, 5.0, 5.0]),
     ("atanpi", [2.0, 5.0, 5.0]),
@@ -48,7 +48,7 @@ const FUNCTIONS: [Function; 42] = [
     ("frexp_exponent", [0.0, 0.0, 0.0]),
     ("hypot", [2.0, 4.0, 4.0]),
     ("ldexp", [0.5, 0.5, 0.5]),
-    // The specification has no bound; this one is for operands above the zeros, from 3 on.
+    // The specification has no bound; this one is for operands above the zeros, from 3.
     ("lgamma", [4.0, 16.0, 16.0]),
     ("log", [2.0, 3.0, 3.0]),
     ("log2", [2.0, 3.0, 3.0]),
@@ -62,7 +62,7 @@ const FUNCTIONS: [Function; 42] = [
     ("sinh", [2.0, 4.0, 4.0]),
     ("sinpi", [2.0, 4.0, 4.0]),
     ("sqrt", [0.5, 0.5, 0.5]),
-    // The specification asks for 2 in half precision, which the library misses near poles.
+    // The specification requires 2 in half precision, which the library exceeds near poles.
     ("tan", [2.5, 5.0, 5.0]),
     ("tanh", [2.0, 5.0, 5.0]),
     ("tanpi", [2.0, 6.0, 6.0]),
@@ -73,7 +73,7 @@ fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
 }
 
-/// The host's program of references.
+/// The host program that computes references.
 struct Library {
     folder: tempfile::TempDir,
 }
@@ -86,7 +86,7 @@ impl Library {
         Library { folder }
     }
 
-    /// A function's values at points of three operands.
+    /// Values of a function at points of three operands.
     fn evaluate(&self, function: &str, points: &[[f64; 3]]) -> Vec<Reference> {
         let mut child = Command::new(self.folder.path().join("reference"))
             .arg(function)
@@ -108,7 +108,7 @@ impl Library {
     }
 }
 
-/// What a kernel gives at the points.
+/// Results of a kernel at the points.
 fn execute(
     code_object: &[u8],
     kernel: &str,
@@ -137,7 +137,7 @@ fn execute(
     precision.to_numbers(&bytes)
 }
 
-/// The greatest error of a function in units in the last place, and the point that has it.
+/// The largest error of a function in units in the last place, and its point.
 fn greatest_error(
     code_object: &[u8],
     library: &Library,
@@ -157,7 +157,7 @@ fn greatest_error(
     (error, format!("{:?}: {:?}, exactly {nearest:?}", points[at], found[at]))
 }
 
-/// Compares all functions at this many points each, compiled for a machine at each level.
+/// Checks all functions at `count` points each, compiled for a machine at each of `levels`.
 fn compare(machine: Machine, levels: &[&str], count: usize) {
     let library = Library::new();
     let mut table = String::from("function: greatest error in ulp in f16, f32, f64 (bounds)\n");
@@ -214,7 +214,7 @@ fn the_math_library_keeps_its_bounds_at_many_points() {
     compare(GFX90A, &["-O0", "-O3"], 100_000);
 }
 
-/// A wrong rule: denormals count as zero, whatever the code asks for.
+/// A wrong rule: denormals are always flushed to zero.
 struct DenormalsVanish;
 
 impl Observer for DenormalsVanish {
@@ -236,7 +236,7 @@ fn the_bounds_notice_denormals_that_vanish() {
     let options = ["-O3", "-cl-fp32-correctly-rounded-divide-sqrt"];
     let code_object = compile_at(GFX90A, &programs().join("math.cl"), &options);
     let ldexp = ("ldexp", [0.5; 3]);
-    // In double precision hardly a result is a denormal.
+    // In double precision, hardly any result is denormal.
     for precision in [Precision::Half, Precision::Single] {
         let (right, _) =
             greatest_error(&code_object, &library, ldexp, precision, 1_000, &mut Unobserved);

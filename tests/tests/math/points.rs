@@ -1,11 +1,11 @@
-//! Where functions are compared.
+//! Points at which functions are compared.
 
 use super::precision::Precision;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// Operands of a function: numbers of the type of every magnitude, more of moderate size, and
-/// more between -1 and 1.
+/// Operands of a function: numbers of every magnitude, with more of moderate size and more between -1 and
+/// 1.
 pub fn of(function: &str, precision: Precision, count: usize) -> Vec<[f64; 3]> {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut points: Vec<[f64; 3]> =
@@ -14,8 +14,8 @@ pub fn of(function: &str, precision: Precision, count: usize) -> Vec<[f64; 3]> {
         match function {
             "ldexp" => *y = (y.abs() % 300.0).trunc().copysign(*y),
             "lgamma" => *x = precision.round(x.abs().max(3.0)),
-            // Below zero, ROCm's device libraries 5.2 are off by tens of units in single precision,
-            // and from -32 on a product inside them overflows.
+            // Below zero, ROCm's device libraries 5.2 have errors of tens of units in single precision, and
+            // below -32 an intermediate product overflows.
             "tgamma" if precision == Precision::Single => *x = x.abs(),
             _ => {}
         }
@@ -23,7 +23,7 @@ pub fn of(function: &str, precision: Precision, count: usize) -> Vec<[f64; 3]> {
     points
 }
 
-/// A finite number of the type.
+/// A finite number, often of moderate size.
 fn number(random: &mut ChaCha8Rng, precision: Precision) -> f64 {
     let word = random.next_u64();
     let fraction = (word >> 12) as f64 / (1u64 << 52) as f64;

@@ -1,4 +1,4 @@
-//! The three precisions, and errors in units in the last place of each.
+//! The three precisions, with errors in units in the last place.
 
 use half::f16;
 
@@ -10,7 +10,7 @@ pub enum Precision {
     Double,
 }
 
-/// An exact value, to about 106 bits: the nearest double and what is missing to it.
+/// A value with about 106 bits: the nearest double and the remainder.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     pub nearest: f64,
@@ -18,10 +18,10 @@ pub struct Reference {
 }
 
 impl Precision {
-    /// In the order of the bounds.
+    /// All precisions, in the order of the bounds.
     pub const ALL: [Precision; 3] = [Precision::Half, Precision::Single, Precision::Double];
 
-    /// How kernels name it.
+    /// Suffix in kernel names.
     pub fn suffix(self) -> &'static str {
         match self {
             Precision::Half => "f16",
@@ -30,7 +30,7 @@ impl Precision {
         }
     }
 
-    /// Bits of the significand, and the least exponent of a normal number.
+    /// Bits of the significand, and the smallest exponent of a normal number.
     fn format(self) -> (i32, i32) {
         match self {
             Precision::Half => (11, -14),
@@ -71,8 +71,8 @@ impl Precision {
         }
     }
 
-    /// The distance between two numbers of the type around `value`: The OpenCL C Specification,
-    /// "Relative Error as ULPs". Denormals are kept, so that it has a least value.
+    /// The distance between two numbers of the type around `value` (The OpenCL C Specification, "Relative
+    /// Error as ULPs"). Since denormals are supported, the distance has a lower limit.
     fn unit(self, value: f64) -> f64 {
         let (bits, least) = self.format();
         let exponent = match value.abs().to_bits() >> 52 {
@@ -82,14 +82,14 @@ impl Precision {
         power_of_two(exponent.max(least) - bits + 1)
     }
 
-    /// The error of `found` in units in the last place; infinite where one is a NaN or an exact
-    /// infinity and the other is not. An infinite result counts as the first number that is too
-    /// large for the type.
+    /// The error of `found` in units in the last place. It is infinite if only one of the values is NaN, or
+    /// only one is an exact infinity. An infinite result counts as the first number that is too large for
+    /// the type.
     pub fn error(self, found: f64, exact: &Reference) -> f64 {
         let Reference { nearest, rest } = *exact;
         if nearest.is_nan() || nearest.is_infinite() || found.is_nan() {
             let same = found == nearest || (found.is_nan() && nearest.is_nan());
-            // What is finite in quadruple precision alone is no infinity.
+            // A value that is finite only in quadruple precision is not an exact infinity.
             return if same { 0.0 } else { f64::INFINITY };
         }
         if self.round(nearest) == found && found.is_infinite() {
@@ -99,7 +99,7 @@ impl Precision {
             let greatest = match self {
                 Precision::Half => 65_536.0,
                 Precision::Single => power_of_two(128),
-                // Beyond double precision itself: in units of the greatest number.
+                // Above the range of double precision: in units of the largest number.
                 Precision::Double => {
                     let gap = f64::MAX - nearest.abs();
                     return gap / self.unit(f64::MAX) + 1.0;
@@ -111,7 +111,7 @@ impl Precision {
     }
 }
 
-/// 2 to a power that double precision has, as a denormal too.
+/// A power of two in the range of double precision, including denormals.
 fn power_of_two(exponent: i32) -> f64 {
     if exponent < -1022 {
         f64::from_bits(1 << (exponent + 1074))

@@ -1,4 +1,4 @@
-//! A thousand flips in each kernel.
+//! Campaigns on matrix kernels.
 
 use super::inputs::{Inputs, Values};
 use super::run::source;
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 const FLIPS: usize = 1000;
 
-/// The campaign as its file has it; what the kernel reads lies beside.
+/// Writes a campaign and the kernel's input files into `folder`, and reads the campaign.
 fn campaign(variant: &Variant, faults: &str, folder: &Path) -> Campaign {
     let [grid, workgroup] = variant.grid();
     let [_, sum_type] = variant.sum.types();
@@ -47,7 +47,7 @@ fn campaign(variant: &Variant, faults: &str, folder: &Path) -> Campaign {
     Campaign::read(&file).unwrap_or_else(|error| panic!("{variant}: {error}"))
 }
 
-/// The bytes of `results.csv`, and its rows.
+/// Runs a campaign. Returns the bytes of `results.csv`, and its rows.
 fn results(campaign: &Campaign, workers: usize) -> (Vec<u8>, Vec<Row>) {
     let folder = tempfile::tempdir().expect("a folder");
     let workers = NonZeroUsize::new(workers).expect("a worker");
@@ -57,7 +57,7 @@ fn results(campaign: &Campaign, workers: usize) -> (Vec<u8>, Vec<Row>) {
     (bytes, rows(folder.path()))
 }
 
-/// Injections end in each way, whoever does them, and each can be done again.
+/// Asserts that a campaign has every outcome, does not depend on the number of workers, and can be replayed.
 fn strike(variant: &Variant) {
     let folder = tempfile::tempdir().expect("a folder");
     let faults = format!("{{model: flip_one_bit, count: {FLIPS}}}");
@@ -85,7 +85,7 @@ fn strike(variant: &Variant) {
     }
 }
 
-/// The injection of a row, again by its site.
+/// Replays a row by its site and asserts the same result.
 fn replay_one(campaign: &Campaign, row: &Row) {
     let site: Site = row.site.parse().expect("a site");
     assert_eq!(site.to_string(), row.site);
@@ -96,7 +96,7 @@ fn replay_one(campaign: &Campaign, row: &Row) {
     assert_eq!(again.verdict.cause(), row.cause.as_deref(), "{}", row.site);
 }
 
-/// Faults inside of sums: rows are the same with any number of workers, and of each injection again.
+/// Faults inside matrix instructions: rows do not depend on the number of workers and can be replayed.
 #[test]
 fn faults_inside_of_matrix_instructions_come_to_the_same_with_any_number_of_workers() {
     for variant in a_few().iter().filter(|variant| variant.opcode() != "dot") {
@@ -127,7 +127,7 @@ fn faults_inside_of_matrix_instructions_come_to_the_same_with_any_number_of_work
     }
 }
 
-/// One of each kind of each target; those with scales take too long for every day.
+/// One variant of each kind for each target, without the scaled ones, which take too long.
 fn a_few() -> Vec<Variant> {
     let mut few: Vec<Variant> = everyday();
     few.retain(|variant| variant.kind != Kind::Scaled);

@@ -1,9 +1,9 @@
-//! The formats of elements, from what defines them: IEEE 754 for half, single and double precision;
-//! OCP's "8-bit Floating Point Specification" and "Microscaling Formats" for 8, 6 and 4 bits; CDNA 3
-//! ISA, "FP8 and BF8", for those without minus zero; CDNA 3 ISA, "XF32", and the measurements of
-//! MMA-Sim (arXiv:2511.10909) for what is cut off there.
+//! Element formats, from their definitions: IEEE 754 for half, single and double precision; OCP's "8-bit
+//! Floating Point Specification" and "Microscaling Formats" for 8, 6 and 4 bits; CDNA 3 ISA, "FP8 and BF8",
+//! for formats without minus zero; CDNA 3 ISA, "XF32", and the measurements of MMA-Sim (arXiv:2511.10909)
+//! for the truncation in XF32.
 
-/// What an element of A or B is.
+/// Format of an element of A or B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     F64,
@@ -11,7 +11,7 @@ pub enum Format {
     Xf32,
     F16,
     Bf16,
-    /// E4M3 and E5M2 of OCP.
+    /// OCP's E4M3 and E5M2.
     Fp8,
     Bf8,
     /// E4M3 and E5M2 with another bias and without minus zero.
@@ -28,20 +28,20 @@ pub enum Format {
     U4,
 }
 
-/// What codes with the highest exponent mean.
+/// Meaning of codes with the highest exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Specials {
-    /// Infinities, and NaNs.
+    /// Infinities and NaNs.
     Ieee,
-    /// NaN if the mantissa is all ones; the others are numbers.
+    /// NaN if all mantissa bits are set; otherwise numbers.
     OneNan,
-    /// They are numbers; minus zero is NaN.
+    /// Numbers; minus zero is NaN.
     MinusZero,
-    /// They are numbers.
+    /// Numbers.
     None,
 }
 
-/// How a floating-point format is made.
+/// Layout of a floating-point format.
 struct Layout {
     exponent: u32,
     mantissa: u32,
@@ -50,7 +50,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// The highest exponent that numbers have, as it is stored.
+    /// The highest stored exponent of numbers.
     fn greatest_field(&self) -> i32 {
         let all = (1 << self.exponent) - 1;
         if self.specials == Specials::Ieee { all - 1 } else { all }
@@ -77,7 +77,7 @@ impl Format {
         !matches!(self, Format::U8 | Format::U4)
     }
 
-    /// The number of a format with scales (CDNA 4 ISA, "Rules for the F8F6F4 MFMA instructions").
+    /// Encoding of a scaled format in instructions (CDNA 4 ISA, "Rules for the F8F6F4 MFMA instructions").
     pub fn number(self) -> u32 {
         match self {
             Format::Fp8 => 0,
@@ -85,7 +85,7 @@ impl Format {
             Format::Fp6 => 2,
             Format::Bf6 => 3,
             Format::Fp4 => 4,
-            other => panic!("{other:?} has no scales"),
+            format => panic!("{format:?} has no scales"),
         }
     }
 
@@ -107,8 +107,8 @@ impl Format {
         Layout { exponent, mantissa, bias, specials }
     }
 
-    /// The bits of a small whole number.
-    pub fn of_whole(self, value: i64) -> u64 {
+    /// The code of a small integer.
+    pub fn from_integer(self, value: i64) -> u64 {
         if self.is_integer() {
             return value as u64 & ((1 << self.bits()) - 1);
         }
@@ -126,20 +126,19 @@ impl Format {
         sign | ((i64::from(log) + i64::from(bias)) as u64) << mantissa | fraction
     }
 
-    /// The bits of a number with this exponent, or the nearest that numbers have; `random` gives the
-    /// rest.
-    pub fn of_exponent(self, exponent: i32, random: u64) -> u64 {
+    /// The code of a number with the nearest available exponent, and random other bits.
+    pub fn with_exponent(self, exponent: i32, random: u64) -> u64 {
         let layout = self.layout();
         let field = (exponent + layout.bias).clamp(1, layout.greatest_field());
         self.of_field(field as u64, random, layout.mantissa)
     }
 
-    /// The bits of a number below the least normal one.
+    /// The code of a denormal number.
     pub fn denormal(self, random: u64) -> u64 {
         self.of_field(0, random | 1, self.layout().mantissa)
     }
 
-    /// The bits of one of the least normal numbers, and of one of the greatest.
+    /// The code of one of the smallest normal numbers, or of one of the largest.
     pub fn extreme(self, is_great: bool, random: u64) -> u64 {
         let layout = self.layout();
         let field = if is_great { layout.greatest_field() } else { 1 };
@@ -151,7 +150,7 @@ impl Format {
         sign | field << mantissa | random & ((1 << mantissa) - 1)
     }
 
-    /// Codes of infinities and NaN, as far as there are any.
+    /// Codes of infinities and NaNs, if the format has any.
     pub fn special_codes(self) -> Vec<u64> {
         if self.is_integer() {
             return Vec::new();
@@ -167,7 +166,7 @@ impl Format {
         }
     }
 
-    /// The value of a code, exactly.
+    /// The exact value of a code.
     pub fn value(self, code: u64) -> f64 {
         let bits = self.bits();
         match self {
@@ -196,13 +195,13 @@ impl Format {
         sign * (hidden + fraction) as f64 * 2f64.powi(exponent)
     }
 
-    /// Whether a number is below the least normal one.
+    /// Returns `true` for denormal numbers.
     pub fn is_denormal(self, value: f64) -> bool {
         value != 0.0 && value.abs() < 2f64.powi(1 - self.layout().bias)
     }
 }
 
-/// What an element of C and D is.
+/// Type of an element of C and D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
     F64,
@@ -221,7 +220,7 @@ impl Sum {
         }
     }
 
-    /// Its type in OpenCL C, and in campaign files.
+    /// Name of the type in OpenCL C, and in campaign files.
     pub fn types(self) -> [&'static str; 2] {
         match self {
             Sum::F64 => ["double", "f64"],
@@ -232,7 +231,7 @@ impl Sum {
         }
     }
 
-    /// As a format, if it is one of floating point.
+    /// The format, for floating-point types.
     pub fn format(self) -> Option<Format> {
         match self {
             Sum::F64 => Some(Format::F64),
@@ -243,7 +242,7 @@ impl Sum {
         }
     }
 
-    /// Bits of the significand, the greatest number, and the distance of the least ones.
+    /// Bits of the significand, the largest number, and the smallest positive number.
     pub fn precision(self) -> (i32, f64, f64) {
         match self {
             Sum::F64 => (53, f64::MAX, f64::from_bits(1)),

@@ -1,39 +1,39 @@
-//! What is multiplied.
+//! Input matrices.
 
 use super::format::Format;
 use super::variants::{Kind, Variant};
 use flipwave_tests::random_words;
 
-/// How values are chosen.
+/// Distribution of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// Small whole numbers, whose sums are exact in whatever order they are formed; integers of any
-    /// size.
+    /// Small integers, whose floating-point sums are exact in any order. Integer formats use their full
+    /// range.
     Exact,
-    /// Numbers near one with mantissas of any bits.
+    /// Numbers near one with random mantissas.
     Near,
-    /// All that a format has: rows of denormals, of the least and the greatest normal numbers, and
-    /// rows with infinities and NaN.
+    /// All kinds of numbers of a format: rows of denormals, of the smallest and the largest normal numbers,
+    /// and rows with infinities and NaNs.
     Wide,
 }
 
-/// A, B, C and what goes with them. Elements are codes of their formats.
+/// A, B and C, with indices and scales. Elements of A and B are codes of their formats.
 #[derive(Clone)]
 pub struct Inputs {
-    /// Rows of A, of a sparse one what is there.
+    /// Rows of A. A sparse A has only the stored elements.
     pub a: Vec<Vec<u64>>,
-    /// Which of its four each element of a sparse A is.
+    /// Position among four of each element of a sparse A.
     pub indices: Vec<Vec<u64>>,
     /// Columns of B.
     pub b: Vec<Vec<u64>>,
-    /// Rows of C, as values that are exact in C's type.
+    /// Rows of C, as values that C's type represents exactly.
     pub c: Vec<Vec<f64>>,
     /// Exponents of 32 elements each, by row of A and by column of B.
     pub a_scales: Vec<Vec<u64>>,
     pub b_scales: Vec<Vec<u64>>,
 }
 
-/// Numbers without a pattern, without an end.
+/// An endless sequence of pseudorandom numbers.
 struct Random {
     words: Vec<u64>,
     next: usize,
@@ -56,10 +56,10 @@ impl Random {
     }
 }
 
-/// Elements that share a scale.
+/// Number of elements that share a scale.
 pub const SCALED: usize = 32;
 
-/// Places of two elements among four.
+/// Positions of two elements among four.
 const PAIRS_OF_FOUR: [[u64; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
 
 impl Inputs {
@@ -99,7 +99,7 @@ impl Inputs {
         inputs
     }
 
-    /// An element of C: about as large as a product.
+    /// An element of C with the magnitude of a product.
     fn before(
         &self,
         variant: &Variant,
@@ -116,10 +116,10 @@ impl Inputs {
         }
         let product = variant.a.value(self.a[row][0]) * variant.b.value(self.b[column][0]);
         let exponent = if product.is_normal() { product.abs().log2() as i32 } else { 0 };
-        format.value(format.of_exponent(exponent.clamp(-14, 14), random.word()))
+        format.value(format.with_exponent(exponent.clamp(-14, 14), random.word()))
     }
 
-    /// Scales whose products are near one, though they themselves go from the least to the greatest.
+    /// Adds scales from the complete range whose products are near one.
     fn add_scales(&mut self, variant: &Variant, values: Values, random: &mut Random) {
         let blocks = variant.total_depth() / SCALED;
         let bases: Vec<i64> = (0..blocks)
@@ -139,7 +139,7 @@ impl Inputs {
                         .map(|base| {
                             let base = if is_a { *base } else { 254 - base };
                             let scale = base + random.within(*jitter.start(), *jitter.end());
-                            // The scale that is no number.
+                            // The scale that encodes NaN.
                             let is_nan = values == Values::Wide && is_a && line % 16 == 6;
                             if is_nan { 255 } else { scale.clamp(0, 254) as u64 }
                         })
@@ -164,7 +164,7 @@ fn line(
     (0..count).map(|_| code(variant, values, format, at, is_a, random)).collect()
 }
 
-/// Puts so many infinities and NaNs somewhere, if the format has any.
+/// Replaces `count` elements with infinities and NaNs, if the format has any.
 fn add_specials(codes: &mut [u64], format: Format, count: usize, random: &mut Random) {
     let specials = format.special_codes();
     if !specials.is_empty() {
@@ -187,7 +187,7 @@ fn code(
     if format.is_integer() {
         let word = random.word() >> 7;
         let code = word & ((1 << format.bits()) - 1);
-        // Rows of one sign each saturate in whatever order they are summed.
+        // Rows and columns of one sign saturate in any order of summation.
         let sign = 1 << (format.bits() - 1);
         return match (variant.saturates() && format.is_signed(), is_a && line % 2 == 1) {
             (true, false) => code & !sign,
@@ -197,13 +197,13 @@ fn code(
     }
     match values {
         Values::Exact => {
-            // Few bits, where sums are of few bits.
+            // Small numbers if sums have few bits.
             let most = if variant.sum.bytes() == 2 { 1 } else { 4 };
-            format.of_whole(random.within(-most, most))
+            format.from_integer(random.within(-most, most))
         }
         Values::Near => {
             let exponent = random.within(-2, 2) as i32;
-            format.of_exponent(exponent, random.word())
+            format.with_exponent(exponent, random.word())
         }
         Values::Wide => {
             let word = random.word();
@@ -211,15 +211,15 @@ fn code(
                 (0, _) | (4, true) => format.denormal(word),
                 (1, _) => format.extreme(false, word),
                 (2, true) | (3, false) => format.extreme(true, word),
-                _ => format.of_exponent(random.within(-6, 6) as i32, word),
+                _ => format.with_exponent(random.within(-6, 6) as i32, word),
             }
         }
     }
 }
 
-/// An integer of C: one that overflows if it is to saturate.
+/// An integer of C, which makes the sum overflow if the instruction saturates.
 fn whole_sum(variant: &Variant, row: usize, random: &mut Random) -> f64 {
-    // About as much as products sum up to.
+    // The magnitude of the sum of products.
     let near = random
         .within(0, (variant.total_depth() << (variant.a.bits() + variant.b.bits() - 2)) as i64);
     let value = match (variant.saturates(), row % 2) {

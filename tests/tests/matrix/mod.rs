@@ -1,6 +1,6 @@
-//! Products of matrices by matrix instructions, on every target that has some, for every kind of
-//! element: what they compute is compared with plain Rust, which knows formats and nothing of lanes,
-//! and campaigns strike them.
+//! Matrix products with matrix instructions, on every target that has them and for every element type.
+//! Results are compared with plain Rust, which implements formats but no layout of lanes, and campaigns
+//! inject faults.
 
 mod campaigns;
 mod format;
@@ -18,7 +18,7 @@ use reference::{compare, product};
 use variants::Kind;
 pub use variants::{Variant, everyday, variants};
 
-/// The content of D.
+/// Runs a kernel and returns the content of D.
 fn computed(variant: &Variant, inputs: &Inputs, level: &str) -> Vec<u8> {
     let program = TestProgram::new(&variant.code_object(level));
     let mut program = if variant.machine.has_strict_level() { program.strictly() } else { program };
@@ -28,8 +28,8 @@ fn computed(variant: &Variant, inputs: &Inputs, level: &str) -> Vec<u8> {
 
 #[test]
 fn products_are_what_plain_rust_computes() {
-    // Not -O1: there LLVM 22 reads a result of a long MFMA on gfx942 by an index one wait state too
-    // early, which the strict level reports.
+    // Not -O1, at which LLVM 22 reads the result of a long MFMA on gfx942 through an index one wait state
+    // too early, which the strict level reports.
     let levels: &[&str] = if is_long_run() { &["-O3", "-O0"] } else { &["-O3"] };
     let mut failures = Vec::new();
     for variant in cases(variants(), 3) {
@@ -50,20 +50,20 @@ fn products_are_what_plain_rust_computes() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What a kernel might have wrong, planted in what the reference is given instead.
+/// A possible mistake of a kernel, planted in the reference's inputs instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mistake {
-    /// Each column of B is taken for its neighbour.
+    /// Columns of B are shifted by one.
     Column,
-    /// Two elements of the rows of A change places.
+    /// Two elements of each row of A are swapped.
     Place,
     /// C is read by columns.
     Transposed,
-    /// An element of A has another bit at the bottom.
+    /// The lowest bit of an element of A is flipped.
     Element,
-    /// Where the elements of a sparse A are is read in another order.
+    /// Indices of a sparse A are read in another order.
     Index,
-    /// Scales belong to the next 32 elements, of A or of B.
+    /// Scales of A or of B are applied to the next 32 elements.
     LeftScale,
     RightScale,
 }
@@ -79,12 +79,12 @@ impl Mistake {
         Mistake::RightScale,
     ];
 
-    /// Whether a kernel can have it wrong so that it shows.
+    /// Returns `true` if the mistake changes the results of a kernel.
     fn applies(self, variant: &Variant) -> bool {
         let is_short = matches!(variant.sum, Sum::F16 | Sum::Bf16);
         match self {
             Mistake::Column | Mistake::Place | Mistake::Transposed => true,
-            // The lowest bits of long mantissas are less than what sums may be off by.
+            // The lowest bits of long mantissas are below the error bound of sums.
             Mistake::Element => variant.a.bits() <= 16 && !is_short,
             Mistake::Index => variant.kind == Kind::Sparse,
             Mistake::LeftScale | Mistake::RightScale => variant.kind == Kind::Scaled,
@@ -111,7 +111,7 @@ impl Mistake {
     }
 }
 
-/// The negative control.
+/// Negative control: the comparison detects each mistake.
 #[test]
 fn a_product_of_what_lies_elsewhere_is_another() {
     for variant in cases(variants(), 3) {

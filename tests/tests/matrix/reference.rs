@@ -1,4 +1,4 @@
-//! What products of matrices are, in plain Rust: every sum exact, and rounded by nobody.
+//! Matrix products in plain Rust, with exact sums.
 
 use super::format::Sum;
 use super::inputs::{Inputs, SCALED, Values};
@@ -30,13 +30,13 @@ impl Exact {
 /// An element of D.
 pub struct Element {
     sum: Exact,
-    /// Sum of the magnitudes of all that is summed.
+    /// Sum of the magnitudes of all terms.
     magnitude: f64,
-    /// What is summed has infinities or NaN: their sum.
+    /// Sum of the infinities and NaNs among the terms, if any.
     special: Option<f64>,
 }
 
-/// What elements of D are summed of.
+/// Terms of the elements of D.
 pub struct Terms<'a> {
     variant: &'a Variant,
     inputs: &'a Inputs,
@@ -69,7 +69,7 @@ impl<'a> Terms<'a> {
         if self.variant.subtracts() { -before.abs() } else { before }
     }
 
-    /// The factors of the products, of A with scales.
+    /// Factors of the products; those of A include the scales.
     pub fn factors(&self, row: usize, column: usize) -> impl Iterator<Item = (f64, f64)> {
         self.a[row].iter().enumerate().map(move |(at, a)| {
             let place = self.place(row, at);
@@ -77,7 +77,7 @@ impl<'a> Terms<'a> {
         })
     }
 
-    /// Which element of a column of B an element of a row of A meets.
+    /// Index in a column of B that corresponds to element `at` of a row of A.
     fn place(&self, row: usize, at: usize) -> usize {
         match self.variant.kind {
             Kind::Sparse => at / 2 * 4 + self.inputs.indices[row][at] as usize,
@@ -98,7 +98,7 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// The elements of D by rows.
+/// Elements of D, by rows.
 pub fn product(variant: &Variant, inputs: &Inputs) -> Vec<Vec<Element>> {
     let terms = Terms::new(variant, inputs);
     let element = |row: usize, column: usize| {
@@ -123,19 +123,19 @@ pub fn product(variant: &Variant, inputs: &Inputs) -> Vec<Vec<Element>> {
         .collect()
 }
 
-/// What the comparison of D with a reference says.
+/// Result of comparing D with a reference.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// Elements that are not right.
+    /// Number of wrong elements.
     pub wrong: usize,
-    /// The first of them.
+    /// Description of the first wrong element.
     pub first: Option<String>,
-    /// Elements that may be anything, because sums on the way are too great for their type.
+    /// Number of elements that may have any value, because intermediate sums exceed their type.
     pub undetermined: usize,
     pub elements: usize,
 }
 
-/// Compares D, as its bytes, with a reference.
+/// Compares the bytes of D with a reference.
 pub fn compare(
     variant: &Variant,
     values: Values,
@@ -183,7 +183,7 @@ fn integer(variant: &Variant, element: &Element) -> i32 {
     }
 }
 
-/// Whether a number is right; nothing where it may be any.
+/// Returns `true` if a number is correct, and `None` if it may have any value.
 fn float(variant: &Variant, values: Values, element: &Element, found: f64) -> Option<bool> {
     if element.special.is_some_and(f64::is_nan) {
         return Some(found.is_nan());
@@ -201,10 +201,9 @@ fn float(variant: &Variant, values: Values, element: &Element, found: f64) -> Op
     Some((found - element.sum.high - element.sum.low).abs() <= bound(variant, element))
 }
 
-/// How far from the exact sum a number may be. Each product enters the sum with an error of at most
-/// one unit in the last place of the greatest term or of what has been summed so far, whether it is
-/// rounded there or cut; both are at most the sum of all magnitudes. Results of 16 bits are rounded
-/// once more by each instruction. Below the least normal number, sums may become zero.
+/// Error bound of a sum. Adding a product causes an error of at most one unit in the last place of the
+/// largest term or of the partial sum, whether it is rounded or truncated; both are at most the sum of all
+/// magnitudes. Each instruction rounds 16-bit results once more. Denormal sums may be flushed to zero.
 fn bound(variant: &Variant, element: &Element) -> f64 {
     let (precision, _, least) = variant.sum.precision();
     let terms = (variant.total_depth() + 1) as f64;
@@ -213,10 +212,10 @@ fn bound(variant: &Variant, element: &Element) -> f64 {
         Sum::F64 => (53, f64::MIN_POSITIVE),
         _ => (24, f64::from(f32::MIN_POSITIVE)),
     };
-    let of_terms = terms * 2f64.powi(1 - inner) * element.magnitude;
-    let of_results = match variant.sum {
+    let sum_error = terms * 2f64.powi(1 - inner) * element.magnitude;
+    let result_error = match variant.sum {
         Sum::F16 | Sum::Bf16 => instructions * (2f64.powi(-precision) * element.magnitude + least),
         _ => 0.0,
     };
-    of_terms + of_results + terms * tiny
+    sum_error + result_error + terms * tiny
 }

@@ -1,23 +1,23 @@
-//! The kernels, ready to run.
+//! Launches of the kernels.
 
 use super::inputs::{Inputs, Values};
 use super::variants::{Kind, PAIRS, Variant, WAVES, WORKGROUPS};
 use flipwave_tests::{TestProgram, compile_at, examples_folder, scalar};
 use std::path::PathBuf;
 
-/// The kernel's source, which is among the examples.
+/// Path of the kernel's source, which is an example.
 pub fn source() -> PathBuf {
     examples_folder().join("matrix/gemm.cl")
 }
 
-/// An argument of the kernel that is a buffer.
+/// A buffer argument of the kernel.
 pub struct Argument {
     pub name: &'static str,
     pub bytes: Vec<u8>,
 }
 
 impl Variant {
-    /// Work-items in either direction, and of a workgroup.
+    /// Grid and workgroup size in work-items.
     pub fn grid(&self) -> [[u32; 3]; 2] {
         let workgroup = (WAVES * self.machine.lanes) as u32;
         [[workgroup * WORKGROUPS as u32, WORKGROUPS as u32, 1], [workgroup, 1, 1]]
@@ -28,7 +28,7 @@ impl Variant {
         [self.columns() as u32, PAIRS as u32]
     }
 
-    /// The buffers that the kernel reads, in order.
+    /// Input buffers of the kernel, in order.
     pub fn arguments(&self, inputs: &Inputs) -> Vec<Argument> {
         let argument = |name, bytes| Argument { name, bytes };
         let mut arguments = vec![
@@ -68,7 +68,7 @@ impl Variant {
         compile_at(self.machine, &source(), &all)
     }
 
-    /// Puts the launch into a program of its code object; D is the output.
+    /// Adds the launch to a program of the kernel's code object, with D as output.
     pub fn launch(&self, program: &mut TestProgram, inputs: &Inputs) {
         let d = vec![0u8; self.rows() * self.columns() * self.sum.bytes()];
         let mut arguments = vec![program.output(&d)];
@@ -80,13 +80,13 @@ impl Variant {
         program.launch("gemm", grid, workgroup, &arguments);
     }
 
-    /// The launch with numbers near one.
+    /// Adds a launch on numbers near one.
     pub fn launch_near(&self, program: &mut TestProgram) {
         self.launch(program, &Inputs::new(self, Values::Near));
     }
 }
 
-/// Codes one after the other, the first in the lowest bits.
+/// Packs codes contiguously, the first in the lowest bits.
 fn packed(lines: &[Vec<u64>], bits: u32) -> Vec<u8> {
     let bits = bits as usize;
     let codes: Vec<u64> = lines.iter().flatten().copied().collect();
@@ -100,7 +100,7 @@ fn packed(lines: &[Vec<u64>], bits: u32) -> Vec<u8> {
     bytes
 }
 
-/// Lines of codes that lie one after the other.
+/// Unpacks lines of contiguous codes.
 pub fn unpacked(bytes: &[u8], bits: u32, lines: usize) -> Vec<Vec<u64>> {
     let bits = bits as usize;
     let bit = |place: usize| u64::from(bytes[place / 8] >> (place % 8) & 1);

@@ -1,4 +1,4 @@
-//! The examples of products of matrices compute what plain Rust computes.
+//! Results of the matrix examples, compared with plain Rust.
 
 use super::format::Format;
 use super::inputs::{Inputs, Values};
@@ -8,7 +8,7 @@ use super::variants::variants;
 use flipwave_campaigns::{Campaign, prepare};
 use flipwave_tests::{buffer, examples_folder, kernels, to_values};
 
-/// Files, and the kernel that each of them has.
+/// Example files with their operation and format.
 const SHIPPED: [(&str, &str, Format); 3] = [
     ("mfma", "mfma_f32_16x16x16f16", Format::F16),
     ("mxfp4", "mfma_scale_f32_16x16x128_f8f6f4", Format::Fp4),
@@ -51,7 +51,7 @@ fn every_example_of_matrix_instructions_computes_what_plain_rust_computes() {
         let expected = product(&variant, &inputs);
         let compared = compare(&variant, Values::Near, &expected, &golden.outputs[0].bytes());
         assert_eq!((compared.wrong, compared.undetermined), (0, 0), "{name}: {compared:?}");
-        // The negative control: it is not a product of zeros.
+        // Negative control: the products are not zero.
         let values: Vec<f32> = to_values(&golden.outputs[0].bytes());
         assert!(values.iter().all(|value| *value != 0.0), "{name}");
     }

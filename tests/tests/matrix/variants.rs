@@ -1,13 +1,13 @@
-//! Which kernels there are: one for each kind of matrix instruction of each target.
+//! Kernel variants: one for each kind of matrix instruction of each target.
 
 use super::format::{Format, Sum};
 use flipwave_tests::Machine;
 
-/// What the instruction has besides A, B and C.
+/// Additional operands of the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Dense,
-    /// Two of each four elements of A, and which they are.
+    /// Indices of the two stored elements among each four of A.
     Sparse,
     /// A scale for each 32 elements of A and of B.
     Scaled,
@@ -24,16 +24,16 @@ pub struct Variant {
     pub sum: Sum,
     /// Rows and columns of a tile.
     pub size: usize,
-    /// Products of a sum.
+    /// Products per sum.
     pub depth: usize,
-    /// Types of a lane's share of A and of B.
+    /// Types of a lane's operands for A and B.
     shares: [&'static str; 2],
-    /// The kernel's options besides.
+    /// Additional options of the kernel.
     more: &'static [&'static str],
 }
 
-/// Tiles of D in a workgroup, one below the other; workgroups in either direction; iterations of the
-/// kernel's loop, each of two instructions.
+/// Tiles of D in a workgroup, one below the other; workgroups in each dimension; iterations of the kernel's
+/// loop, each with two instructions.
 pub const WAVES: usize = 2;
 pub const WORKGROUPS: usize = 2;
 pub const PAIRS: usize = 2;
@@ -49,7 +49,7 @@ impl Variant {
         self.size * blocks * WORKGROUPS
     }
 
-    /// Tiles that an instruction makes.
+    /// Tiles that an instruction computes.
     fn blocks(&self) -> usize {
         if self.has("-DBLOCKS=4") { 4 } else { 2 }
     }
@@ -58,12 +58,12 @@ impl Variant {
         self.more.contains(&option)
     }
 
-    /// Products of an element of D, zeros of a sparse matrix included.
+    /// Products per element of D, including the zeros of a sparse matrix.
     pub fn total_depth(&self) -> usize {
         self.depth * self.instructions()
     }
 
-    /// Instructions that an element of D goes through.
+    /// Instructions per element of D.
     pub fn instructions(&self) -> usize {
         2 * PAIRS
     }
@@ -76,7 +76,7 @@ impl Variant {
         self.has("-DNEGATED") || self.has("-DBLGP=1")
     }
 
-    /// Whether minus the magnitude of C is added.
+    /// Returns `true` if the kernel computes -A * B - |C|.
     pub fn subtracts(&self) -> bool {
         self.has("-DNEGATED")
     }
@@ -88,7 +88,7 @@ impl Variant {
         self.a.bits() == 16 && is_mi200
     }
 
-    /// Part of the name of its instructions.
+    /// Part of the instruction's name.
     pub fn opcode(&self) -> &'static str {
         let names = ["swmmac", "smfmac", "wmma", "mfma", "dot"];
         names.into_iter().find(|name| self.operation.contains(name)).expect("a known one")
@@ -120,7 +120,7 @@ impl Variant {
             Kind::Scaled => {
                 for (side, format) in [("A", self.a), ("B", self.b)] {
                     options.push(define(&format!("{side}_FORMAT"), format.number().to_string()));
-                    // Eight words of which lower formats need fewer.
+                    // Of eight words, formats with fewer bits use fewer.
                     options.push(define(&format!("{side}_WORDS"), format.bits().to_string()));
                 }
             }
@@ -137,7 +137,7 @@ impl std::fmt::Display for Variant {
     }
 }
 
-/// One of each family: of each machine those with the first row of a kind of instruction and of sums.
+/// One variant of each family: for each machine, the first with a kind of instruction and a type of sum.
 pub fn everyday() -> Vec<Variant> {
     let mut chosen: Vec<Variant> = Vec::new();
     for variant in variants() {
@@ -149,14 +149,13 @@ pub fn everyday() -> Vec<Variant> {
     chosen
 }
 
-/// Rows: processors, lanes of their waves; builtin (`{}` stands for the wave size), kind, elements of
-/// A, of B and of C and D, rows and columns, products of a sum, types of a lane's share of A and of B,
-/// options besides.
+/// Rows: processors and wave size; builtin (`{}` stands for the wave size), kind, element types of A, of B,
+/// and of C and D, tile size, products per sum, types of a lane's operands for A and B, additional options.
 macro_rules! table {
     ($($processors:literal $lanes:literal: $operation:literal $kind:ident
        $a:ident $b:ident $sum:ident, $size:literal $depth:literal,
        $left:literal $right:literal $($more:literal)*;)*) => {
-        /// All of them, those of a target together.
+        /// All variants, grouped by target.
         pub fn variants() -> Vec<Variant> {
             let mut variants = Vec::new();
             $(for processor in $processors.split(' ') {
@@ -180,7 +179,7 @@ macro_rules! table {
 }
 
 table! {
-    // CDNA: half and single precision of all.
+    // All CDNA generations: half and single precision.
     "gfx908 gfx90a gfx942 gfx950" 64: "mfma_f32_16x16x16f16" Dense F16 F16 F32, 16 16, "half4" "half4";
     "gfx908 gfx90a gfx942 gfx950" 64: "mfma_f32_32x32x8f16" Dense F16 F16 F32, 32 8, "half4" "half4";
     "gfx908 gfx90a gfx942 gfx950" 64: "mfma_f32_16x16x4f32" Dense F32 F32 F32, 16 4, "float" "float";
@@ -192,7 +191,7 @@ table! {
     "gfx908 gfx90a" 64: "mfma_i32_16x16x16i8" Dense I8 I8 I32, 16 16, "int" "int";
     "gfx908 gfx90a" 64: "mfma_i32_32x32x8i8" Dense I8 I8 I32, 32 8, "int" "int";
     "gfx90a gfx942 gfx950" 64: "mfma_f64_16x16x4f64" Dense F64 F64 F64, 16 4, "double" "double";
-    // One matrix for several blocks of another.
+    // Several tiles with one common operand.
     "gfx908 gfx90a gfx942" 64: "mfma_f32_16x16x4f16" Dense F16 F16 F32, 16 4, "half4" "half4" "-DBLOCKS=4" "-DTALL=0";
     "gfx908 gfx90a gfx950" 64: "mfma_f32_16x16x4f16" Dense F16 F16 F32, 16 4, "half4" "half4" "-DBLOCKS=4" "-DTALL=1";
     "gfx90a gfx942" 64: "mfma_f32_32x32x1f32" Dense F32 F32 F32, 32 1, "float" "float" "-DBLOCKS=2" "-DTALL=0";
@@ -248,7 +247,7 @@ table! {
     "gfx950" 64: "smfmac_f32_16x16x128_fp8_fp8" Sparse Fp8 Fp8 F32, 16 128, "int4" "int8";
     "gfx950" 64: "smfmac_f32_32x32x64_bf8_fp8" Sparse Bf8 Fp8 F32, 32 64, "int4" "int8";
 
-    // RDNA 2, which has products of few elements.
+    // RDNA 2, which has only dot products.
     "gfx1030" 32: "fdot2" Dense F16 F16 F32, 16 8, "half2" "half2" "-DDOT" "-DA_WORDS=4" "-DB_WORDS=4";
     "gfx1030" 64: "sdot4" Dense I8 I8 I32, 16 16, "int" "int" "-DDOT" "-DA_WORDS=4" "-DB_WORDS=4";
     "gfx1030" 32: "udot4" Dense U8 U8 I32, 16 16, "uint" "uint" "-DDOT" "-DA_WORDS=4" "-DB_WORDS=4";

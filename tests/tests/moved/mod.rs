@@ -1,5 +1,5 @@
-//! Kernels whose code moved compute what they computed before: alone, with code between all
-//! instructions, with so much of it that branches need islands, and with trampolines.
+//! Kernels whose code is moved compute the same results: with unchanged code, with code inserted between
+//! all instructions, with so much inserted code that branches need islands, and with trampolines.
 
 #[path = "../compiled/control.rs"]
 mod control;
@@ -21,33 +21,32 @@ use flipwave_hooks::point::ProgramPoint;
 use flipwave_isa::{Isa, Pc};
 use flipwave_tests::{Machine, TestProgram, compile_for, machines, rewritten_levels};
 
-/// How code is moved.
+/// Method of moving code.
 #[derive(Clone, Copy, Debug)]
-enum Way {
-    /// As it is.
+enum Method {
+    /// Unchanged code at a new address.
     Alone,
     /// A word before and after every instruction.
     Between,
-    /// Much code that is jumped over, after some instructions.
+    /// Long code that is jumped over, after some instructions.
     Far,
-    /// Some instructions, the others stay.
+    /// Some instructions move to trampolines; the others stay.
     Trampolines,
 }
 
-const WAYS: [Way; 4] = [Way::Alone, Way::Between, Way::Far, Way::Trampolines];
+const METHODS: [Method; 4] = [Method::Alone, Method::Between, Method::Far, Method::Trampolines];
 
-/// Runs `test` with the kernels of a file compiled for every machine, moved in every way.
+/// Runs `test` with the kernels of a file compiled for every machine, moved with every method.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
-    // Where code lies does not depend on the size of waves.
+    // The layout of code does not depend on the wave size.
     let is_moved = |machine: &Machine| machine.options().is_empty() && machine.can_be_rewritten();
     for machine in machines().filter(is_moved) {
         for level in rewritten_levels().iter().copied() {
             let code_object = compile_for(machine, file, &[&[level], options].concat());
-            for way in WAYS {
-                println!("{file} {level} on {machine}, {way:?}");
-                let program = TestProgram::new(&moved(&code_object, way));
-                // Hazards where inserted code meets the other are not the layout's care; gfx90a has none
-                // with branches and s_nop.
+            for method in METHODS {
+                println!("{file} {level} on {machine}, {method:?}");
+                let program = TestProgram::new(&moved(&code_object, method));
+                // The layout does not prevent hazards at splices. On gfx90a, branches and s_nop cause none.
                 let is_strict = machine.target().processor() == "gfx90a";
                 test(if is_strict { program.strictly() } else { program });
             }
@@ -55,14 +54,14 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
     }
 }
 
-fn moved(code_object: &[u8], way: Way) -> Vec<u8> {
+fn moved(code_object: &[u8], method: Method) -> Vec<u8> {
     let object = CodeObject::parse(code_object).expect("a code object");
     let program = flow::Disassembly::read(&object).expect("a program");
-    let edits = edits(&program, way);
+    let edits = edits(&program, method);
     let mut editor = Editor::new(&object);
     let address = Pc(editor.free_address());
     let layout = relayout(&object, &program, &edits, address).expect("a layout");
-    check_way(&layout, way);
+    check_method(&layout, method);
     let moved = layout.moved();
     if layout.keeps_old_text() {
         for patch in &layout.patches {
@@ -75,7 +74,7 @@ fn moved(code_object: &[u8], way: Way) -> Vec<u8> {
     editor.finish().expect("a changed code object").object.bytes().to_vec()
 }
 
-fn edits(program: &flow::Disassembly, way: Way) -> Edits {
+fn edits(program: &flow::Disassembly, method: Method) -> Edits {
     let isa = Isa::with_wave_size(&program.target, program.wave_size).expect("an ISA");
     let word = |text: &str| isa.assemble(text).expect(text);
     let nop = InsertedCode { pieces: vec![Piece::bytes(&word("s_nop 0"))] };
@@ -90,31 +89,27 @@ fn edits(program: &flow::Disassembly, way: Way) -> Edits {
     let has_after = |inst| program.control(inst).has_known_successor();
     for (index, inst) in program.instructions.iter().enumerate() {
         let at = InstIndex(index as u32);
-        match way {
-            Way::Alone => {}
-            Way::Between => {
-                edits.code.insert(ProgramPoint::before(at), nop.clone());
+        match method {
+            Method::Alone => {}
+            Method::Between => {
+                edits.before.insert(at, nop.clone());
                 if has_after(inst) {
                     edits.code.insert(ProgramPoint::after(at), nop.clone());
                 }
             }
-            Way::Far if index % 16 == 0 => {
-                _ = edits.code.insert(ProgramPoint::before(at), far.clone())
+            Method::Far if index % 16 == 0 => _ = edits.before.insert(at, far.clone()),
+            Method::Far if index % 16 == 8 && has_after(inst) => {
+                edits.after.insert(at, far.clone());
             }
-            Way::Far if index % 16 == 8 && has_after(inst) => {
-                edits.code.insert(ProgramPoint::after(at), far.clone());
+            Method::Far => {}
+            Method::Trampolines if index % 3 == 0 => _ = edits.before.insert(at, nop.clone()),
+            Method::Trampolines if index % 3 == 1 && has_after(inst) => {
+                edits.after.insert(at, nop.clone());
             }
-            Way::Far => {}
-            Way::Trampolines if index % 3 == 0 => {
-                _ = edits.code.insert(ProgramPoint::before(at), nop.clone())
-            }
-            Way::Trampolines if index % 3 == 1 && has_after(inst) => {
-                edits.code.insert(ProgramPoint::after(at), nop.clone());
-            }
-            Way::Trampolines => {}
+            Method::Trampolines => {}
         }
     }
-    if matches!(way, Way::Trampolines) {
+    if matches!(method, Method::Trampolines) {
         let functions = 0..program.functions.len() as u32;
         edits.placements =
             functions.map(|index| (FunctionIndex(index), Placement::Trampoline)).collect();
@@ -122,13 +117,13 @@ fn edits(program: &flow::Disassembly, way: Way) -> Edits {
     edits
 }
 
-/// The way is the one that was meant.
-fn check_way(layout: &CodeLayout, way: Way) {
-    match way {
-        Way::Alone => {
+/// Asserts that the layout uses the method.
+fn check_method(layout: &CodeLayout, method: Method) {
+    match method {
+        Method::Alone => {
             assert!(layout.inserted.iter().all(|(_, purpose)| *purpose == InsertPurpose::Island));
         }
-        Way::Between | Way::Far => assert!(!layout.keeps_old_text()),
-        Way::Trampolines => assert!(layout.keeps_old_text() && !layout.patches.is_empty()),
+        Method::Between | Method::Far => assert!(!layout.keeps_old_text()),
+        Method::Trampolines => assert!(layout.keeps_old_text() && !layout.patches.is_empty()),
     }
 }

@@ -1,6 +1,6 @@
-//! Programs about addresses: arrays in private, local and global memory, indexed from the end, by
-//! pointers past the end and far outside, by numbers that wrap, with constants at the ends of what
-//! instructions hold, by functions and by generic pointers.
+//! Random programs that compute addresses: arrays in private, local and global memory, accessed with
+//! indices from the end, pointers beyond the end and far outside, wrapping numbers, constants at the limits
+//! of instruction fields, in functions, and through generic pointers.
 
 use super::case::{Buffer, Case};
 use super::{host_output, in_parallel};
@@ -12,15 +12,15 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Layouts declared in `addressing.h`.
+/// Constants that `addressing.h` also defines.
 const LANES: u32 = 64;
 const TABLE_WORDS: usize = 65536;
 const MEMORY_BYTES: usize = 65536;
-/// Results of a program.
+/// Number of results of a program.
 const WORDS: usize = 6;
-/// Programs of a source.
+/// Number of programs in a source.
 const PROGRAMS: usize = 20;
-/// Statements of a program.
+/// Number of statements in a program.
 const STATEMENTS: usize = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ enum Space {
 }
 
 impl Space {
-    /// The macro for pointers, and the part of functions' names.
+    /// Macro for pointers to the address space, and its name in functions.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Space::Private => ("PRIVATE", "private"),
@@ -41,7 +41,7 @@ impl Space {
     }
 }
 
-/// An element type: its name, its bytes, and its members; a scalar is its own.
+/// An element type: name, size, and members. A scalar's member is the scalar itself.
 struct Element {
     name: &'static str,
     bytes: usize,
@@ -70,17 +70,18 @@ struct Array {
     length: usize,
 }
 
-/// Writes a program of the words of a stream.
+/// Writes a random program.
 struct Writer {
     random: ChaCha8Rng,
     arrays: Vec<Array>,
-    /// Functions that the program calls, and declarations before it.
+    /// Functions and declarations before the program.
     before: String,
     number: usize,
     functions: usize,
 }
 
-/// Bytes near the ends of what instructions hold: 8, 11 to 13, 16, 20, 21, 23 and 24 bits, signed or not.
+/// Offsets in bytes near the limits of instruction fields: 8, 11 to 13, 16, 20, 21, 23 and 24 bits, signed
+/// or unsigned.
 const ENDS: [i64; 13] = [
     255,
     1020,
@@ -106,7 +107,7 @@ impl Writer {
         choices[self.below(choices.len())]
     }
 
-    /// A number below `bound`, which the compiler does not know.
+    /// An expression with a value below `bound` that the compiler does not know.
     fn unknown(&mut self, bound: usize) -> String {
         let input = self.below(8);
         match self.below(3) {
@@ -122,14 +123,14 @@ impl Writer {
         let mut used = 0;
         for index in 0..count {
             let element = &ELEMENTS[self.below(ELEMENTS.len())];
-            // Two arrays of the same type may be behind one generic pointer.
+            // Repeated types allow generic pointers to one of two arrays.
             let repeats = self.below(2) == 0;
             let last = self.arrays.last().filter(|_| repeats);
             let element = last.map_or(element, |last| last.element);
             let space = self.one_of(&[Space::Private, Space::Private, Space::Local, Space::Global]);
             let length = match (space, self.below(6)) {
                 (Space::Local, _) => 3 + self.below(10),
-                // Long enough for offsets at the ends of ranges.
+                // Long enough for offsets at the limits of instruction fields.
                 (_, 0) => 4200 / element.bytes + 3 + self.below(20),
                 _ => 3 + self.below(30),
             };
@@ -137,8 +138,8 @@ impl Writer {
             let kind = element.name;
             let at = match space {
                 Space::Private => {
-                    _ = writeln!(text, "    {kind} {name}_own[{length}];");
-                    format!("{name}_own")
+                    _ = writeln!(text, "    {kind} {name}_array[{length}];");
+                    format!("{name}_array")
                 }
                 Space::Local => {
                     _ = writeln!(self.before, "LOCAL_ARRAY({kind}, {name}, {length})");
@@ -163,7 +164,7 @@ impl Writer {
         text
     }
 
-    /// A pointer into an array, as an expression, and what is to be added to reach its element 0.
+    /// An expression for a pointer into an array, and the number of elements to add to reach element 0.
     fn pointer(&mut self, array: usize) -> (String, i64) {
         let Array { name, element, space, length } = &self.arrays[array];
         let (name, kind, bytes) = (name.clone(), element.name, element.bytes as i64);
@@ -173,7 +174,7 @@ impl Writer {
             0 => (format!("({name} + {length})"), -length),
             1 => (format!("({name} + {})", length - 1), 1 - length),
             2 | 3 => {
-                // Far before or after the array, and back by a constant.
+                // Far outside the array, and back by a constant.
                 let end = self.one_of(&ENDS) / bytes * if self.below(2) == 0 { 1 } else { -1 };
                 let end = end + self.one_of(&[0, 0, -1, 1, -2]);
                 let before = format!(
@@ -188,7 +189,7 @@ impl Writer {
         }
     }
 
-    /// An expression for an index into an array of this length.
+    /// An expression for an index into an array of `length` elements.
     fn index(&mut self, length: usize) -> String {
         let last = length - 1;
         let unknown = self.unknown(length);
@@ -220,7 +221,7 @@ impl Writer {
         }
     }
 
-    /// An element, or a member of one, of an array.
+    /// An expression for an element of an array, or for a member of an element.
     fn place(&mut self, array: usize) -> String {
         let (pointer, more) = self.pointer(array);
         let (length, members) = (self.arrays[array].length, self.arrays[array].element.members);
@@ -232,7 +233,7 @@ impl Writer {
         }
     }
 
-    /// A function of its own that loads or stores an element, and a call of it.
+    /// A call of a new function that loads or stores an element.
     fn call(&mut self, array: usize) -> String {
         let Array { name, element, space, length } = &self.arrays[array];
         let (name, kind, length) = (name.clone(), element.name, *length);
@@ -264,7 +265,7 @@ impl Writer {
         }
     }
 
-    /// A loop over an array, backwards or by an index that begins below zero.
+    /// A loop over an array, backwards or with an index that starts below zero.
     fn sweep(&mut self, array: usize) -> String {
         let Array { name, element, length, .. } = &self.arrays[array];
         let (name, kind, length) = (name.clone(), element.name, *length);
@@ -292,13 +293,13 @@ impl Writer {
         format!("{head} {body}")
     }
 
-    /// A generic pointer to one of two arrays of one type.
+    /// An access through a generic pointer to one of two arrays of the same type.
     fn either(&mut self, array: usize) -> Option<String> {
         let (kind, members) = (self.arrays[array].element.name, self.arrays[array].element.members);
-        let same = |other: &usize| *other != array && self.arrays[*other].element.name == kind;
-        let other = (0..self.arrays.len()).find(same)?;
-        let [first, second] = [array, other].map(|at| self.arrays[at].name.clone());
-        let length = self.arrays[array].length.min(self.arrays[other].length);
+        let has_type = |index: &usize| *index != array && self.arrays[*index].element.name == kind;
+        let partner = (0..self.arrays.len()).find(has_type)?;
+        let [first, second] = [array, partner].map(|at| self.arrays[at].name.clone());
+        let length = self.arrays[array].length.min(self.arrays[partner].length);
         let (index, member) = (self.index(length), self.one_of(members));
         let (input, bit) = (self.below(8), self.below(32));
         let choice = format!(
@@ -310,7 +311,7 @@ impl Writer {
         })
     }
 
-    /// A load of the table, which all lanes read: by scalar loads, by a buffer, or by lanes.
+    /// A load from the table that all lanes share: with scalar loads, buffer loads, or per lane.
     fn table(&mut self) -> String {
         let far = self.below(TABLE_WORDS / 2);
         let near = self.below(TABLE_WORDS / 2);
@@ -325,7 +326,7 @@ impl Writer {
                 format!("(table + {far})[{unknown}]")
             }
             3 => {
-                // A 32-bit offset from a scalar base, which may lie far before the table.
+                // A 32-bit offset from a scalar base, which may be far before the table.
                 let unknown = self.unknown(TABLE_WORDS);
                 let ends = [0, 4, 1 << 16, (1 << 31) - 4, 1 << 31, (1 << 31) + 4096, 3 << 30];
                 let before: u32 = self.one_of(&ends);
@@ -334,7 +335,7 @@ impl Writer {
                 )
             }
             4 => {
-                // A scalar offset, with a constant or without one.
+                // A scalar offset, with or without a constant.
                 let constant = self.one_of(&[0, 0, 4, 1020, 4092, 65536, (1 << 20) - 4]);
                 let offset = 4 * self.below(TABLE_WORDS) + constant;
                 format!("scalar_word_at(before_table(table, {constant}), opaque_uniform({offset}))")
@@ -353,7 +354,7 @@ impl Writer {
         format!("s = MIX(s, {text});")
     }
 
-    /// A load of the table by a buffer of its first bytes.
+    /// A buffer load from the table, with a buffer that covers its first bytes.
     fn buffer_load(&mut self) -> String {
         let (bytes, scalar) = (4 * self.below(TABLE_WORDS), 4 * self.below(64));
         let unknown = self.unknown(TABLE_WORDS);
@@ -361,11 +362,11 @@ impl Writer {
         let register = match self.below(3) {
             0 => format!("4u * {unknown}"),
             1 => format!("opaque(4u * {unknown})"),
-            // The sum of the register and the constant wraps.
+            // The sum of register and constant wraps.
             _ => format!("opaque(4u * {unknown} - {constant})"),
         };
         let offset = format!("{register} + {constant}");
-        // Some lanes are switched off.
+        // Some lanes are out of bounds.
         let offset = match self.below(2) {
             0 => offset,
             _ => format!("(in->r[{}] & 1 ? {offset} : ~0u)", self.below(8)),
@@ -446,13 +447,13 @@ fn source(seed: u64) -> String {
     text + "#include \"addressing_entry.h\"\n"
 }
 
-/// Arrays stay in memory. Where LLVM 22 keeps a private array in registers, it takes an index that wraps
-/// for one that does not: in an array of 16-bit numbers it reads element 0 in place of element
-/// 18 + 2^31, which is the address of element 18.
+/// Options that keep arrays in memory. If LLVM 22 keeps a private array in registers, it miscompiles
+/// wrapping indices: in an array of 16-bit numbers, it reads element 0 instead of element 18 + 2^31, whose
+/// address is that of element 18.
 const IN_MEMORY: [&str; 4] =
     ["-mllvm", "-disable-promote-alloca-to-vector", "-mllvm", "-disable-promote-alloca-to-lds"];
 
-/// The programs of a seed, with the host's results.
+/// The programs of a seed, with their results on the host.
 fn case(seed: u32) -> Arc<Case> {
     static CASES: Once<u32, Arc<Case>> = Once::new();
     CASES.get(seed, || Arc::new(made(seed.into())))
@@ -484,7 +485,7 @@ fn made(seed: u64) -> Case {
     }
 }
 
-/// Runs sources on machines at levels, on both tiers.
+/// Runs sources on the machines and levels selected by `runs`, on both tiers.
 fn compare(seeds: &[u32], runs: impl Fn(u32) -> Vec<(Machine, &'static str)> + Sync) {
     let done = AtomicUsize::new(0);
     let results = in_parallel(seeds, |&seed| {
@@ -514,7 +515,7 @@ fn addresses_of_random_programs_lead_where_they_lead_on_the_host() {
     });
 }
 
-/// One machine of each generation with its own address arithmetic, or its own compiler output.
+/// One machine for each variant of address arithmetic or compiler output.
 const MACHINES_OF_SET: [Machine; 8] = [
     Machine::new("gfx906", 64),
     Machine::new("gfx90a", 64),

@@ -1,38 +1,38 @@
-//! A program that the host has run, to be run on the embedded GPU.
+//! A program with known results, to be run on the embedded GPU.
 
 use flipwave_device::ArgumentValue;
 use flipwave_sim::{Compiling, Policy};
 use flipwave_tests::{Form, Machine, TestProgram, assemble_text, device_c};
 use std::path::Path;
 
-/// Wave instructions after which a program counts as hung.
+/// Instruction limit of a program.
 const INSTRUCTION_LIMIT: u64 = 50_000_000;
 
-/// C source with what the host computed by it.
+/// A C source with its results on the host.
 pub struct Case {
-    /// Which program it is, for messages.
+    /// Name for messages.
     pub name: String,
     /// The source.
     pub source: String,
-    /// Options for the device alone.
+    /// Compiler options for the device only.
     pub options: Vec<String>,
-    /// Kernels to launch, one after the other.
+    /// Kernels to launch, in order.
     pub kernels: Vec<String>,
-    /// Lanes in all.
+    /// Total number of lanes.
     pub lanes: u32,
     /// Lanes of a workgroup.
     pub workgroup: u32,
-    /// Each kernel's arguments: buffers, by what they hold before.
+    /// Arguments of each kernel.
     pub buffers: Vec<Buffer>,
-    /// What the outputs hold after it, in their order.
+    /// Expected content of the outputs, in order.
     pub expected: Vec<Vec<u8>>,
 }
 
 /// An argument.
 pub enum Buffer {
-    /// Read only, or of no interest afterwards.
+    /// An input, or a buffer that is not compared.
     Input(Vec<u8>),
-    /// Zeros, compared afterwards.
+    /// An output, initially zero.
     Output(usize),
 }
 
@@ -47,11 +47,11 @@ impl Case {
         device_c(machine, &source, &options, form)
     }
 
-    /// Runs a code object made of the program for at most `limit` wave instructions of each kernel; how
-    /// many they took.
+    /// Runs a code object of the program, with at most `limit` wave instructions per kernel. Returns the
+    /// number of executed instructions.
     ///
     /// # Errors
-    /// Where the device's results are not the host's, or there are none.
+    /// If the device's results differ from the host's, or the program faults.
     fn check(&self, code_object: &[u8], limit: u64, policy: Policy) -> Result<u64, String> {
         let mut program = TestProgram::new(code_object);
         let arguments: Vec<ArgumentValue> = self
@@ -93,13 +93,13 @@ impl Case {
     /// Compiles the program for a machine at a level and runs it.
     ///
     /// # Errors
-    /// Where the device's results are not the host's, or there are none; the message names the program and where its source and its code object
-    /// are kept.
+    /// If the device's results differ from the host's, or the program faults. The message names the program
+    /// and the folder that keeps its source and code object.
     pub fn check_at(&self, machine: Machine, level: &str) -> Result<(), String> {
         self.check_in(machine, level, &[Policy::default().compiling])
     }
 
-    /// Like [`Case::check_at`], once for each choice of the code that is compiled to code of the host.
+    /// Like [`Case::check_at`], once for each compilation policy.
     ///
     /// # Errors
     /// As [`Case::check_at`].
@@ -128,12 +128,13 @@ impl Case {
         Ok(())
     }
 
-    /// The program's assembly at a level.
+    /// Compiles the program to assembly.
     pub fn assembly(&self, machine: Machine, level: &str) -> String {
         String::from_utf8(self.compile(machine, level, Form::Assembly)).expect("a text")
     }
 
-    /// Runs the program from assembly, for at most `limit` wave instructions; how many it took.
+    /// Runs the program from assembly, with at most `limit` wave instructions. Returns the number of executed
+    /// instructions.
     ///
     /// # Errors
     /// As [`Case::check_at`].

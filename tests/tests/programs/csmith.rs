@@ -1,11 +1,11 @@
-//! Random C programs by `csmith` (X. Yang et al., "Finding and Understanding Bugs in C Compilers",
-//! PLDI 2011), rewritten so that every lane has global variables and start values of its own.
+//! Random C programs by `csmith` (X. Yang et al., "Finding and Understanding Bugs in C Compilers", PLDI
+//! 2011), rewritten so that every lane has separate global variables and start values.
 
 use regex_lite::{Captures, Regex};
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// Small programs, without what needs a C library or an x86 processor.
+/// Options for small programs that need neither a C library nor an x86 processor.
 const OPTIONS: [&str; 22] = [
     "--no-argc",
     "--no-hash-value-printf",
@@ -31,35 +31,35 @@ const OPTIONS: [&str; 22] = [
     "6",
 ];
 
-/// Where the global variables of a program are.
+/// Location of a program's global variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Globals {
-    /// Variables of the code object, as csmith wrote them: for one lane only.
+    /// Variables of the code object, as csmith writes them, for one lane only.
     OfModule,
-    /// In the private memory of each lane.
+    /// Private memory of each lane.
     Private,
-    /// In global memory, apart for each lane.
+    /// Global memory, separate for each lane.
     InMemory,
-    /// In LDS, apart for each lane, where they fit; else private.
+    /// LDS, separate for each lane, if they fit; otherwise private memory.
     InLds,
 }
 
 impl Globals {
-    /// Every place there is.
+    /// All locations.
     pub const ALL: [Globals; 4] =
         [Globals::OfModule, Globals::Private, Globals::InMemory, Globals::InLds];
 
-    /// How many lanes run a program.
+    /// Number of lanes that run a program.
     pub fn lanes(self) -> u32 {
         if self == Globals::OfModule { 1 } else { 64 }
     }
 
-    /// How many of them share a workgroup: fewer where they share its LDS.
+    /// Number of lanes in a workgroup, which is smaller if they share its LDS.
     pub fn workgroup(self) -> u32 {
         if self == Globals::InLds { 16 } else { self.lanes() }
     }
 
-    /// The macro that selects it in `csmith_entry.h`.
+    /// Compiler option that selects the location in `csmith_entry.h`.
     pub fn definition(self) -> &'static str {
         match self {
             Globals::OfModule => "-DGLOBALS_OF_MODULE",
@@ -70,7 +70,7 @@ impl Globals {
     }
 }
 
-/// The program of a seed: C for `csmith.h` and `csmith_entry.h`.
+/// The C program of a seed, for `csmith.h` and `csmith_entry.h`.
 pub fn program(seed: u32, globals: Globals) -> String {
     let output = Command::new("csmith")
         .args(["--seed", &seed.to_string()])
@@ -108,10 +108,10 @@ pattern!(LITERAL = r"^\(?-?(?:0x)?[0-9A-F]+U?L*\)?$");
 pattern!(NAME = r"\bg_\d+");
 pattern!(FUNCTION = r"\b(func_\d+)\((\)|void\))?");
 
-/// Moves the global variables into `struct globals`, which every function gets by pointer, and
-/// lets scalars start with values that differ between lanes.
+/// Moves the global variables to `struct globals`, which every function receives by pointer, and gives
+/// scalars start values that differ between lanes.
 fn many_lanes(text: &str) -> String {
-    let of_lane = |text: &str| NAME.replace_all(text, "globals->$0").into_owned();
+    let with_globals = |text: &str| NAME.replace_all(text, "globals->$0").into_owned();
     let (mut members, mut values, mut rest) = (String::new(), String::new(), String::new());
     let mut globals_are_defined = false;
     for line in text.lines() {
@@ -119,7 +119,7 @@ fn many_lanes(text: &str) -> String {
             let (base, name, extent, value) = (&found[1], &found[2], &found[3], &found[4]);
             members += &format!("    {base}{name}{extent};\n");
             let varies = INTEGER_TYPE.is_match(base) && extent.is_empty();
-            values += &format!("    {},\n", varied(&of_lane(value), varies));
+            values += &format!("    {},\n", varied(&with_globals(value), varies));
             continue;
         }
         let head = line.starts_with("static ") && FUNCTION.is_match(line);
@@ -133,8 +133,8 @@ fn many_lanes(text: &str) -> String {
             None => format!("{}({argument}, ", &call[1]),
         });
         let line = match LOCAL.captures(&line) {
-            Some(found) => format!("{}{};", &found[1], varied(&of_lane(&found[2]), true)),
-            None => of_lane(&line),
+            Some(found) => format!("{}{};", &found[1], varied(&with_globals(&found[2]), true)),
+            None => with_globals(&line),
         };
         rest += &line;
         rest.push('\n');

@@ -1,5 +1,5 @@
-//! Floating-point programs: random expressions, branches and loops over half, single and double
-//! precision, with contraction off, on random operands.
+//! Random floating-point programs: expressions, branches and loops in half, single and double precision,
+//! without contraction, on random operands.
 
 use super::case::{Buffer, Case};
 use super::{LEVELS, compare, host_output};
@@ -9,11 +9,11 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Lanes, each with its own operands.
+/// Number of lanes, each with different operands.
 const LANES: u32 = 256;
-/// Programs of a source.
+/// Number of programs in a source.
 const PROGRAMS: usize = 4;
-/// Variables of a program, all of them results.
+/// Number of variables of a program, all of which are results.
 const VARIABLES: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Type {
         Type::FLOATS.contains(&self)
     }
 
-    /// An operand of the program.
+    /// An expression for an input of the program.
     fn input(self, index: usize) -> String {
         match self {
             Half => format!("inputs->h[{}]", index % 4),
@@ -57,10 +57,10 @@ impl Type {
     }
 }
 
-/// Writes a program of the words of a stream.
+/// Writes a random program.
 struct Writer {
     random: ChaCha8Rng,
-    /// The types of `v0`, `v1` ... that have a value.
+    /// Types of the variables `v0`, `v1` ... that are defined so far.
     variables: Vec<Type>,
 }
 
@@ -129,11 +129,10 @@ impl Writer {
                 let operator = self.one_of(&["+", "-", "*", "*", "/"]);
                 let b = operand(self);
                 match operator {
-                    // LLVM 22 takes what is subtracted from zero for a negation, which it is not
-                    // if it is zero.
+                    // LLVM 22 compiles a subtraction from zero to a negation, which gives another zero.
                     "-" if is_constant(&a, name) => format!("({b} - {a})"),
-                    // LLVM 22 divides halves by a reciprocal of single precision, which does not
-                    // always round to the right one.
+                    // LLVM 22 divides halves with a reciprocal in single precision, which does not always
+                    // round correctly.
                     "/" if of == Half => format!("({a} * {b})"),
                     _ => format!("({a} {operator} {b})"),
                 }
@@ -181,7 +180,7 @@ impl Writer {
         }
     }
 
-    /// A statement that gives the next variable its value.
+    /// A statement that defines the next variable.
     fn statement(&mut self) -> String {
         let of = self.one_of(&[Half, Half, Single, Single, Single, Double, Double, Int, Long]);
         let target = format!("v{}", self.variables.len());
@@ -206,8 +205,7 @@ impl Writer {
     }
 }
 
-/// A source of several programs.
-/// Whether an expression is a constant of the type of this name.
+/// Returns `true` if an expression is a constant of the type called `name`.
 fn is_constant(expression: &str, name: &str) -> bool {
     let rest = expression.strip_prefix('(').and_then(|rest| rest.strip_prefix(name));
     rest.and_then(|rest| rest.strip_prefix(')')).is_some_and(|rest| !rest.starts_with('('))
@@ -236,8 +234,8 @@ fn source(seed: u64) -> String {
     text + "#include \"float_entry.h\"\n"
 }
 
-/// A number's bits: any bits at all, or those of a number of moderate size. A signalling NaN is
-/// made quiet: what becomes of it depends on how often a value is loaded and stored.
+/// The bits of a random number: arbitrary bits, or a number of moderate size. Signalling NaNs are made
+/// quiet, because their result depends on how often a value is loaded and stored.
 fn number(random: &mut ChaCha8Rng, exponent_bits: u32, fraction_bits: u32) -> u64 {
     let word = random.next_u64();
     let width = 1 + exponent_bits + fraction_bits;
@@ -248,7 +246,7 @@ fn number(random: &mut ChaCha8Rng, exponent_bits: u32, fraction_bits: u32) -> u6
     let exponent = match word >> 54 & 7 {
         0 => word >> 40 & greatest,
         1 => (word >> 40 & 1) * greatest,
-        // Whole numbers are among these.
+        // Includes integers.
         2 => {
             return (sign | (bias + (word >> 40 & 7)) << fraction_bits)
                 | fraction & 7 << (fraction_bits - 3);
@@ -259,7 +257,7 @@ fn number(random: &mut ChaCha8Rng, exponent_bits: u32, fraction_bits: u32) -> u6
     sign | exponent << fraction_bits | fraction | quiet
 }
 
-/// Bytes of `struct inputs` (`float.h`), one for each lane.
+/// Content of an array of `struct inputs` (`float.h`), with an element for each lane.
 fn inputs(seed: u64) -> Vec<u8> {
     let mut random = ChaCha8Rng::seed_from_u64(!seed);
     let mut bytes = Vec::new();
@@ -270,7 +268,7 @@ fn inputs(seed: u64) -> Vec<u8> {
                 bytes.extend(&word[..(1 + exponent_bits + fraction_bits) as usize / 8]);
             }
         }
-        // Integers of every magnitude, and four bytes that align the 64-bit ones.
+        // Integers of every magnitude, and four bytes of padding before the 64-bit ones.
         let mut integer = |bits: u32| {
             let word = random.next_u64() as i64;
             word >> (64 - bits) >> (random.next_u32() % bits)
@@ -282,7 +280,7 @@ fn inputs(seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// The programs of a seed, with the host's results.
+/// The programs of a seed, with their results on the host.
 pub fn case(seed: u32) -> Arc<Case> {
     static CASES: Once<u32, Arc<Case>> = Once::new();
     CASES.get(seed, || Arc::new(made(seed.into())))
@@ -290,8 +288,8 @@ pub fn case(seed: u32) -> Arc<Case> {
 
 fn made(seed: u64) -> Case {
     let (source, inputs) = (source(seed), inputs(seed));
-    // x86 processors that convert half precision themselves round as IEEE 754 says; so does the
-    // library that serves the others.
+    // Conversions of half precision follow IEEE 754 in x86 processors that support them, and in the library
+    // used otherwise.
     let expected = host_output(&source, &["-O1", "-lm"], &inputs);
     let words = PROGRAMS * VARIABLES;
     Case {

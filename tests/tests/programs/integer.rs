@@ -1,4 +1,4 @@
-//! Integer programs by csmith: the checksum and every global variable, lane by lane.
+//! Integer programs by csmith. Compares the checksum and every global variable of each lane.
 
 use super::case::{Buffer, Case};
 use super::csmith::{Globals, program};
@@ -6,16 +6,16 @@ use super::{LEVELS, compare, host_output};
 use flipwave_tests::{Once, cases};
 use std::sync::Arc;
 
-/// 64-bit words that a lane reports, and bytes it has for its globals (`csmith_entry.h`).
+/// 64-bit words that a lane reports, and bytes for its global variables (`csmith_entry.h`).
 const REPORT_WORDS: usize = 1024;
 const GLOBALS_BYTES: usize = 65536;
 
-/// LLVM 22 takes unsigned numbers that are extended from a sign for short ones, and divides them
-/// in single precision, wrongly: 0xfffffff0 / 0xffffffff becomes 1 (seed 1181 at -O1).
+/// LLVM 22 treats sign-extended unsigned numbers as short ones and divides them incorrectly in single
+/// precision: 0xfffffff0 / 0xffffffff gives 1 (seed 1181 at -O1).
 const NO_SHORT_DIVISIONS: [&str; 2] = ["-mllvm", "-amdgpu-codegenprepare-disable-idiv-expansion"];
 
-/// The program of a seed, with the host's results. The globals lie in one of four places in turn.
-/// Nothing for programs that are no use: endless ones, and those that end at once.
+/// The program of a seed, with its results on the host. The location of its global variables depends on the
+/// seed. Returns `None` for unsuitable programs, which are endless or end immediately.
 pub fn case(seed: u32) -> Option<Arc<Case>> {
     static CASES: Once<u32, Option<Arc<Case>>> = Once::new();
     CASES.get(seed, || made(seed).map(Arc::new))

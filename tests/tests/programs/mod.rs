@@ -1,5 +1,5 @@
-//! Programs compiled by the same compiler for the host and for the embedded GPU give the same
-//! bits: an oracle that is independent of our reading of the ISA.
+//! Programs compiled by the same compiler for the host and for the embedded GPU compute the same bits: an
+//! oracle that is independent of our interpretation of the ISA documents.
 
 mod addressing;
 mod case;
@@ -15,10 +15,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Levels of optimisation: without any, locals live in scratch memory and calls stay calls.
+/// Optimisation levels. In unoptimised code, locals are in scratch memory and calls are not inlined.
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
 
-/// What `work` makes of each item, in their order, on all of the host's processors.
+/// Applies `work` to all items on all of the host's processors. Returns the results in order.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let take = || {
@@ -36,11 +36,10 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// How a program ends on the host that runs for too long or does next to nothing
-/// (`csmith_entry.h`).
+/// Exit code on the host of a program that runs too long or does almost nothing (`csmith_entry.h`).
 const NO_USE: i32 = 3;
 
-/// What a program prints on the host for an input; nothing if it is no use.
+/// Output of a program on the host for an input; `None` if it is unsuitable.
 fn host_output(source: &str, options: &[&str], input: &[u8]) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().expect("a folder");
     let (file, program) = (folder.path().join("program.c"), folder.path().join("program"));
@@ -61,13 +60,13 @@ fn host_output(source: &str, options: &[&str], input: &[u8]) -> Option<Vec<u8>> 
     Some(output.stdout)
 }
 
-/// A machine other than the default one, all in turn.
+/// A machine other than the default one, in turn by seed.
 fn other_machine(seed: u32) -> Machine {
     MACHINES[1 + seed as usize % (MACHINES.len() - 1)]
 }
 
-/// Compares the cases of these seeds, each at `levels` of it: on the default machine, and at each on
-/// another one.
+/// Compares the cases of `seeds`, each at the optimisation levels `levels(seed)`, on the default machine and
+/// on another one.
 fn compare(
     seeds: impl Iterator<Item = u32>,
     case: impl Fn(u32) -> Option<Arc<Case>> + Sync,

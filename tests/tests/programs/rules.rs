@@ -1,7 +1,7 @@
-//! Negative control: with one rule of the ISA wrong, the very same comparisons fail.
+//! Negative control: with one wrong rule of the ISA, the comparisons fail.
 //!
-//! A wrong rule is played by rewriting the assembly: wherever the compiler wrote one instruction,
-//! another one executes, whose result is what the wrong rule would give.
+//! The tests simulate a wrong rule by rewriting the assembly: an instruction is replaced with another one
+//! that computes the result of the wrong rule.
 
 use super::case::Case;
 use super::{LEVELS, float, in_parallel, integer};
@@ -10,7 +10,7 @@ use regex_lite::Regex;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A wrong rule: what it says, the instructions it is about, and what it makes of them.
+/// A wrong rule: description, pattern of instructions, and replacement.
 type Rule = (&'static str, &'static str, &'static str);
 
 const RULES: [Rule; 45] = [
@@ -95,7 +95,7 @@ const RULES: [Rule; 45] = [
     ("denormals of half and double precision vanish", r"(denorm_mode_16_64) 3", "$1 0"),
 ];
 
-/// A program with its assembly, and how long it may run with a wrong rule.
+/// A program with its assembly, and its instruction limit with a wrong rule.
 struct Subject {
     case: Arc<Case>,
     assembly: String,
@@ -114,7 +114,7 @@ impl Subject {
         Subject { machine, case, assembly, limit: 2 * executed }
     }
 
-    /// Whether the comparison notices the rule; nothing if the program has none of its
+    /// Returns `true` if the comparison detects the wrong rule, and `None` if the program has none of its
     /// instructions.
     fn notices(&self, rule: &Rule) -> Option<bool> {
         let (_, pattern, replacement) = rule;
@@ -125,7 +125,7 @@ impl Subject {
     }
 }
 
-/// Gives the kernel all registers, so that rules have some of their own.
+/// Lets the kernel use all registers, so that replacements have registers that the program does not use.
 fn with_registers_to_spare(assembly: &str) -> String {
     let all = |text: &str, pattern: &str, value: &str| {
         Regex::new(pattern).expect("a regular expression").replace_all(text, value).into_owned()
@@ -134,14 +134,14 @@ fn with_registers_to_spare(assembly: &str) -> String {
     all(&text, r"\.amdhsa_accum_offset .*", ".amdhsa_accum_offset 256")
 }
 
-/// What a family of programs says of a rule.
+/// Result of testing a wrong rule on a family of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// None of them uses it.
+    /// No program has the rule's instructions.
     Unused,
-    /// Their results are the same.
+    /// All results are unchanged.
     Unnoticed,
-    /// Some results differ.
+    /// Some results are wrong.
     Noticed,
 }
 
@@ -157,12 +157,12 @@ fn verdict(family: &[Subject], rule: &Rule) -> Verdict {
     verdict
 }
 
-/// The level of a seed's program: two seeds in eight at each.
+/// Optimisation level of a seed's program: each level for two of eight seeds.
 fn level(seed: u32) -> &'static str {
     LEVELS[(seed as usize + seed as usize / 4) % 4]
 }
 
-/// Subjects of a family.
+/// The subjects of a family of programs.
 fn subjects(
     machine: Machine,
     case: impl Fn(u32) -> Option<Arc<Case>> + Sync,
@@ -173,8 +173,8 @@ fn subjects(
     in_parallel(&seeds, |&seed| subject(seed)).into_iter().flatten().collect()
 }
 
-/// Plays each rule on both families, which notice it or not. `table` has every verdict; without
-/// it, a rule that integers notice is not played on floating-point numbers.
+/// Tests each rule on both families of programs. With `table`, all verdicts are determined; without it,
+/// rules that integer programs detect are not tested on floating-point programs.
 fn play(integer_seeds: Range<u32>, float_seeds: Range<u32>, table: bool) {
     let integers = subjects(GFX90A, integer::case, integer_seeds);
     let floats = subjects(GFX90A, |seed| Some(float::case(seed)), float_seeds);
@@ -195,7 +195,7 @@ fn play(integer_seeds: Range<u32>, float_seeds: Range<u32>, table: bool) {
     assert_eq!(missed, 0, "rules that nothing notices; the table is above");
 }
 
-/// Wrong rules whose instructions all generations have, under one name.
+/// Wrong rules about instructions that have the same name in all generations.
 const OF_ALL: [Rule; 4] = [
     ("exclusive or is or", r"\tv_xor_b32_", "\tv_or_b32_"),
     ("arithmetic shift is logical", r"\tv_ashrrev_i32_", "\tv_lshrrev_b32_"),

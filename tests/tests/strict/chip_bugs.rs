@@ -1,4 +1,4 @@
-//! Known hardware bugs: those that are checked, and the list of all of them.
+//! Known hardware bugs: checked bugs, and the table of all bugs in docs/strict.md.
 
 use super::planted::{breaks, run};
 use flipwave_isa::{ChipBug, Generation, Isa, Target};
@@ -58,7 +58,7 @@ fn each_bug_that_is_checked_is_reported_where_it_is_met() {
             assert!(matches!(violation.finding, Finding::ChipBug(found) if found == bug));
         }
     }
-    // Other processors of the generation do not have them.
+    // Other processors of the generation do not have these bugs.
     for machine in machines("gfx1151") {
         let text = format!("{private} v_mad_u64_u32 v[0:1], null, v0, v5, 0\n");
         assert!(run(&assemble_for(machine, &text), 64).1.is_empty());
@@ -80,7 +80,7 @@ fn kernels_that_start_with_few_scalar_registers_are_reported() {
     }
 }
 
-/// A row of the table in `docs/strict.md`.
+/// A row of a table in `docs/strict.md`.
 #[derive(Debug)]
 struct Row {
     processors: String,
@@ -88,7 +88,7 @@ struct Row {
     rewriter: String,
 }
 
-/// The rows of the tables that begin with a name of LLVM.
+/// Rows of the tables, by the name that LLVM uses.
 fn rows(page: &str) -> BTreeMap<String, Row> {
     let section = page.split("## Known hardware bugs").nth(1).expect("the section");
     let rows = section.lines().filter_map(|line| {
@@ -101,8 +101,8 @@ fn rows(page: &str) -> BTreeMap<String, Row> {
     rows.collect()
 }
 
-/// What LLVM's subtarget features call a bug or a hazard, and one that they call neither; with the
-/// processors that have it.
+/// LLVM's subtarget features for bugs and hazards, including one whose name mentions neither, with the
+/// affected processors.
 fn llvm() -> BTreeMap<&'static str, Vec<&'static str>> {
     let mut all = BTreeMap::new();
     for name in Target::names() {
@@ -136,7 +136,7 @@ fn the_page_lists_every_bug_that_llvm_names_with_its_processors() {
             wrong.push(format!("| `{name}` | {expected} |"));
         }
     }
-    // Methods of GCNSubtarget are no features; features that are gone are not listed any more.
+    // The page may list methods of GCNSubtarget, which are not features, but no removed features.
     let is_listed = |name: &str| name.starts_with("has") || llvm.contains_key(name);
     wrong.extend(rows.keys().filter(|name| !is_listed(name)).cloned());
     assert!(wrong.is_empty(), "these rows are missing or wrong:\n{}", wrong.join("\n"));
@@ -146,19 +146,19 @@ fn the_page_lists_every_bug_that_llvm_names_with_its_processors() {
             assert!(is_decided, "{name}: {cell}");
         }
     }
-    // What the page says is checked as a chip bug is, and the other way round.
+    // The bugs listed as checked are exactly the ones that are checked.
     let has_strict = |bug: &ChipBug| {
         let has = |machine: &Machine| machine.has_strict_level() && bug.affects(&machine.target());
         MACHINES.iter().any(has)
     };
     let checked: BTreeSet<&str> =
         ChipBug::ALL.iter().filter(|bug| has_strict(bug)).map(|bug| bug.llvm_name()).collect();
-    let said = rows.iter().filter(|(_, row)| row.strict == "checked: `chip-bug`");
-    let said: BTreeSet<&str> = said.map(|(name, _)| name.as_str()).collect();
-    assert_eq!(checked, said);
+    let listed = rows.iter().filter(|(_, row)| row.strict == "checked: `chip-bug`");
+    let listed: BTreeSet<&str> = listed.map(|(name, _)| name.as_str()).collect();
+    assert_eq!(checked, listed);
 }
 
-/// gfx908 has the bug of constants in MFMA, which assemblers refuse: as words.
+/// gfx908's bug with constants in MFMA. The instructions are given as words, because assemblers refuse them.
 #[test]
 fn constants_in_mfma_are_reported() {
     for machine in machines("gfx908") {

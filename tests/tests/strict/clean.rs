@@ -1,4 +1,4 @@
-//! What a compiler emits breaks no rule, at any level of optimisation.
+//! Compiled code violates no rule, at any optimisation level.
 
 use super::hazards;
 use flipwave_isa::Generation;
@@ -12,7 +12,7 @@ const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
 fn the_examples_break_no_rule_and_strictness_changes_nothing() {
     let all = examples().into_iter().flat_map(|file| LEVELS.map(|level| (file.clone(), level)));
     for (file, level) in cases(all, 3) {
-        // Without optimisation it takes minutes.
+        // Unoptimised, this example takes minutes.
         if file.ends_with("matmul.yaml") && level == "-O0" {
             continue;
         }
@@ -23,7 +23,7 @@ fn the_examples_break_no_rule_and_strictness_changes_nothing() {
     }
 }
 
-/// The machines beside gfx90a whose rules are known.
+/// Machines with known rules, except gfx90a.
 fn others() -> impl Iterator<Item = Machine> {
     machines().skip(1).filter(|machine| machine.has_strict_level())
 }
@@ -71,7 +71,7 @@ fn kernels_that_follow_pointers_and_wait_break_no_rule() {
         program.launch("chase", [256, 1, 1], [128, 1, 1], &arguments);
         clean(&program.workload());
 
-        // It has no s_memtime.
+        // From gfx11 on, there is no s_memtime.
         if machine.target().generation() >= Generation::Gfx11 {
             continue;
         }

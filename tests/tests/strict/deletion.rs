@@ -1,5 +1,5 @@
-//! The negative control of waits and hazards: each `s_waitcnt` and `s_nop` that a compiler put
-//! into a kernel is taken out in turn, and the strict level must miss it.
+//! Negative control of waits and hazards: removes each `s_waitcnt` and `s_nop` of a compiled kernel in
+//! turn, which the strict level must detect.
 
 use super::hazards;
 use flipwave_campaigns::{Campaign, Code, Compiler, prepare};
@@ -14,13 +14,13 @@ use flipwave_tests::{
 };
 use std::path::Path;
 
-/// The instructions of a code object that run when some kernel does, by ascending address.
+/// Executable instructions of a code object, by ascending address.
 fn instructions(object: &CodeObject) -> Vec<Inst> {
     let program = Disassembly::read(object).unwrap_or_else(|error| panic!("{error}"));
     program.executable_insts().map(|(_, inst)| inst.clone()).collect()
 }
 
-/// The code object with other bytes at an address.
+/// Replaces bytes at an address.
 fn patched(code_object: &[u8], pc: Pc, bytes: &[u8]) -> Vec<u8> {
     let object = CodeObject::parse(code_object).expect("a code object");
     let there = object.bytes_at(pc, bytes.len()).expect("code");
@@ -30,18 +30,18 @@ fn patched(code_object: &[u8], pc: Pc, bytes: &[u8]) -> Vec<u8> {
     patched
 }
 
-/// `s_nop` of this many wait states.
+/// `s_nop` with the given number of wait states.
 fn nop(wait_states: u8) -> [u8; 4] {
     [wait_states - 1, 0, 0x80, 0xbf]
 }
 
-/// Whether a program breaks one of these rules.
+/// Returns `true` if a program violates one of `rules`.
 fn breaks(workload: &Workload, rules: &[Rule]) -> bool {
     let (_, violations) = workload.golden_strict().unwrap_or_else(|error| panic!("{error}"));
     violations.iter().any(|violation| rules.contains(&violation.rule()))
 }
 
-/// A campaign's program with its kernels from another code object.
+/// A campaign's program with kernels from another code object.
 fn prepared(campaign: &Campaign, code: &Path) -> Workload {
     let mut campaign = campaign.clone();
     for launch in &mut kernels_mut(&mut campaign).launches {
@@ -50,8 +50,8 @@ fn prepared(campaign: &Campaign, code: &Path) -> Workload {
     prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload
 }
 
-/// Waits of the examples on a machine that are missed when they are taken out, and those that are
-/// not, with whether a barrier follows.
+/// Removes each wait of the examples on a machine. Returns the number of detected removals, and the
+/// undetected ones, with `true` if a barrier follows.
 fn waits_taken_out(machine: Machine, names: &[&str]) -> (usize, Vec<(String, bool)>) {
     let (mut missed, mut not_missed) = (0, Vec::new());
     for name in names {
@@ -90,8 +90,8 @@ fn waits_taken_out(machine: Machine, names: &[&str]) -> (usize, Vec<(String, boo
     (missed, not_missed)
 }
 
-/// What is not missed are waits before barriers after which no other wave touches the same LDS,
-/// and waits for what has arrived on the way that this run takes.
+/// Undetected removals are waits before barriers after which no other wave accesses the same LDS, and
+/// waits that are redundant on the path taken.
 #[test]
 fn every_wait_that_is_taken_out_is_missed_if_the_run_needs_it() {
     let all = ["vector_add", "saxpy", "stencil", "reduction", "scan", "matmul"];
@@ -103,15 +103,15 @@ fn every_wait_that_is_taken_out_is_missed_if_the_run_needs_it() {
 
 #[test]
 fn waits_that_are_taken_out_are_missed_on_other_machines() {
-    let others = machines().skip(1).filter(|machine| machine.has_strict_level());
-    for machine in cases(others, 3) {
+    let strict_machines = machines().skip(1).filter(|machine| machine.has_strict_level());
+    for machine in cases(strict_machines, 3) {
         let (missed, not_missed) =
             waits_taken_out(machine, &["vector_add", "stencil", "reduction", "scan"]);
         assert!(missed >= 3 * not_missed.len(), "{machine}: {missed} missed, not {not_missed:#?}");
     }
 }
 
-/// From gfx11 on, instructions that mitigate hazards stand where s_nop stood.
+/// From gfx11 on, other instructions than s_nop mitigate hazards.
 #[test]
 fn every_mitigation_that_is_taken_out_is_missed() {
     let has_them =
@@ -132,7 +132,7 @@ fn every_mitigation_that_is_taken_out_is_missed() {
                 if ["s_waitcnt_depctr", "s_wait_alu"].contains(&inst.operation.name()) {
                     let changed = patched(&code, inst.pc, &nop(1));
                     let is_missed = breaks(&workload(&changed), &[Rule::ManualHazard]);
-                    // On gfx12 compilers wait for what any way to a place may have read.
+                    // On gfx12, compilers wait for registers that any path to this point may have read.
                     let may_be_spare = machine.target().generation() == Generation::Gfx12;
                     let place = format!("{machine} {level} {}: {}", inst.pc, inst.text);
                     assert!(is_missed || may_be_spare, "{place}");
@@ -144,10 +144,10 @@ fn every_mitigation_that_is_taken_out_is_missed() {
     }
 }
 
-/// A longer `s_nop` is made shorter by one wait state; one of a single wait state is moved before
-/// the instructions that it stands after.
+/// Shortens each `s_nop` by one wait state; moves an `s_nop` of a single wait state before the preceding
+/// instructions.
 fn wait_states_taken_out(machine: Machine) {
-    /// How far back hazards reach.
+    /// Maximum distance of hazards.
     const REACH: usize = 19;
     let code = compile_for(machine, "hazards.cl", &["-O3"]);
     assert!(!breaks(&hazards(&code), &[Rule::ManualHazard]));

@@ -1,4 +1,4 @@
-//! Expert scheduling mode of gfx12.
+//! gfx12's expert scheduling mode.
 
 use super::planted::{breaks, keeps};
 use flipwave_codeobj::CodeObject;
@@ -15,7 +15,7 @@ fn gfx1201() -> impl Iterator<Item = Machine> {
     MACHINES.into_iter().filter(|machine| machine.target().processor() == "gfx1201")
 }
 
-/// Before, what is too little, what is enough, and what accesses the register.
+/// Setup, an insufficient wait, a sufficient wait, and the access to the register.
 const CASES: &[(&str, &str, &str, &str)] = &[
     ("v_mov_b32 v5, v0", "vm_vsrc(0)", "va_vdst(0)", "global_store_b32 v1, v5, s[2:3]"),
     ("v_mov_b32 v5, v0", "va_vdst(1)", "va_vdst(0)", "ds_store_b32 v1, v5"),
@@ -26,14 +26,14 @@ const CASES: &[(&str, &str, &str, &str)] = &[
         "va_vdst(1)",
         "global_store_b32 v1, v5, s[2:3]",
     ),
-    // Other units complete in any order.
+    // Units complete out of order with respect to each other.
     (
         "v_rcp_f32 v5, v0\n v_mov_b32 v6, v0",
         "va_vdst(1)",
         "va_vdst(0)",
         "global_store_b32 v1, v5, s[2:3]",
     ),
-    // Sources that memory has yet to read.
+    // Sources that memory instructions have not yet read.
     ("global_store_b32 v1, v0, s[2:3]", "va_vdst(0)", "vm_vsrc(0)", "v_mov_b32 v0, 0"),
     ("ds_store_b32 v1, v0", "vm_vsrc(1)", "vm_vsrc(0)", "v_mov_b32 v1, 0"),
     ("ds_store_b32 v1, v0\n ds_store_b32 v1, v2", "vm_vsrc(2)", "vm_vsrc(1)", "v_mov_b32 v0, 0"),
@@ -60,11 +60,11 @@ fn s_wait_alu_is_needed_and_no_more() {
             assert!(matches!(violation.finding, Finding::NotWaitedByExpert { .. }));
             let number = enough.trim_start_matches(|c: char| !c.is_ascii_digit());
             assert!(violation.to_string().contains(&number[..1]), "{violation}");
-            // Elsewhere the hardware waits.
+            // In other modes, the hardware waits.
             keeps(machine, 64, &with(OFF, too_little));
             keeps(machine, 64, &with(&format!("{ON}\n{OFF}"), too_little));
         }
-        // Vector operations wait for each other, and what has come back has read its sources.
+        // Vector operations wait for each other, and completed memory operations have read their sources.
         keeps(machine, 64, &format!("{ON}\n v_rcp_f32 v5, v0\n v_mov_b32 v6, v5\n"));
         keeps(
             machine,
@@ -90,8 +90,8 @@ fn has_findings(code: &[u8]) -> bool {
     found.iter().any(|violation| matches!(violation.finding, Finding::NotWaitedByExpert { .. }))
 }
 
-/// What a compiler emits for the mode breaks no rule, and without its waits it does. At other levels LLVM
-/// 22 leaves a wait out, see docs/strict.md.
+/// Code compiled for the mode violates no rule, but does without its waits. At other optimisation levels,
+/// LLVM 22 omits a wait, see docs/strict.md.
 #[test]
 fn compiled_code_needs_its_waits() {
     for machine in gfx1201() {

@@ -1,4 +1,4 @@
-//! The rules that other generations have, or have otherwise.
+//! Rules that only other generations have, or that differ there.
 
 use super::planted::{breaks, keeps};
 use flipwave_isa::Generation;
@@ -9,7 +9,7 @@ fn machines(processor: &str) -> impl Iterator<Item = Machine> {
     MACHINES.into_iter().filter(move |machine| machine.target().processor() == processor)
 }
 
-/// Before, trigger, what mends it one step before it is enough, what is enough, victim.
+/// Setup, trigger, an insufficient mitigation, a sufficient mitigation, and the victim.
 type Case = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
 const SGEMM: &str = "v_mfma_f32_4x4x1_16b_f32 v[4:7], v0, v1, v[4:7]";
@@ -68,7 +68,7 @@ const GFX1100: &[Case] = &[
     ("", "v_mov_b32 v2, 0", "", "s_nop 0", "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)"),
 ];
 
-/// In waves of 64 lanes.
+/// Hazards in waves of 64 lanes.
 const GFX1100_OF_64: &[Case] = &[(
     "v_mov_b32 v2, v0\n s_mov_b64 exec, -1",
     "v_mov_b32 v3, v0",
@@ -77,7 +77,7 @@ const GFX1100_OF_64: &[Case] = &[(
     "v_add_f32 v4, v2, v3",
 )];
 
-/// A mask, what overwrites it, what to wait for, what reads it then.
+/// A mask, an instruction that overwrites it, the counter to wait for, and an instruction that reads it.
 const MASKS: &[(&str, &str, &str, &str)] = &[
     ("s[4:5]", "s_mov_b64 s[4:5], 0", "sa_sdst", "s_mov_b64 s[6:7], s[4:5]"),
     ("s[4:5]", "v_readfirstlane_b32 s4, v0", "va_sdst", "v_mov_b32 v3, s4"),
@@ -106,7 +106,7 @@ fn hazards_need_what_mends_them_and_no_more() {
 fn masks_that_are_overwritten_are_waited_for() {
     for machine in machines("gfx1100").filter(|machine| machine.lanes == 64) {
         for (mask, write, wait, read) in MASKS {
-            // However long ago it was read.
+            // The distance to the read does not matter.
             let with = |mask: &str, wait: &str| {
                 format!(
                     "s_mov_b64 s[4:5], 0\n s_mov_b64 s[8:9], 0\n s_mov_b64 vcc, 0\n\
@@ -120,7 +120,7 @@ fn masks_that_are_overwritten_are_waited_for() {
             keeps(machine, 64, &with("s[8:9]", "va_vdst"));
         }
     }
-    // Waves of 32 lanes need none of that.
+    // Waves of 32 lanes need no wait.
     for machine in machines("gfx1100").filter(|machine| machine.lanes == 32) {
         keeps(machine, 64, "v_cndmask_b32 v2, v0, v1, s4\n s_mov_b32 s4, 0\n s_mov_b32 s6, s4\n");
     }
@@ -137,7 +137,7 @@ fn results_are_waited_for() {
             "s_waitcnt_vscnt null, 0x0",
             "v_mov_b32 v3, v2",
         ),
-        // Stores count for themselves, and prove nothing of a load.
+        // Stores have a separate counter, which does not show that a load has completed.
         (
             "global_load_dword v2, v1, s[2:3]\n global_store_dword v1, v0, s[2:3]",
             "s_waitcnt vmcnt(0)",
@@ -168,7 +168,7 @@ fn results_are_waited_for() {
             "s_waitcnt lgkmcnt(2)",
             "v_mov_b32 v4, v2",
         ),
-        // A flat access comes back in order with both counters.
+        // A flat access completes in order with both counters.
         (
             &format!(
                 "{lds} v_mov_b32 v6, s2\n v_mov_b32 v7, s3\n ds_read_b32 v2, v1\n \
@@ -209,7 +209,7 @@ fn clauses_have_instructions_of_one_kind() {
         let begin = format!("s_clause 0x1\nwrong: s_mov_b32 s4, 0\n {load}");
         breaks(machine, Rule::Clause, 64, &begin, &format!("s_mov_b32 s4, 0\n {load}"));
     }
-    // gfx10 mixes loads and stores, gfx11 does not.
+    // On gfx10, a clause may mix loads and stores; on gfx11, it may not.
     let mixed = format!("s_clause 0x1\n {load}wrong: global_store_dword v1, v0, s[2:3]\n");
     let apart = format!("s_clause 0x0\n {load} global_store_dword v1, v0, s[2:3]\n");
     machines("gfx1030").for_each(|machine| keeps(machine, 64, &mixed));
@@ -236,7 +236,7 @@ fn vector_registers_that_are_given_back_are_not_used() {
     }
 }
 
-/// The rules that all generations share, on waves of either size.
+/// Rules that all generations share, for both wave sizes.
 #[test]
 fn what_is_undefined_or_not_allocated_is_found_on_every_machine() {
     for machine in MACHINES.into_iter().filter(|machine| machine.has_strict_level()) {
@@ -273,7 +273,7 @@ fn memory_waits_for_halves_and_valu_for_whole_registers_from_gfx11_on() {
     let low = "ds_load_u16_d16 v2, v1\n";
     let high = "ds_load_u16_d16_hi v2, v1\n";
     let device_high = "global_load_d16_hi_b16 v2, v1, s[2:3]\n";
-    // As numbers, since the assembler has no names for halves: v_mov_b16 v3.l, v2.l; v3.l, v2.h;
+    // Encoded as words, since the assembler has no names for halves: v_mov_b16 v3.l, v2.l; v3.l, v2.h;
     // v2.h, v0.l.
     let [move_low, move_high, move_over] =
         [".long 0x7e063902", ".long 0x7e063982", ".long 0x7f043900"];
@@ -282,7 +282,7 @@ fn memory_waits_for_halves_and_valu_for_whole_registers_from_gfx11_on() {
         ("gfx1201", "s_wait_dscnt 0x0", "s_wait_loadcnt 0x0"),
     ] {
         for machine in machines(processor) {
-            // Loads of one queue into different halves, and stores of the half that has arrived.
+            // Loads of one queue into different halves, and stores of a half that has been loaded.
             keeps(machine, 64, &format!("{lds}{low}{high}{wait}\nv_mov_b32 v3, v2\n"));
             keeps(machine, 64, &format!("{lds}{low}{wait}\n{high}ds_store_b16 v1, v2\n"));
             keeps(machine, 64, &format!("{lds}{low}{wait}\n{high}{wait}\n{move_low}\n"));
@@ -293,12 +293,12 @@ fn memory_waits_for_halves_and_valu_for_whole_registers_from_gfx11_on() {
                 (high, wait, move_over),
                 (high, wait, "ds_load_u16_d16_hi v2, v1"),
                 (low, wait, "ds_load_u16 v2, v1"),
-                // The half that is not on its way.
+                // The half that is not being loaded.
                 (high, wait, move_low),
                 (low, wait, move_high),
                 (low, wait, move_over),
                 (device_high, wait_device, move_low),
-                // Loads of different queues write the register in any order.
+                // Loads of different queues write the register out of order.
                 (device_high, wait_device, low.trim()),
             ] {
                 let with = |wait: &str| format!("{lds}{before}{wait}\nwrong: {after}\n");

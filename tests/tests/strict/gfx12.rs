@@ -1,11 +1,11 @@
-//! The rules that gfx12 has otherwise.
+//! Rules that differ on gfx12.
 
 use super::planted::{breaks, keeps};
 use flipwave_isa::{Generation, Isa};
 use flipwave_sim::strict::{Finding, Rule};
 use flipwave_tests::{MACHINES, Machine};
 
-/// In waves of either size.
+/// gfx1201 with both wave sizes.
 fn gfx1201() -> impl Iterator<Item = Machine> {
     MACHINES.into_iter().filter(|machine| machine.target().processor() == "gfx1201")
 }
@@ -24,14 +24,14 @@ fn results_are_waited_for() {
             "s_wait_loadcnt 0x2",
             "v_mov_b32 v4, v2",
         ),
-        // Stores prove nothing of a load.
+        // A wait for stores does not show that a load has completed.
         (
             &format!("{load}\n global_store_b32 v1, v0, s[2:3]"),
             "s_wait_loadcnt 0x0",
             "s_wait_loadcnt 0x1",
             "v_mov_b32 v4, v2",
         ),
-        // Loads are counted in order, and do not write in order.
+        // Loads are counted in order but write out of order.
         (load, "s_wait_loadcnt 0x0", "s_nop 0", "global_load_b32 v2, v1, s[2:3]"),
         (
             "global_atomic_add_u32 v2, v1, v0, s[2:3] th:TH_ATOMIC_RETURN",
@@ -53,7 +53,7 @@ fn results_are_waited_for() {
         ),
         (flat, "s_wait_loadcnt_dscnt 0x0", "s_wait_loadcnt 0x0", "v_mov_b32 v4, v3"),
         ("s_get_barrier_state s4, -1", "s_wait_kmcnt 0x0", "s_nop 0", "s_mov_b32 s5, s4"),
-        // Who has passed the barrier has its answer.
+        // The result is available after the barrier.
         (
             "s_barrier_signal_isfirst -1",
             "s_barrier_wait -1",
@@ -73,17 +73,18 @@ fn scalar_registers_that_were_read_before_are_waited_for() {
     for machine in gfx1201() {
         let vcc = if machine.lanes == 32 { "vcc_lo" } else { "vcc" };
         let compare = format!("v_cmp_eq_u32 {vcc}, v0, v1");
-        // What is read first, the write, what is too little, what is enough, what reads it.
+        // The register read first, the write, an insufficient wait, a sufficient wait, and the second
+        // read.
         for (first, write, too_little, enough, second) in [
             ("s4", "s_mov_b32 s4, 1", "va_sdst", "sa_sdst", "v_mov_b32 v3, s4"),
             ("s4", "s_mov_b32 s4, 1", "va_sdst", "sa_sdst", "s_mov_b32 s6, s4"),
-            // Registers are kept in pairs.
+            // The hardware tracks registers in pairs.
             ("s4", "s_mov_b32 s5, 1", "va_vcc", "sa_sdst", "v_mov_b32 v3, s5"),
             ("s4", "v_readfirstlane_b32 s4, v0", "sa_sdst", "va_sdst", "v_mov_b32 v3, s4"),
             ("vcc_lo", "s_mov_b32 vcc_lo, 1", "va_vcc", "sa_sdst", "v_mov_b32 v3, vcc_lo"),
             ("vcc_lo", &compare, "va_sdst", "va_vcc", "v_mov_b32 v3, vcc_lo"),
         ] {
-            // However long ago it was read.
+            // The distance to the read does not matter.
             let read = format!(
                 "s_mov_b32 {first}, 0\n v_mov_b32 v2, {first}\n .rept 200\n s_nop 0\n .endr"
             );
@@ -93,7 +94,7 @@ fn scalar_registers_that_were_read_before_are_waited_for() {
             let violation =
                 breaks(machine, Rule::ManualHazard, 64, &with(too_little), &with(enough));
             assert!(matches!(violation.finding, Finding::ReadLate { .. }));
-            // Scalar memory waits for it, and nothing was kept of a register that was not read.
+            // A wait for scalar memory is sufficient, and so is a register that was not read before.
             keeps(
                 machine,
                 64,
@@ -120,7 +121,7 @@ fn hazards_need_what_mends_them_and_no_more() {
             breaks(machine, Rule::ManualHazard, 64, &with(too_little), &with(enough));
         }
     }
-    // Hardware waits for the results of transcendental operations.
+    // The hardware waits for the results of transcendental operations.
     gfx1201().for_each(|machine| keeps(machine, 64, "v_rcp_f32 v2, v0\n v_mov_b32 v3, v2\n"));
 }
 
@@ -151,7 +152,8 @@ fn waves_meet_at_one_wait() {
     }
 }
 
-/// Assemblers refuse it: the words are those of the mended instruction, with another source.
+/// The invalid instruction is given as words, because assemblers refuse it: those of the valid instruction,
+/// with another source.
 #[test]
 fn dual_instructions_read_from_different_banks() {
     let before = "v_mov_b32 v8, v0\n";
@@ -166,7 +168,7 @@ fn dual_instructions_read_from_different_banks() {
         let bytes = isa.assemble(mended.trim()).expect("a dual instruction");
         let words: Vec<u32> =
             bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        // The second multiplies v8, which is in the bank of v0, which the first adds.
+        // The second half multiplies v8, which is in the same bank as v0, which the first half adds.
         let second = words[1] & !511 | (256 + 8);
         let wrong = format!("{before}wrong: .long {:#x}, {second:#x}\n", words[0]);
         breaks(machine, Rule::DualBanks, 64, &wrong, &format!("{before}{mended}"));

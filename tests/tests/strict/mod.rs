@@ -1,5 +1,4 @@
-//! The strict level: each rule fires where it is broken and nowhere else, and what compilers emit
-//! breaks none.
+//! The strict level: each rule reports its violations and nothing else, and compiled code violates none.
 
 mod chip_bugs;
 mod clean;
@@ -16,7 +15,7 @@ mod rules;
 use flipwave_injector::Workload;
 use flipwave_tests::TestProgram;
 
-/// The kernels of `hazards.cl`.
+/// A program that launches the kernels of `hazards.cl`.
 fn hazards(code: &[u8]) -> Workload {
     let mut program = TestProgram::new(code);
     for kernel in ["matrices", "lanes", "dots"] {

@@ -1,13 +1,14 @@
-//! Hand-written kernels that break one rule at the label `wrong`, and their mended twins.
+//! Handwritten kernels that violate one rule at the label `wrong`, and their corrected versions.
 
 use flipwave_device::Completion;
 use flipwave_sim::strict::{Rule, Violation};
 use flipwave_tests::{Assembly, Machine, TestProgram, assemble_for};
 
-/// Dwords of the buffer: not a whole page.
+/// Size of the buffer in dwords: less than a page.
 const BUFFER: usize = 1000;
 
-/// Runs instructions in workgroups of this many work-items, and gives what strict execution finds.
+/// Runs instructions in workgroups of `items` work-items on the strict level. Returns how the dispatch ends
+/// and the violations.
 pub fn run(assembly: &Assembly, items: u32) -> (Completion, Vec<Violation>) {
     let mut program = TestProgram::new(&assembly.code_object);
     let buffer = program.output(&[0u32; BUFFER]);
@@ -17,7 +18,7 @@ pub fn run(assembly: &Assembly, items: u32) -> (Completion, Vec<Violation>) {
     workload.device.dispatch_strict(&workload.program.dispatches[0]).expect("a dispatch")
 }
 
-/// Demands that `wrong` breaks one rule at its label `wrong` alone, and that `mended` breaks none.
+/// Asserts that `wrong` violates `rule` only at its label `wrong`, and that `mended` violates no rule.
 pub fn breaks(machine: Machine, rule: Rule, items: u32, wrong: &str, mended: &str) -> Violation {
     let assembly = assemble_for(machine, wrong);
     let (_, mut found) = run(&assembly, items);
@@ -30,7 +31,7 @@ pub fn breaks(machine: Machine, rule: Rule, items: u32, wrong: &str, mended: &st
     violation
 }
 
-/// Demands that instructions break no rule and run to their end.
+/// Asserts that instructions violate no rule and complete.
 pub fn keeps(machine: Machine, items: u32, mended: &str) {
     let (end, found) = run(&assemble_for(machine, mended), items);
     let reports: Vec<String> = found.iter().map(Violation::to_string).collect();

@@ -1,4 +1,4 @@
-//! Private memory that nothing has written.
+//! Uninitialised private memory.
 
 use super::planted::{breaks, keeps};
 use flipwave_isa::{FlatScratch, Generation};
@@ -12,7 +12,7 @@ fn architected() -> impl Iterator<Item = Machine> {
     })
 }
 
-/// A wait for all memory.
+/// A wait for all memory operations.
 fn wait(machine: Machine) -> &'static str {
     match machine.target().generation() {
         Generation::Gfx12 => "s_wait_idle",
@@ -21,7 +21,7 @@ fn wait(machine: Machine) -> &'static str {
     }
 }
 
-/// A dword, a byte and a store of either, by what the generation calls them.
+/// Operation suffixes of a generation, for dwords, bytes and stores.
 fn names(machine: Machine) -> [&'static str; 3] {
     if machine.target().generation() >= Generation::Gfx11 {
         ["load_b32", "store_b32", "store_b8"]
@@ -51,9 +51,9 @@ fn private_memory_is_undefined_until_the_lane_has_stored_it() {
         let some_lanes = format!("{exec} 1\n {whole}\n {exec} 3");
         breaks(machine, Rule::UndefinedValue, 64, &body("", low), &body(&whole, low));
         breaks(machine, Rule::UndefinedValue, 64, &body(&elsewhere, low), &body(&whole, high));
-        // Byte by byte.
+        // Tracked by byte.
         breaks(machine, Rule::UndefinedValue, 64, &body(&byte, high), &body(&byte, low));
-        // Lane by lane.
+        // Tracked by lane.
         let all_lanes = format!("{exec} 3\n {whole}");
         let violation = breaks(
             machine,
@@ -63,7 +63,7 @@ fn private_memory_is_undefined_until_the_lane_has_stored_it() {
             &body(&all_lanes, low),
         );
         assert_eq!(violation.lanes.0, 0b10);
-        // What was undefined when it was stored still is.
+        // Storing an undefined value leaves the memory undefined.
         let undefined = format!("scratch_{store} off, v20, off offset:4");
         breaks(machine, Rule::UndefinedValue, 64, &body(&undefined, low), &body(&whole, low));
     }
@@ -111,14 +111,14 @@ fn compiled_code_that_reads_what_it_has_not_written_is_reported() {
         assert_eq!(found[0].wave.workgroup, [GROUPS - 1, 0, 0], "{}", reports[0]);
         assert_eq!(found[0].lanes.count() as usize, machine.lanes / 8, "{}", reports[0]);
 
-        // Padding is copied and stored, and is no concern.
+        // Undefined padding may be copied and stored.
         let mut program = TestProgram::new(&code);
         let out = program.output(&[0u32; 128]);
         let values = program.input(&[0u32; 64]);
         program.launch("copies", [64, 1, 1], [64, 1, 1], &[out, values]);
         clean(&program.workload());
     }
-    // A kernel without private memory.
+    // Negative control: a kernel without private memory.
     machines().filter(|machine| machine.has_strict_level()).for_each(|machine| {
         keeps(machine, 64, "global_load_dword v6, v1, s[2:3]\n");
     });

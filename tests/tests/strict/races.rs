@@ -1,4 +1,4 @@
-//! Data races are found, with both instructions, and what orders waves is known.
+//! Data races are reported with both instructions; ordered accesses are not reported.
 
 use flipwave_sim::strict::{Finding, Rule, StrictOptions, Violation};
 use flipwave_tests::{Machine, TestProgram, compile_for};
@@ -38,7 +38,7 @@ const ORDERED: [&str; 10] = [
     "in_place",
 ];
 
-/// What the strict level finds in four workgroups of a kernel.
+/// Violations in four workgroups of a kernel.
 fn found(machine: Machine, file: &str, kernel: &str, options: StrictOptions) -> Vec<Violation> {
     let code = compile_for(machine, file, &["-O1", "-gline-tables-only"]);
     let mut program = TestProgram::new(&code);
@@ -50,7 +50,7 @@ fn found(machine: Machine, file: &str, kernel: &str, options: StrictOptions) -> 
     violations
 }
 
-/// The numbers of the lines of a file that end with a comment.
+/// Numbers of the lines that end with a comment naming the kernel.
 fn marked(file: &str, kernel: &str) -> BTreeSet<u32> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file);
     let text = std::fs::read_to_string(path).expect("the source");

@@ -3,7 +3,7 @@
 use flipwave_tests::{Finished, examples_folder, flipwave};
 use std::path::Path;
 
-/// A campaign on a kernel that takes an index out of local memory that nobody has written.
+/// Runs a campaign on a kernel that reads an index from uninitialised local memory.
 fn run(folder: &Path, arguments: &[&str]) -> Finished {
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     std::fs::copy(kernels.join("uninitialised.cl"), folder.join("gather.cl")).expect("the kernel");
@@ -33,12 +33,12 @@ fn a_program_that_breaks_a_rule_is_reported_and_not_injected_into() {
     assert!(!folder.path().join("gather.results").exists());
     assert!(strict.stderr.contains("gather.cl:8"), "{}", strict.stderr);
 
-    // The page that explains the report shows this one.
+    // docs/strict.md shows this report.
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/strict.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let folder = format!("{}/", folder.path().display());
     for line in strict.stderr.replace(&folder, "").lines() {
-        // Where the code lies is the compiler's business.
+        // Addresses depend on the compiler.
         let line = line.split_once(" at 0x").map_or(line, |(rule, _)| rule);
         assert!(page.contains(line), "not in docs/strict.md: {line}");
     }

@@ -1,4 +1,4 @@
-//! Each rule on gfx90a.
+//! Each rule, on gfx90a.
 
 use super::planted::{self, run};
 use flipwave_device::{Completion, DeviceFault, FaultCause};
@@ -7,7 +7,7 @@ use flipwave_sim::Purpose;
 use flipwave_sim::strict::{Finding, Rule, Violation};
 use flipwave_tests::{MACHINES, assemble};
 
-/// On gfx90a.
+/// [`planted::breaks`] on gfx90a.
 fn breaks(rule: Rule, items: u32, wrong: &str, mended: &str) -> Violation {
     planted::breaks(MACHINES[0], rule, items, wrong, mended)
 }
@@ -33,9 +33,9 @@ fn results_are_waited_for() {
     let lds = ".set lds_bytes, 256\n ds_write_b32 v1, v0\n";
     for (before, wait, too_little, after) in [
         (load, "s_waitcnt vmcnt(0)", "s_nop 0", "v_add_u32 v3, 1, v2"),
-        // Overwritten.
+        // A write to a register that is being loaded.
         (load, "s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(0)", "v_mov_b32 v2, 0"),
-        // Loads and stores count alike, and come back in order.
+        // Loads and stores share a counter and complete in order.
         (
             "global_load_dword v2, v1, s[2:3]\n global_load_dword v3, v1, s[2:3]\n",
             "s_waitcnt vmcnt(1)",
@@ -54,14 +54,14 @@ fn results_are_waited_for() {
             "s_waitcnt vmcnt(1)",
             "global_store_dword v1, v2, s[2:3]",
         ),
-        // Scalar loads come back in any order.
+        // Scalar loads complete out of order.
         (
             "s_load_dword s4, s[2:3], 0x0\n s_load_dword s5, s[2:3], 0x4\n",
             "s_waitcnt lgkmcnt(0)",
             "s_waitcnt lgkmcnt(1)",
             "s_mov_b32 s6, s4",
         ),
-        // LDS in order, but not with scalar loads.
+        // LDS accesses complete in order, but not with scalar loads.
         (
             &format!("{lds} ds_read_b32 v2, v1\n ds_read_b32 v3, v1\n"),
             "s_waitcnt lgkmcnt(1)",
@@ -80,7 +80,7 @@ fn results_are_waited_for() {
             "s_waitcnt vmcnt(0)",
             "v_mov_b32 v4, v2",
         ),
-        // A flat access to LDS counts in both, and is known to be back in neither alone.
+        // A flat access to LDS increments both counters, and requires waiting for both.
         (
             &format!(
                 "{lds} s_mov_b64 s[4:5], src_shared_base\n v_mov_b32 v6, v1\n \
@@ -94,7 +94,7 @@ fn results_are_waited_for() {
         let with = |wait: &str| format!("{before}{wait}\nwrong: {after}\n");
         let violation = breaks(Rule::WaitCounter, 64, &with(too_little), &with(wait));
         let text = violation.to_string();
-        // The count that the report asks for is the one that mends it.
+        // The report names the sufficient wait.
         let missing = wait.split_whitespace().skip(1).filter(|word| !too_little.contains(word));
         for word in missing {
             assert!(text.contains(word), "{wait}:\n{text}");
@@ -104,12 +104,12 @@ fn results_are_waited_for() {
 
 #[test]
 fn what_needs_no_wait_is_not_reported() {
-    // Loads into the same register come back in order; so do the halves of a register.
+    // Loads into the same register, or into its halves, complete in order.
     keeps(64, "global_load_dword v2, v1, s[2:3]\n global_load_dword v2, v1, s[2:3]\n");
     keeps(64, "global_load_short_d16 v2, v1, s[2:3]\n global_load_short_d16_hi v2, v1, s[2:3]\n");
-    // The data and the address of a store and of a load are taken when they are issued.
+    // Address and data registers are read at issue.
     keeps(64, "global_store_dword v1, v0, s[2:3]\n v_mov_b32 v0, 0\n v_mov_b32 v1, 0\n");
-    // A flat access to device memory does not go through LDS.
+    // A flat access to device memory does not use LDS.
     keeps(
         64,
         "v_mov_b32 v6, s2\n v_mov_b32 v7, s3\n flat_load_dword v2, v[6:7]\n \
@@ -117,7 +117,7 @@ fn what_needs_no_wait_is_not_reported() {
     );
 }
 
-/// Before, trigger, wait states needed, victim.
+/// Setup, trigger, required wait states, and victim.
 const HAZARDS: &[(&str, &str, u32, &str)] = &[
     (
         "v_mov_b32 v9, s2\n s_nop 1",
@@ -205,7 +205,7 @@ const HAZARDS: &[(&str, &str, u32, &str)] = &[
     ("", "v_dot2_f32_f16 v4, v0, v1, v4", 3, "v_dot2_f32_f16 v5, v4, v1, v5"),
 ];
 
-/// `s_nop`s of this many wait states in all.
+/// `s_nop` instructions with `states` wait states in total.
 fn nops(states: u32) -> String {
     let (eights, rest) = (states / 8, states % 8);
     let rest = if rest > 0 { format!("s_nop {}\n", rest - 1) } else { String::new() };
@@ -243,7 +243,7 @@ fn undefined_values_decide_nothing() {
     let read = "ds_read_b32 v21, v1\n s_waitcnt lgkmcnt(0)\n v_and_b32 v21, 0xfc, v21\n";
     for (purpose, wrong, mended) in [
         (Purpose::Address, gather.to_owned(), format!("v_mov_b32 v21, 0\n{gather}")),
-        // Through copies and masks; a mask of zero decides it.
+        // Tracked through copies and masks; a mask of zero gives a defined result.
         (
             Purpose::Address,
             format!("v_lshlrev_b32 v21, 2, v20\n v_and_b32 v21, 0xfc, v21\n{gather}"),
@@ -254,7 +254,7 @@ fn undefined_values_decide_nothing() {
             format!("v_add_u32 v21, v20, v20\n v_and_b32 v21, 0xfc, v21\n{gather}"),
             format!("v_xor_b32 v21, v20, v20\n{gather}"),
         ),
-        // Lanes that were not active when the register was written.
+        // Lanes that were inactive when the register was written.
         (
             Purpose::Address,
             format!("s_mov_b64 exec, 1\n v_mov_b32 v21, 0\n s_mov_b64 exec, 3\n{gather}"),
@@ -274,7 +274,7 @@ fn undefined_values_decide_nothing() {
         (
             Purpose::Condition,
             "v_cmp_eq_u32 vcc, 0, v20\nwrong: s_cbranch_vccz end\n".to_owned(),
-            // One lane that is decided decides.
+            // One defined lane determines the branch.
             "v_cmp_eq_u32 vcc, 0, v20\n s_or_b32 vcc_lo, vcc_lo, 1\n s_cbranch_vccz end\n"
                 .to_owned(),
         ),
@@ -283,7 +283,7 @@ fn undefined_values_decide_nothing() {
             "wrong: s_movrels_b32 s6, s2\n".to_owned(),
             "s_mov_b32 m0, 0\n s_nop 0\n s_movrels_b32 s6, s2\n".to_owned(),
         ),
-        // The mode writes those bits of M0 that it reads.
+        // The mode initialises the bits of M0 that it reads.
         (
             Purpose::Index,
             "s_set_gpr_idx_on s10, gpr_idx(SRC0)\nwrong: v_mov_b32 v5, v0\n s_set_gpr_idx_off\n"
@@ -292,7 +292,7 @@ fn undefined_values_decide_nothing() {
              s_set_gpr_idx_off\n"
                 .to_owned(),
         ),
-        // What a scalar load takes from beyond the arguments.
+        // A scalar load from beyond the kernel arguments.
         (
             Purpose::Condition,
             "s_load_dwordx2 s[10:11], s[0:1], 0x4\n s_waitcnt lgkmcnt(0)\n s_cmp_eq_u32 s11, 0\n\
@@ -316,7 +316,7 @@ fn accesses_stay_within_lds() {
     };
     let violation = breaks(Rule::LdsBounds, 64, &with(256), &with(260));
     assert_eq!(violation.lanes.0, 1 << 63);
-    // A dword of memory for each lane, moved to where M0 says.
+    // A dword per lane, loaded from memory to the LDS address in M0.
     let moved = |bytes: u32| {
         format!(
             ".set lds_bytes, {bytes}\n s_mov_b32 m0, 0\n s_mov_b64 s[4:5], s[2:3]\n \
@@ -347,7 +347,7 @@ fn scalar_addresses_are_whole_dwords() {
 
 #[test]
 fn registers_are_those_that_are_allocated() {
-    // With no AccVGPRs, which would be v32 and on.
+    // No AccVGPRs, which would begin at v32.
     let has = ".set vgprs, 32\n .set accum_offset, 32\n";
     let vector = |register: u32| format!("{has}wrong: v_mov_b32 v2, v{register}\n");
     breaks(Rule::RegisterAllocation, 64, &vector(32), &vector(31));
@@ -377,7 +377,7 @@ fn waves_meet_at_one_barrier() {
         &format!("{start}wrong: s_barrier\n s_branch end\nfirst: s_barrier\n"),
         &format!("{start} s_nop 0\nfirst: s_barrier\n"),
     );
-    // Waves that have ended do not count.
+    // Barriers ignore waves that have ended.
     keeps(128, &format!("{start} s_barrier\nfirst: s_nop 0\n"));
 }
 
