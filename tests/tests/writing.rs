@@ -1,4 +1,4 @@
-//! Changed code objects run: code in a new place, code added, data that the host reads.
+//! Modified code objects run: moved code, added code, and added data that the host reads.
 
 use flipwave_codeobj::{CodeObject, DataSymbol, Editor, MovedCode};
 use flipwave_device::{ArgumentValue, Completion, Device, Dispatch, layout};
@@ -6,7 +6,7 @@ use flipwave_isa::{Isa, Pc};
 use flipwave_sim::EmbeddedGpu;
 use flipwave_tests::{TestProgram, assemble, compile_for, gfx90a, machines, to_bytes};
 
-/// Every instruction as far from the others as before, at `address`.
+/// Moves all code to `address`, with unchanged distances between instructions.
 fn moved(object: &CodeObject, address: u64) -> (Vec<u8>, MovedCode) {
     let text = object.text().next().expect("code");
     let isa = Isa::new(object.target()).expect("the instruction set");
@@ -27,7 +27,7 @@ fn moved(object: &CodeObject, address: u64) -> (Vec<u8>, MovedCode) {
 fn kernels_that_moved_compute_the_same() {
     let start: Vec<u32> = (1..=256).collect();
     for machine in machines() {
-        // Optimised, it needs no data of the code object, whose distance changes.
+        // Optimised code does not refer to data of the code object, whose distance changes.
         for level in ["-O1", "-O3"] {
             let original = compile_for(machine, "control.cl", &[level]);
             let object = CodeObject::parse(&original).expect("a code object");
@@ -52,7 +52,7 @@ fn kernels_that_moved_compute_the_same() {
     }
 }
 
-/// A branch to code that was added, which stores into data that was added and comes back.
+/// A branch to added code, which stores to added data and returns.
 #[test]
 fn a_host_reads_what_added_code_wrote_into_added_data() {
     let kernel = assemble("patched: s_nop 0\nback: global_store_dword v1, v0, s[2:3]\n");
@@ -63,7 +63,7 @@ fn a_host_reads_what_added_code_wrote_into_added_data() {
     let data = editor.add_data(vec![0xee; 8], 256, 64, symbols).expect("new data");
     let added = editor.free_address();
     let back = |from: u64| (kernel.label("back").0.wrapping_sub(from + 4) as i64) / 4;
-    // The sum is relative to the instruction after s_getpc.
+    // The offset is relative to the instruction after s_getpc.
     let distance = (data + 8).wrapping_sub(added + 4);
     let [low, high] = [distance as u32, (distance >> 32) as u32];
     let code = format!(

@@ -1,5 +1,5 @@
-//! What it takes to start an application on the embedded GPU, what its host pays for waiting, and
-//! injections per second into an application and into its capture, on one worker.
+//! Start-up time of applications on the embedded GPU, CPU time of waiting, and injections per second into
+//! an application and into its capture, on one worker.
 
 use flipwave_tests::{Compiler, application, released_program};
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Runs of each kind, of which the median counts.
+/// Number of runs, of which the median is taken.
 const RUNS: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -61,14 +61,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The median of some runs.
+/// Median of several runs.
 fn median(mut run: impl FnMut() -> Result<f64, Box<dyn Error>>) -> Result<f64, Box<dyn Error>> {
     let mut all = (0..RUNS).map(|_| run()).collect::<Result<Vec<f64>, _>>()?;
     all.sort_by(f64::total_cmp);
     Ok(all[RUNS / 2])
 }
 
-/// How long a program takes.
+/// Duration of a program in seconds.
 fn seconds(
     folder: &Path,
     program: &std::ffi::OsStr,
@@ -78,13 +78,14 @@ fn seconds(
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
     let status = command.status()?;
-    match status.success() {
-        true => Ok(clock.elapsed().as_secs_f64()),
-        false => Err(format!("{} {arguments:?}: {status}", program.display()).into()),
+    if status.success() {
+        Ok(clock.elapsed().as_secs_f64())
+    } else {
+        Err(format!("{} {arguments:?}: {status}", program.display()).into())
     }
 }
 
-/// Injections per second of a campaign, as `run.json` says.
+/// Injections per second of a campaign, from `run.json`.
 fn per_second(
     folder: &Path,
     flipwave: &std::ffi::OsStr,

@@ -1,11 +1,11 @@
-//! What it costs to compile code of the GPU to code of the host, and what that gives: for loops with a body
-//! of so many instructions in a row, integers or floating point; and for the quickstart campaign. How long
-//! compiling alone takes, of which a program's first run has most in the background; how long a run takes
-//! when all is interpreted, when nothing is compiled yet, and when what was compiled is kept. Medians of
-//! several runs, each in a process of its own.
+//! Cost and benefit of compiling GPU code to host code, for loops with long straight-line bodies of integer
+//! or floating-point instructions, and for the quickstart campaign. Prints the time of compilation alone,
+//! most of which happens in the background of a program's first run, and the time of a run with the
+//! interpreter, with an empty cache, and with a filled cache. Medians of several runs, each in a separate
+//! process.
 //!
-//! `cargo bench --bench compiling`, or `cargo bench --bench compiling -- INSTRUCTIONS ...` for some lengths
-//! of the body; `quickstart` for the campaign.
+//! Run with `cargo bench --bench compiling`, or `cargo bench --bench compiling -- INSTRUCTIONS ...` for
+//! certain lengths of the body, and `quickstart` for the campaign.
 
 use flipwave_campaigns::{Campaign, RunOptions, Silent, prepare, run};
 use flipwave_device::Device;
@@ -17,17 +17,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// Runs of each program, of which the medians count.
+/// Number of runs of each program, of which the medians are taken.
 const RUNS: usize = 5;
 
 /// Lengths of the bodies, in instructions.
 const LENGTHS: [u32; 3] = [320, 3_200, 30_000];
 
-/// Wave instructions of a run, about.
+/// Approximate number of wave instructions of a run.
 const EXECUTED: u32 = 60_000_000;
 const WAVES: u32 = 64;
 
-/// How a run's code is executed, as `FLIPWAVE_TIER` says.
+/// Values of `FLIPWAVE_TIER`.
 const INTERPRETED: &str = "interpreter";
 const AT_ONCE: &str = "compiled-at-once";
 const AS_USUAL: &str = "";
@@ -62,7 +62,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Writes a campaign whose kernel has a body of so many instructions.
+/// Writes a campaign whose kernel has a loop body of `length` instructions.
 fn straight(folder: &Path, kind: &str, length: u32) -> Result<PathBuf, Box<dyn Error>> {
     let source = root().join("tests/benches/compiling/straight.cl").canonicalize()?;
     let (eighths, turns) = (length / 8, EXECUTED / WAVES / length);
@@ -99,7 +99,7 @@ fn measure(name: &str, file: &Path, length: Option<u32>) -> Result<(), Box<dyn E
         interpreted.push(run(INTERPRETED)?[0]);
         first.push(run(AS_USUAL)?[0]);
         later.push(run(AS_USUAL)?[0]);
-        // A second run in the same process finds everything compiled.
+        // In the second run in a process, everything is compiled.
         let [with, without] = run(AT_ONCE)?;
         compiling.push(with - without);
     }
@@ -116,10 +116,10 @@ fn measure(name: &str, file: &Path, length: Option<u32>) -> Result<(), Box<dyn E
     Ok(())
 }
 
-/// The first argument of a process that executes a campaign file.
+/// First argument of a child process that executes a campaign file.
 const CHILD: &str = "execute";
 
-/// The seconds that a process takes to execute a campaign file once, and once more.
+/// Seconds for the first and the second execution of a campaign file in one process.
 fn in_a_process(file: &Path, tier: &str, kept: &Path) -> Result<[f64; 2], Box<dyn Error>> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(CHILD).arg(file).arg(kept).env("FLIPWAVE_TIER", tier);
@@ -132,8 +132,8 @@ fn in_a_process(file: &Path, tier: &str, kept: &Path) -> Result<[f64; 2], Box<dy
     times.try_into().map_err(|times| format!("{times:?} in place of two times").into())
 }
 
-/// Executes a campaign file two times, and prints how long each took: the repository's own as a whole, of
-/// the others the dispatch without a fault. What is compiled is kept in a folder.
+/// Executes a campaign file twice and prints the time of each execution: of the complete quickstart
+/// campaign, or of the fault-free dispatch of other files. Compiled code is cached in the folder `kept`.
 fn execute(file: &Path, kept: &Path) -> Result<(), Box<dyn Error>> {
     let service = Service::start(std::env::current_exe()?, kept.to_owned())?;
     flipwave_jit::use_service(service.address().clone());

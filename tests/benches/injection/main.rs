@@ -1,5 +1,5 @@
-//! Injections per second of the examples' campaigns on one worker: each fault a whole run, with
-//! all that makes them faster, and by hooks. What comes before the injections is left out.
+//! Injections per second of the example campaigns on one worker: with a complete run per fault, with all
+//! accelerations, and with hooks. The time before the injections is excluded.
 
 use flipwave_campaigns::{Campaign, InjectionPath, RunOptions, SampleSize, Silent, run};
 use flipwave_injector::Accelerations;
@@ -7,10 +7,10 @@ use flipwave_tests::examples;
 use std::error::Error;
 use std::num::NonZeroUsize;
 
-/// Runs of each kind, of which the median counts.
+/// Number of runs, of which the median is taken.
 const RUNS: usize = 3;
 
-/// Faults by hooks: each new place in the code is rewritten.
+/// Number of faults injected with hooks; code is rewritten for each new site.
 const BY_HOOK: u64 = 200;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -47,7 +47,7 @@ struct Measured {
     per_second: f64,
 }
 
-/// Runs a campaign some times; the median of its speed.
+/// Runs a campaign several times. Returns the run with the median speed.
 fn measure(
     campaign: &Campaign,
     path: InjectionPath,
@@ -65,6 +65,6 @@ fn measure(
         let record = run(campaign, &options, &mut Silent)?.record;
         runs.push(Measured { faults: record.planned, per_second: record.injections_per_second });
     }
-    runs.sort_by(|one, other| one.per_second.total_cmp(&other.per_second));
+    runs.sort_by(|left, right| left.per_second.total_cmp(&right.per_second));
     Ok(runs.swap_remove(RUNS / 2))
 }

@@ -1,18 +1,18 @@
-//! Twenty whole HIP programs on the embedded GPU: with one thread, with all of the host's, and
-//! interpreted, beside what each computes for comparison, the same as plain C++ on one thread of the
-//! host (hipcc, `-O3 -march=native`). With another build of `flipwave` in FLIPWAVE_AGAINST, such as one
-//! of before a change, beside that as well. Arguments are names of programs; without one, all run.
+//! Twenty complete HIP programs on the embedded GPU: with one thread, with all host threads, and
+//! interpreted, compared with plain C++ on one host thread (hipcc, `-O3 -march=native`). If
+//! FLIPWAVE_AGAINST names another build of `flipwave`, such as one before a change, it is measured too.
+//! Arguments are names of programs; the default is all.
 
 use flipwave_tests::{benchmark, benchmarks, released_program};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Runs of each kind, of which the median counts.
+/// Number of runs, of which the median is taken.
 const RUNS: usize = 3;
 
-/// A way to run programs.
-struct Way {
+/// A configuration in which programs run.
+struct Configuration {
     name: &'static str,
     flipwave: PathBuf,
     /// Options of `flipwave exec`.
@@ -20,54 +20,65 @@ struct Way {
     tier: Option<&'static str>,
 }
 
-/// What one run of a program says.
+/// Results of one run of a program.
 struct Run {
     gpu: f64,
     host: f64,
     digest: String,
 }
 
-/// Places of ways in the list of them. What another build is measured by stands last, if it is there.
+/// Indices of configurations. The other build, if any, is last.
 const ONE_THREAD: usize = 0;
 const ALL_THREADS: usize = 1;
 const INTERPRETER: usize = 2;
 const OTHER: usize = 3;
 
-fn ways() -> Vec<Way> {
+fn configurations() -> Vec<Configuration> {
     let flipwave = released_program();
-    let way = |name, options, tier| Way { name, flipwave: flipwave.clone(), options, tier };
-    let mut ways = vec![
-        way("one thread", &["--threads", "1"][..], None),
-        way("all threads", &[], None),
-        way("interpreter", &["--threads", "1"], Some("interpreter")),
+    let configuration =
+        |name, options, tier| Configuration { name, flipwave: flipwave.clone(), options, tier };
+    let mut configurations = vec![
+        configuration("one thread", &["--threads", "1"][..], None),
+        configuration("all threads", &[], None),
+        configuration("interpreter", &["--threads", "1"], Some("interpreter")),
     ];
     if let Some(other) = std::env::var_os("FLIPWAVE_AGAINST") {
-        ways.push(Way { name: "other", flipwave: other.into(), options: &[], tier: None });
+        configurations.push(Configuration {
+            name: "other",
+            flipwave: other.into(),
+            options: &[],
+            tier: None,
+        });
     }
-    ways
+    configurations
 }
 
-/// What is divided by what, of the seconds of the ways and, after them, of the host by itself.
-fn ratios(ways: &[Way]) -> Vec<(usize, usize)> {
-    let mut ratios =
-        vec![(INTERPRETER, ONE_THREAD), (ONE_THREAD, ALL_THREADS), (ONE_THREAD, ways.len())];
-    if ways.len() > OTHER {
+/// Ratios to print: indices of numerator and denominator in the times of all configurations, followed by
+/// the native time.
+fn ratios(configurations: &[Configuration]) -> Vec<(usize, usize)> {
+    let mut ratios = vec![
+        (INTERPRETER, ONE_THREAD),
+        (ONE_THREAD, ALL_THREADS),
+        (ONE_THREAD, configurations.len()),
+    ];
+    if configurations.len() > OTHER {
         ratios.extend([(OTHER, ONE_THREAD), (OTHER, ALL_THREADS)]);
     }
     ratios
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    // Cargo's own are among them.
-    let asked: Vec<String> =
+    // Cargo passes options, too.
+    let selected: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let all = benchmarks();
-    if let Some(unknown) = asked.iter().find(|name| !all.contains(name)) {
+    if let Some(unknown) = selected.iter().find(|name| !all.contains(name)) {
         return Err(format!("there is no program {unknown}, but {}", all.join(", ")).into());
     }
-    let ways = ways();
-    let ratios = ratios(&ways);
-    let columns: Vec<&str> = ways.iter().map(|way| way.name).chain(["native"]).collect();
+    let configurations = configurations();
+    let ratios = ratios(&configurations);
+    let columns: Vec<&str> =
+        configurations.iter().map(|configuration| configuration.name).chain(["native"]).collect();
     print!("{:<18}", "seconds");
     columns.iter().for_each(|column| print!(" {column:>11}"));
     for &(over, under) in &ratios {
@@ -76,8 +87,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     println!();
     let (mut logarithms, mut wrong) = (vec![0.0; ratios.len()], Vec::new());
     let mut passed = 0;
-    for name in all.iter().filter(|name| asked.is_empty() || asked.contains(name)) {
-        let seconds = match measured(&ways, &benchmark(name, "gfx90a")) {
+    for name in all.iter().filter(|name| selected.is_empty() || selected.contains(name)) {
+        let seconds = match measured(&configurations, &benchmark(name, "gfx90a")) {
             Ok(seconds) => seconds,
             Err(error) => {
                 println!("{name:<18} {error}");
@@ -107,19 +118,22 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Seconds of a program in every way, and of the host by itself: medians.
-fn measured(ways: &[Way], program: &Path) -> Result<Vec<f64>, String> {
-    // What is compiled in the first run is kept for the others.
-    let expected = run(program, &ways[ONE_THREAD])?.digest;
-    let mut seconds = vec![Vec::new(); ways.len() + 1];
+/// Median times of a program in every configuration, followed by the native time.
+fn measured(configurations: &[Configuration], program: &Path) -> Result<Vec<f64>, String> {
+    // The first run fills the cache of compiled code.
+    let expected = run(program, &configurations[ONE_THREAD])?.digest;
+    let mut seconds = vec![Vec::new(); configurations.len() + 1];
     for _ in 0..RUNS {
-        for (place, way) in ways.iter().enumerate() {
-            let result = run(program, way)?;
+        for (place, configuration) in configurations.iter().enumerate() {
+            let result = run(program, configuration)?;
             if result.digest != expected {
-                return Err(format!("{} gives {}, not {expected}", way.name, result.digest));
+                return Err(format!(
+                    "{} gives {}, not {expected}",
+                    configuration.name, result.digest
+                ));
             }
             seconds[place].push(result.gpu);
-            seconds[ways.len()].push(result.host);
+            seconds[configurations.len()].push(result.host);
         }
     }
     Ok(seconds.into_iter().map(median).collect())
@@ -130,11 +144,16 @@ fn median(mut all: Vec<f64>) -> f64 {
     all[all.len() / 2]
 }
 
-/// Runs a program once; what is wrong if it does not pass.
-fn run(program: &Path, way: &Way) -> Result<Run, String> {
-    let mut command = Command::new(&way.flipwave);
-    command.arg("exec").args(way.options).arg("--").arg(program);
-    command.env_remove("FLIPWAVE_TIER").envs(way.tier.map(|tier| ("FLIPWAVE_TIER", tier)));
+/// Runs a program once.
+///
+/// # Errors
+/// If the program fails.
+fn run(program: &Path, configuration: &Configuration) -> Result<Run, String> {
+    let mut command = Command::new(&configuration.flipwave);
+    command.arg("exec").args(configuration.options).arg("--").arg(program);
+    command
+        .env_remove("FLIPWAVE_TIER")
+        .envs(configuration.tier.map(|tier| ("FLIPWAVE_TIER", tier)));
     let output = command.output().map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<&str> = said.lines().collect();
@@ -148,7 +167,7 @@ fn run(program: &Path, way: &Way) -> Result<Run, String> {
         }
         _ => {
             let errors = String::from_utf8_lossy(&output.stderr);
-            Err(format!("{}: {} {said}{errors}", way.name, output.status))
+            Err(format!("{}: {} {said}{errors}", configuration.name, output.status))
         }
     }
 }

@@ -1,10 +1,9 @@
-//! What a campaign of 1,000 flips spends before and for its injections, beside a plain run without a
-//! fault on one thread, each time as a multiple of the plain run's: on one thread, and on as many as the host
-//! has. Before the injections the program runs two times: the first one counts what can be struck, the
-//! second one finds the sites of faults, and saves states. Medians of several runs; and the most memory
-//! that the process had.
+//! Time of a campaign of 1,000 flips before and during its injections, as multiples of a plain fault-free
+//! run on one thread: with one thread, and with all host threads. Before the injections, the program runs
+//! twice: the first run profiles the fault space, and the second one resolves fault sites and saves
+//! checkpoints. Prints medians of several runs, and the peak memory of the process.
 //!
-//! `cargo bench --bench setup`, or `cargo bench --bench setup -- NAME ...` for some of the programs.
+//! Run with `cargo bench --bench setup`, or `cargo bench --bench setup -- NAME ...` for certain programs.
 
 use flipwave_campaigns::{Campaign, RunOptions, SampleSize, Silent, Timings, prepare, run};
 use flipwave_jit::Service;
@@ -15,13 +14,13 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
-/// Runs of each program, of which the medians count.
+/// Number of runs of each program, of which the medians are taken.
 const RUNS: usize = 5;
 
-/// Faults of each campaign.
+/// Number of faults of each campaign.
 const FAULTS: u64 = 1000;
 
-/// Files of campaigns, in the repository.
+/// Campaign files in the repository.
 const PROGRAMS: [&str; 6] = [
     "examples/campaigns/quickstart.yaml",
     "tests/benches/throughput/workloads/matmul_tiled.yaml",
@@ -63,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Measures one program on so many threads, and prints its line.
+/// Measures one program with a number of threads, and prints its line.
 fn measure(name: &str, file: &Path, threads: NonZeroUsize) -> Result<(), Box<dyn Error>> {
     let mut campaign = Campaign::read(file)?;
     if let Some(faults) = &mut campaign.faults {
@@ -83,8 +82,8 @@ fn measure(name: &str, file: &Path, threads: NonZeroUsize) -> Result<(), Box<dyn
         memory = memory.max(peak());
     }
     let plain = median(plain.into_iter());
-    let of = |step: fn(&Timings) -> f64| median(timings.iter().map(step));
-    let times = |step| format!("{:.2} x", of(step) / plain);
+    let seconds = |step: fn(&Timings) -> f64| median(timings.iter().map(step));
+    let times = |step| format!("{:.2} x", seconds(step) / plain);
     println!(
         "{name:<17} {threads:>7} {:>7.1} ms {:>9} {:>9} {:>9} {:>9} {:>7.3} ms {:>5} MiB",
         plain * 1e3,
@@ -92,7 +91,7 @@ fn measure(name: &str, file: &Path, threads: NonZeroUsize) -> Result<(), Box<dyn
         times(|timing| timing.rehearsal),
         times(|timing| timing.golden + timing.rehearsal),
         times(|timing| timing.inject),
-        of(|timing| timing.inject) / FAULTS as f64 * 1e3,
+        seconds(|timing| timing.inject) / FAULTS as f64 * 1e3,
         memory >> 10,
     );
     Ok(())
@@ -104,14 +103,13 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Lets the system forget the most memory that this process had (proc(5), `clear_refs`).
+/// Resets the peak memory of this process (proc(5), `clear_refs`).
 fn forget_peak() {
-    // Without it, what stands there for a program is the most of all before it.
+    // If this fails, the peak includes that of earlier programs.
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most memory that this process had, in kibibytes (proc(5), `VmHWM`); zero if the system does not
-/// say.
+/// Peak memory of this process in kibibytes (proc(5), `VmHWM`); zero if not available.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,15 +1,14 @@
-//! How fast the embedded GPU executes, on one thread: wave instructions and lane operations per
-//! second of some kernels, how long the same source takes as native code (PoCL, one thread), how many
-//! times longer it takes when all is interpreted, what to that an observer that waits for one
-//! instruction, one that is called at each, the recording of footprints and the following of fidelity
-//! add, and injections per second of the quickstart campaign. Medians of several runs, the ones that are
-//! compared in turn. `FLIPWAVE_TIER=interpreter` has nothing compiled.
+//! Speed of the embedded GPU on one thread. For several kernels: wave instructions and lane operations per
+//! second, compared with native code (PoCL, one thread) and with the interpreter, and the overhead of an
+//! observer that waits for one instruction, of an observer that is called at each instruction, of recording
+//! footprints, and of tracking fidelity. Also injections per second of the quickstart campaign. Prints
+//! medians of several runs; runs to be compared alternate. `FLIPWAVE_TIER=interpreter` disables compilation.
 //!
-//! Then the same kernels, as far as they are no more than C, for processors of each generation, and
-//! kernels that do little but access memory, for one with waves of 64 lanes and one with waves of 32.
+//! Then measures the portable kernels on processors of each generation, and memory-bound kernels on one
+//! processor with waves of 64 lanes and one with 32.
 //!
-//! `make bench`, or `cargo bench -- NAME ...` for some of the kernels; `targets` for the other
-//! processors, `memory` for all kernels that access memory, NAME:TARGET for one kernel on one processor.
+//! Run with `make bench`, or `cargo bench -- NAME ...` for certain kernels; `targets` selects the other
+//! processors, `memory` all memory-bound kernels, and NAME:TARGET one kernel on one processor.
 
 mod pocl;
 
@@ -28,14 +27,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const RUNS: usize = 15;
-/// How long a kernel is executed before it is measured, so that what is compiled in the background is
-/// ready.
+/// Duration of the warm-up before a measurement, in which background compilation completes.
 const WARM_UP: Duration = Duration::from_millis(500);
 
 /// A processor of each generation.
 const TARGETS: [&str; 6] = ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"];
 
-/// The kernels; whether other GPUs' compilers support what they are made of.
+/// The kernels, and `true` if they are portable to other targets and PoCL.
 const KERNELS: [(&str, bool); 15] = [
     ("matmul_naive", true),
     ("matmul_tiled", true),
@@ -54,7 +52,7 @@ const KERNELS: [(&str, bool); 15] = [
     ("halves", false),
 ];
 
-/// The kernels that do little but access memory.
+/// Memory-bound kernels.
 const MEMORY_KERNELS: [&str; 9] = [
     "scratch",
     "scratch_unoptimized",
@@ -67,7 +65,7 @@ const MEMORY_KERNELS: [&str; 9] = [
     "transpose",
 ];
 
-/// Processors on which these run, with waves of 64 and of 32 lanes.
+/// Processors for memory-bound kernels, with waves of 64 and of 32 lanes.
 const MEMORY_TARGETS: [&str; 2] = ["gfx90a", "gfx1100"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -164,7 +162,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
         followed_times.push(follow(&prepared)?);
         if let Some(native) = &mut native {
             native_times.push(native.run()?);
-            // The outputs of these kernels are their first arguments.
+            // The first argument of these kernels is the output.
             if native.buffer(0)? != output {
                 return Err(format!("{name}: native code gives another result").into());
             }
@@ -210,7 +208,7 @@ fn measure_on(name: &str, target: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Executes a kernel, also in ways that have code of their own.
+/// Executes a kernel in all modes for which separate variants are compiled.
 fn warm_up(prepared: &Prepared) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     while start.elapsed() < WARM_UP {
@@ -220,8 +218,8 @@ fn warm_up(prepared: &Prepared) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs the dispatch of a workload on a copy of the device. Gives the time of the execution
-/// alone, what was executed, and the first output.
+/// Runs the dispatch of a workload on a copy of the device. Returns the time of the execution alone, its
+/// statistics, and the first output.
 fn execute(
     prepared: &Prepared,
     compiling: Compiling,
@@ -241,7 +239,7 @@ fn execute(
     Ok((time, statistics, output))
 }
 
-/// The time of the same dispatch with its footprints recorded.
+/// Time of the dispatch with recording of footprints.
 fn record(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
     let workload = &prepared.workload;
     let (mut device, mut footprints) = (workload.device.clone(), Footprints::default());
@@ -251,7 +249,7 @@ fn record(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
     Ok(start.elapsed())
 }
 
-/// The time of the same dispatch followed for its fidelity.
+/// Time of the dispatch with tracking of fidelity.
 fn follow(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
     let Dispatch { kernel, .. } = &prepared.workload.program.dispatches[0];
     let (mut device, mut check) = (prepared.workload.device.clone(), FidelityCheck::new());
@@ -262,8 +260,8 @@ fn follow(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
     Ok(start.elapsed())
 }
 
-/// A trigger that waits in all waves for an instruction that does not come: the dearest case of
-/// an injection, which mostly waits in one wave.
+/// An observer that waits in all waves for an instruction that is never executed. This is the most expensive
+/// case of an injection, which usually waits in one wave.
 struct Waiting(Interest);
 
 impl Observer for Waiting {
@@ -284,8 +282,7 @@ impl Observer for Waiting {
     }
 }
 
-/// Injections per second of the quickstart campaign on one worker, golden run and planning left
-/// out.
+/// Injections per second of the quickstart campaign on one worker, excluding golden run and planning.
 fn injections_per_second() -> Result<f64, Box<dyn Error>> {
     let campaign = Campaign::read(&root().join("examples/campaigns/quickstart.yaml"))?;
     let folder = std::env::temp_dir().join(format!("flipwave-bench-{}", std::process::id()));

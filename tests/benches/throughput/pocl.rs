@@ -1,6 +1,5 @@
-//! The same kernel as native code: compiled and run by PoCL, which makes a GPU of the host's
-//! processor. How far an interpreter of machine code is from it is a measure that does not
-//! depend much on the machine.
+//! Kernels as native code, compiled and run by PoCL on the host's processor. The ratio between the embedded
+//! GPU and native code depends little on the machine.
 
 use flipwave_campaigns::{Argument, Campaign, Code, Prepared};
 use flipwave_device::{Address, Device};
@@ -16,9 +15,9 @@ use std::error::Error;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-/// A kernel with its arguments on a CPU device.
+/// A kernel with its arguments on PoCL's CPU device.
 pub struct Native {
-    // The buffers are in the context, and the kernel in the program.
+    // Keeps the context of the buffers and the program of the kernel alive.
     _context: Context,
     _program: Program,
     queue: CommandQueue,
@@ -35,10 +34,10 @@ enum Value {
 }
 
 impl Native {
-    /// The single launch of a campaign, with the buffers that its device holds.
+    /// Prepares the single launch of a campaign, with the content of the device's buffers.
     ///
     /// # Errors
-    /// Says what is missing: PoCL, its restriction to one thread, or a kernel it can run.
+    /// If PoCL is missing, is not limited to one thread, or cannot run the kernel.
     pub fn new(campaign: &Campaign, prepared: &Prepared) -> Result<Native, Box<dyn Error>> {
         let device = one_thread_device()?;
         let kernels = campaign.kernels().ok_or("no kernels")?;
@@ -69,7 +68,7 @@ impl Native {
                     let mut start = vec![0; size.ok_or("a buffer of no size")? as usize];
                     let address = Address(u64::from_le_bytes(bytes.try_into()?));
                     prepared.workload.device.read(address, &mut start)?;
-                    // SAFETY: no host memory is handed over.
+                    // SAFETY: no host memory is passed.
                     let memory = unsafe {
                         Buffer::create(&context, CL_MEM_READ_WRITE, start.len(), ptr::null_mut())
                     }
@@ -92,10 +91,10 @@ impl Native {
         })
     }
 
-    /// Runs the kernel once on fresh buffers; how long it took.
+    /// Runs the kernel once on buffers with their initial content. Returns the duration.
     ///
     /// # Errors
-    /// What OpenCL says.
+    /// If OpenCL reports an error.
     pub fn run(&mut self) -> Result<Duration, Box<dyn Error>> {
         let mut execute = ExecuteKernel::new(&self.kernel);
         for argument in &mut self.arguments {
@@ -124,10 +123,10 @@ impl Native {
         Ok(start.elapsed())
     }
 
-    /// What the `index`-th argument, a buffer, holds now.
+    /// Current content of the buffer that is argument `index`.
     ///
     /// # Errors
-    /// What OpenCL says.
+    /// If OpenCL reports an error.
     pub fn buffer(&self, index: usize) -> Result<Vec<u8>, Box<dyn Error>> {
         let Value::Buffer { memory, start } = &self.arguments[index] else {
             return Err("the argument is no buffer".into());
@@ -140,7 +139,7 @@ impl Native {
     }
 }
 
-/// PoCL's device, if it uses one thread.
+/// PoCL's device. Fails if it uses more than one thread.
 fn one_thread_device() -> Result<ClDevice, Box<dyn Error>> {
     for platform in get_platforms().map_err(said("OpenCL"))? {
         if platform.name().map_err(said("a platform"))? != "Portable Computing Language" {
@@ -157,7 +156,7 @@ fn one_thread_device() -> Result<ClDevice, Box<dyn Error>> {
     Err("PoCL is not installed".into())
 }
 
-/// An error of OpenCL, which are numbers with names.
+/// Formats an OpenCL error with the failed action.
 fn said<E: std::fmt::Display>(what: &str) -> impl Fn(E) -> String {
     move |error| format!("{what}: {error}")
 }
