@@ -60,7 +60,7 @@ mod tests {
     use crate::driver::drive;
 
     #[test]
-    fn random_kernels_leave_the_same_compiled_and_interpreted() {
+    fn random_kernels_agree_between_compiled_and_interpreted() {
         let mut total = 0;
         drive("tiers", 24, |number| {
             total += tiers(&random_bytes(number, 4096))?;

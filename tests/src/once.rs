@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_value_is_made_once() {
+    fn each_value_is_computed_once() {
         let once = Once::new();
         assert_eq!(once.get("a", || 1), 1);
         assert_eq!(once.get("b", || 2), 2);

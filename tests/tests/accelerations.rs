@@ -61,7 +61,7 @@ fn compare(workload: &Workload, plan: &[Planned], what: &str) {
 
 /// All kinds of faults in all examples.
 #[test]
-fn whole_runs_and_accelerated_ones_agree() {
+fn accelerated_injections_agree_with_complete_runs() {
     let files = examples();
     let compare_all = |file: &PathBuf| {
         let workload = workload(MACHINES[0], file, &["-O3"]);
@@ -100,7 +100,7 @@ const MARK: u8 = 0xa5;
 /// A run that returns to the state of the golden run ends early with the outputs of the golden run. The
 /// test marks these outputs to recognise such runs.
 #[test]
-fn runs_that_are_as_without_a_fault_again_end_there() {
+fn runs_that_converge_with_the_golden_run_end_early() {
     let (mut with, mut without) = (0, 0);
     for file in examples() {
         let workload = workload(MACHINES[0], &file, &["-O3"]);
@@ -163,7 +163,7 @@ fn unmarked(ending: Ending, golden: &Golden) -> Ending {
 /// Faults in dead or overwritten values, which def-use pruning decides without a run, leave outputs and
 /// instruction counts unchanged in a real run. The values before the faults also agree.
 #[test]
-fn faults_in_values_that_nothing_reads_change_nothing() {
+fn faults_in_dead_values_change_nothing() {
     let machine = MACHINES[0];
     let (mut dead, mut overwritten, mut read) = (0, 0, 0);
     for file in examples() {

@@ -200,7 +200,7 @@ fn example(name: &str) -> Workload {
 }
 
 #[test]
-fn a_workgroup_alone_does_what_it_does_among_the_others() {
+fn single_workgroup_behaves_as_within_its_dispatch() {
     for name in ["matmul", "vector_add", "stencil", "saxpy"] {
         for (mut device, dispatch) in dispatches(&example(name)) {
             for policy in [Policy::default(), TAKES_TURNS] {
@@ -215,7 +215,7 @@ fn a_workgroup_alone_does_what_it_does_among_the_others() {
 /// Two waves in each of twenty workgroups, with LDS, barriers, and private memory that several
 /// workgroups use in turn.
 #[test]
-fn private_memory_and_lds_go_with_the_workgroup() {
+fn single_workgroup_keeps_its_private_memory_and_lds() {
     let mut program = TestProgram::new(&compile("private.cl", &["-O0"]));
     let out = program.output(&[0u32; 20 * 128]);
     program.launch("keeps", [20 * 128, 1, 1], [128, 1, 1], &[out]);
@@ -233,7 +233,7 @@ fn private_memory_and_lds_go_with_the_workgroup() {
 }
 
 #[test]
-fn recording_changes_nothing() {
+fn recording_footprints_changes_no_result() {
     let mut workloads: Vec<(String, Workload)> = ["reduction", "scan", "jacobi", "matmul"]
         .map(|name| (name.to_owned(), example(name)))
         .into();
@@ -275,7 +275,7 @@ fn recording_changes_nothing() {
 }
 
 #[test]
-fn a_footprint_has_each_byte_and_no_other() {
+fn footprints_are_exact_to_the_byte() {
     let mut program = TestProgram::new(
         &assemble(
             "global_load_ubyte v2, v0, s[2:3] offset:3
@@ -312,7 +312,7 @@ fn a_footprint_has_each_byte_and_no_other() {
 
 /// Negative control: these workgroups depend on each other.
 #[test]
-fn workgroups_that_count_together_are_dependent_and_differ_alone() {
+fn workgroups_with_a_common_counter_are_dependent() {
     let mut program = TestProgram::new(&compile("counter.cl", &["-O3"]));
     let next = program.output(&[0u32]);
     let out = program.output(&[0u32; 4]);
@@ -336,7 +336,7 @@ fn workgroups_that_count_together_are_dependent_and_differ_alone() {
 }
 
 #[test]
-fn a_workgroup_alone_has_its_own_limit_and_its_own_memory_of_the_launch() {
+fn single_workgroup_has_a_separate_limit_and_frees_its_memory() {
     let workload = example("matmul");
     let (mut device, dispatch) = (workload.device.clone(), &workload.program.dispatches[0]);
     let before: Vec<_> = device.allocations().collect();
@@ -377,7 +377,7 @@ fn footprints(instructions: &str) -> Footprints {
 }
 
 #[test]
-fn private_memory_that_is_read_as_another_workgroup_left_it_is_no_longer_private() {
+fn reading_uninitialised_private_memory_makes_workgroups_dependent() {
     let load = "scratch_load_dword v2, off, off offset:4";
     let store = "scratch_store_dword off, v0, off offset:4";
     let private = ".set private_bytes, 64";

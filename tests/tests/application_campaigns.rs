@@ -61,7 +61,7 @@ fn are_all(found: &[(Outcome, String)], outcome: Outcome, cause: &str) {
 
 /// The runtime's message names neither the kernel nor the address.
 #[test]
-fn a_fault_of_the_device_without_an_injection_is_named() {
+fn device_fault_in_the_golden_run_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     campaign(folder.path(), "failing/wild_write", "", "", STDOUT, WRONG);
     let finished = run(folder.path(), &[]);
@@ -71,7 +71,7 @@ fn a_fault_of_the_device_without_an_injection_is_named() {
 }
 
 #[test]
-fn wrong_output_is_sdc_and_only_that() {
+fn wrong_output_is_sdc() {
     are_all(&outcomes("print", "", STDOUT, WRONG), Outcome::Sdc, "");
     let file = "[{file: result.txt}]";
     are_all(&outcomes("file", "", file, WRONG), Outcome::Sdc, "");
@@ -81,14 +81,14 @@ fn wrong_output_is_sdc_and_only_that() {
 }
 
 #[test]
-fn an_application_that_gives_up_is_due_and_says_how() {
+fn application_that_exits_or_aborts_is_due_with_cause() {
     are_all(&outcomes("exit", "", STDOUT, WRONG), Outcome::Due, "exit_code");
     are_all(&outcomes("abort", "", STDOUT, WRONG), Outcome::Due, "signal");
     are_all(&outcomes("misuse", "", STDOUT, WRONG), Outcome::Due, "runtime_error");
 }
 
 #[test]
-fn an_application_that_does_not_end_or_takes_too_much_is_due() {
+fn application_that_hangs_or_exceeds_limits_is_due() {
     let hang = outcomes("hang", "    timeout: 4 s\n", STDOUT, WRONG);
     are_all(&hang, Outcome::Due, "timeout");
     let flood = outcomes("flood", "    output: 1 MiB\n", STDOUT, WRONG);
@@ -98,7 +98,7 @@ fn an_application_that_does_not_end_or_takes_too_much_is_due() {
 }
 
 #[test]
-fn what_the_device_finds_stands_above_what_the_application_makes_of_it() {
+fn device_fault_takes_precedence_over_application_exit() {
     let wild = "  model: {flip_mask: 0x00008000}\n  opcodes: [v_addc_co_u32]\n  \
                 registers: [v1]\n  count: 2\n";
     are_all(&outcomes("print", "", STDOUT, wild), Outcome::Due, "memory_violation");
@@ -107,7 +107,7 @@ fn what_the_device_finds_stands_above_what_the_application_makes_of_it() {
 }
 
 #[test]
-fn faults_that_do_no_harm_are_masked_with_their_cause() {
+fn harmless_faults_are_masked_with_cause() {
     let dead =
         "  model: flip_one_bit\n  opcodes: [v_addc_co_u32]\n  registers: [vcc]\n  count: 3\n";
     are_all(&outcomes("exit", "", STDOUT, dead), Outcome::Masked, "dead");
@@ -126,7 +126,7 @@ fn printed(faults: &str, app: &str, options: &[&str]) -> Vec<Row> {
 /// fault models that hooks support. The tools library inserts the hooks into the application's code, as
 /// on hardware.
 #[test]
-fn hooks_in_an_application_do_what_the_embedded_gpu_does() {
+fn faults_in_an_application_are_equal_with_hooks() {
     let wild = "  model: {flip_mask: 0x00008000}\n  opcodes: [v_addc_co_u32]\n  \
                 registers: [v1]\n  count: 2\n";
     let source = "  model: flip_one_bit\n  target: source_operand\n  count: 3\n";
@@ -144,7 +144,7 @@ fn hooks_in_an_application_do_what_the_embedded_gpu_does() {
 /// In a large library, branches do not reach code behind its end. The kernel is therefore rewritten
 /// alone and loaded next to the original code.
 #[test]
-fn a_kernel_of_a_large_library_is_struck_without_the_others() {
+fn hooks_rewrite_single_kernels_of_a_large_library() {
     let results = |options: &[&str]| {
         let folder = tempfile::tempdir().expect("a folder");
         campaign(folder.path(), "campaigns/library", "", "", STDOUT, ANY);
@@ -160,7 +160,7 @@ fn a_kernel_of_a_large_library_is_struck_without_the_others() {
 
 /// With hooks, as on hardware, instructions are not counted, so the watchdog uses the time.
 #[test]
-fn a_kernel_that_hooks_make_endless_is_recognised_by_its_time() {
+fn endless_kernel_with_hooks_is_detected_by_time() {
     let endless = "  model: {flip_mask: 0x40000000}\n  opcodes: [s_add_i32]\n  count: 1\n";
     let inside = printed(endless, "", &[]);
     let hooked = printed(endless, "    timeout: 8 s\n", &["--by", "hook"]);
@@ -169,7 +169,7 @@ fn a_kernel_that_hooks_make_endless_is_recognised_by_its_time() {
 }
 
 #[test]
-fn what_hooks_cannot_strike_is_an_error_and_no_outcome() {
+fn faults_that_hooks_do_not_support_are_errors() {
     let folder = tempfile::tempdir().expect("a folder");
     let faults = "  model: flip_one_bit\n  target: program_counter\n  count: 1\n";
     campaign(folder.path(), "campaigns/reactions", "print", "", STDOUT, faults);
@@ -181,7 +181,7 @@ const ANY: &str = "  model: flip_one_bit\n  count: 12\n";
 
 /// The table does not depend on the number of workers, nor on an interruption by SIGKILL.
 #[test]
-fn a_campaign_that_was_killed_goes_on_to_the_same_bytes() {
+fn killed_campaign_on_an_application_resumes_to_the_same_table() {
     let folder = tempfile::tempdir().expect("a folder");
     campaign(folder.path(), "campaigns/reactions", "print", "", STDOUT, ANY);
     let results = folder.path().join("results/results.csv");
@@ -257,7 +257,7 @@ fn processes_of(folder: &Path) -> Vec<String> {
 /// If the disk becomes full while a campaign runs, the completed rows stay and no process is left. With
 /// free space again, the resumed campaign writes the same table as an uninterrupted one.
 #[test]
-fn a_campaign_on_a_full_disk_goes_on_when_there_is_room() {
+fn campaign_on_a_full_disk_resumes_with_free_space() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let any = "  model: flip_one_bit\n  count: 32\n";
@@ -295,7 +295,7 @@ fn a_campaign_on_a_full_disk_goes_on_when_there_is_room() {
 
 /// If the disk becomes full, the capture contains the steps saved so far and is marked incomplete.
 #[test]
-fn a_capture_on_a_full_disk_is_not_whole_and_says_so() {
+fn capture_on_a_full_disk_is_marked_incomplete() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let program = application("copies", Compiler::Hipcc, "gfx90a");
@@ -340,7 +340,7 @@ fn with_small_files(folder: &Path, arguments: &str) -> Finished {
 
 /// If the disk becomes full, a tool's table ends with a complete row, and a message says so.
 #[test]
-fn a_table_on_a_full_disk_is_said_to_be_incomplete() {
+fn table_on_a_full_disk_is_reported_incomplete() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let program = application("jacobi", Compiler::Hipcc, "gfx90a");
@@ -390,7 +390,7 @@ fn capture(folder: &Path, name: &str, faults: &str) {
 /// `flipwave profile` runs the capture and compares it with the recording: the instructions of each
 /// dispatch, and every byte that the host read.
 #[test]
-fn captures_repeat_what_was_recorded() {
+fn captures_reproduce_the_recorded_run() {
     let programs = [
         "copies",
         "default_stream",
@@ -421,7 +421,7 @@ fn captures_repeat_what_was_recorded() {
 /// and wrong results are wrong in both. The programs check their results; captures do not contain
 /// these checks.
 #[test]
-fn a_campaign_on_a_capture_agrees_with_that_on_the_application() {
+fn campaign_on_a_capture_agrees_with_the_application() {
     for name in ["saxpy", "scan"] {
         let folder = tempfile::tempdir().expect("a folder");
         campaign(folder.path(), name, "", "", STDOUT, ANY);
@@ -451,7 +451,7 @@ fn a_campaign_on_a_capture_agrees_with_that_on_the_application() {
 
 /// Rows of a capture are labelled with the ranges that the application marked.
 #[test]
-fn a_dispatch_has_the_range_in_which_it_was_submitted() {
+fn dispatches_are_labelled_with_their_range() {
     let folder = tempfile::tempdir().expect("a folder");
     capture(folder.path(), "ranges", "  model: flip_one_bit\n  count: 60\n");
     let list = flipwave(folder.path(), &["capture", "--list", "run.capture"], &[]);
@@ -477,7 +477,7 @@ fn a_dispatch_has_the_range_in_which_it_was_submitted() {
 }
 
 #[test]
-fn a_capture_that_does_not_repeat_is_refused() {
+fn capture_that_cannot_be_reproduced_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     capture(folder.path(), "saxpy", ANY);
     let database = rusqlite::Connection::open(folder.path().join("run.capture")).expect("opened");
@@ -494,7 +494,7 @@ fn a_capture_that_does_not_repeat_is_refused() {
 
 /// The device executes the packet in memory, but fault sites are drawn for the grid in the record.
 #[test]
-fn a_capture_whose_record_has_another_grid_than_the_packet_is_refused() {
+fn capture_with_inconsistent_grid_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     capture(folder.path(), "saxpy", ANY);
     let profile = || flipwave(folder.path(), &["profile", "campaign.yaml"], &[]);
@@ -517,7 +517,7 @@ fn a_capture_whose_record_has_another_grid_than_the_packet_is_refused() {
 
 /// A capture of a killed application contains what was recorded before.
 #[test]
-fn a_campaign_on_a_capture_that_is_not_whole_says_so() {
+fn campaign_on_an_incomplete_capture_warns() {
     let folder = tempfile::tempdir().expect("a folder");
     capture(folder.path(), "saxpy", "  model: flip_one_bit\n  count: 2\n");
     let warning = "warning: run.capture is incomplete";
@@ -534,7 +534,7 @@ fn a_campaign_on_a_capture_that_is_not_whole_says_so() {
 /// A campaign that receives a signal ends its application and all processes of it, and removes its
 /// temporary folders.
 #[test]
-fn a_campaign_that_is_ended_leaves_no_process_and_no_folder() {
+fn ended_campaign_leaves_no_process_and_no_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let temporary = folder.path().join("temporary");
     std::fs::create_dir(&temporary).expect("a folder");
@@ -562,7 +562,7 @@ fn a_campaign_that_is_ended_leaves_no_process_and_no_folder() {
 
 /// A slow golden run reports its progress.
 #[test]
-fn a_kernel_of_an_application_that_takes_long_is_reported_before_faults_are_injected() {
+fn long_kernel_in_the_golden_run_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     campaign(folder.path(), "failing/endless", "\"\"", "", STDOUT, ANY);
     let mut run = RunningProgram::start(folder.path(), &["run", "campaign.yaml"], "stderr");
@@ -576,7 +576,7 @@ fn a_kernel_of_an_application_that_takes_long_is_reported_before_faults_are_inje
 }
 
 #[test]
-fn mistakes_in_files_are_reported_with_their_place() {
+fn invalid_workloads_are_reported_with_their_position() {
     let folder = tempfile::tempdir().expect("a folder");
     let cases = [
         ("capture: {file: missing.capture}", "missing.capture: "),
@@ -599,7 +599,7 @@ fn mistakes_in_files_are_reported_with_their_place() {
 
 /// Before each of its kernels, the Jacobi program clears a word with a kernel of the runtime.
 #[test]
-fn kernels_of_the_runtime_are_struck_only_if_asked_for() {
+fn runtime_kernels_are_struck_only_if_requested() {
     let folder = tempfile::tempdir().expect("a folder");
     let kernels = |faults: &str| {
         capture(folder.path(), "jacobi", faults);
@@ -620,7 +620,7 @@ fn kernels_of_the_runtime_are_struck_only_if_asked_for() {
 }
 
 #[test]
-fn a_range_of_a_capture_is_struck_and_compared_by_what_it_writes() {
+fn range_of_a_capture_is_struck_and_its_writes_compared() {
     let folder = tempfile::tempdir().expect("a folder");
     capture(folder.path(), "jacobi", "  model: flip_one_bit\n  count: 100\n");
     let file = folder.path().join("campaign.yaml");

@@ -64,7 +64,7 @@ fn is_reported(command: &[&str], options: &[&str]) -> Finished {
 }
 
 #[test]
-fn each_operation_is_reported_as_exact_as_it_is() {
+fn fidelity_table_names_exact_and_inexact_operations() {
     let exact = is_reported(&[&built("saxpy")], &[]).expect_success();
     assert!(exact.stdout.ends_with("passed\n"), "{exact:#?}");
     let operations_of = operations(&exact.stderr);
@@ -81,7 +81,7 @@ fn each_operation_is_reported_as_exact_as_it_is() {
 
 /// The program aborts after its only kernel, without an orderly end.
 #[test]
-fn what_was_executed_before_an_abort_is_reported() {
+fn operations_before_an_abort_are_reported() {
     let aborted = is_reported(&[&built("failing/host_abort")], &[]);
     assert_eq!(aborted.signal, Some(libc::SIGABRT), "{aborted:#?}");
     let plain = exec(&[], &[&built("failing/host_abort")]);
@@ -90,14 +90,14 @@ fn what_was_executed_before_an_abort_is_reported() {
 
 /// Instructions before a fault are counted.
 #[test]
-fn what_was_executed_before_a_fault_is_reported() {
+fn operations_before_a_device_fault_are_reported() {
     let faulted = is_reported(&[&built("failing/wild_write")], &[]);
     assert_eq!(faulted.signal, Some(libc::SIGABRT), "{faulted:#?}");
     assert!(faulted.stderr.contains("flipwave: dispatch 0, kernel _Z5writePi: "), "{faulted:#?}");
 }
 
 #[test]
-fn all_gpus_and_all_processes_are_in_one_table() {
+fn table_combines_all_gpus_and_processes() {
     let devices = built("devices");
     let one = is_reported(&[&devices], &["--gpus", "2"]).expect_success();
     let two_runs = format!("{devices} & {devices}; wait");
@@ -108,7 +108,7 @@ fn all_gpus_and_all_processes_are_in_one_table() {
 }
 
 #[test]
-fn a_campaign_s_kernels_are_as_exact_through_the_runtime_as_without_it() {
+fn fidelity_of_a_campaign_is_equal_with_and_without_the_runtime() {
     let campaign = examples_folder().canonicalize().expect("the examples").join("quickstart.yaml");
     let campaign = campaign.to_str().expect("text");
     let folder = tempfile::tempdir().expect("a folder");
@@ -127,14 +127,14 @@ fn a_campaign_s_kernels_are_as_exact_through_the_runtime_as_without_it() {
 }
 
 #[test]
-fn a_program_without_kernels_has_no_operations() {
+fn program_without_kernels_has_no_operations() {
     let finished = exec(&["--fidelity"], &["sh", "-c", "exit 7"]);
     assert_eq!(finished.code, Some(7));
     assert!(finished.stderr.ends_with("no operation was executed\n"), "{finished:#?}");
 }
 
 #[test]
-fn levels_of_execution_exclude_each_other() {
+fn fidelity_excludes_other_execution_levels() {
     for level in [&["--strict"][..], &["--threads", "2"]] {
         let refused = exec(&[&["--fidelity"], level].concat(), &["true"]);
         refused.expect_refused(&["--fidelity", "cannot be used with", level[0]]);

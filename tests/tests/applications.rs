@@ -78,55 +78,55 @@ macro_rules! programs {
 programs! {
     allocations: allocations_never_overlap,
     arguments: arguments_of_every_size_and_alignment_arrive,
-    atomics: atomics_of_all_workgroups_count,
-    callbacks: functions_of_the_host_run_between_kernels,
+    atomics: atomics_of_all_workgroups_add_up,
+    callbacks: host_functions_run_between_kernels,
     conversation: a_running_kernel_and_the_host_see_each_other,
-    cooperative_groups: cooperative_groups_meet,
+    cooperative_groups: cooperative_groups_synchronise,
     copies: copies_and_fills_of_every_shape_arrive,
     default_stream: the_null_stream_waits_for_the_others,
     devices: every_device_computes,
-    divergence: lanes_that_part_come_together,
-    double_precision: doubles_are_rounded_as_the_host_does,
+    divergence: divergent_lanes_reconverge,
+    double_precision: doubles_are_rounded_as_on_the_host,
     empty: the_runtime_starts,
-    errors: mistakes_are_refused_and_forgotten,
-    events: events_complete_and_give_the_time,
+    errors: invalid_calls_are_refused_without_lasting_effect,
+    events: events_complete_and_measure_time,
     fences: workgroups_hand_work_to_each_other,
-    forked: a_forked_process_has_no_gpu_of_its_parents,
+    forked: forked_process_does_not_use_the_parents_gpu,
     functions: functions_are_called_and_recurse,
     graph: graphs_are_captured_and_launched,
-    grid: every_thread_has_its_place,
-    grid_barrier: workgroups_meet_that_are_resident_together,
-    half_precision: halves_are_rounded_as_the_host_does,
-    integers: integers_are_those_of_the_host,
+    grid: every_thread_has_its_position,
+    grid_barrier: resident_workgroups_meet_at_a_barrier,
+    half_precision: halves_are_rounded_as_on_the_host,
+    integers: integer_arithmetic_agrees_with_the_host,
     jacobi: an_iteration_converges_step_by_step,
     managed_memory: managed_memory_is_shared,
-    math: mathematical_functions_are_those_of_the_host,
+    math: mathematical_functions_agree_with_the_host,
     matrix_cores: matrix_cores_multiply,
     module: code_objects_are_loaded_by_programs,
-    pinned_memory: pinned_memory_is_read_and_written_in_place,
-    pools: pools_give_memory_in_the_order_of_streams,
+    pinned_memory: pinned_memory_is_accessed_in_place,
+    pools: pools_allocate_in_stream_order,
     printf: kernels_print,
     processes: processes_share_memory,
-    properties: the_device_is_what_it_says,
-    ranges: ranges_with_names_change_nothing,
-    reduction: sums_of_sums_are_right,
+    properties: device_properties_agree_with_kernels,
+    ranges: named_ranges_change_no_result,
+    reduction: repeated_reductions_are_correct,
     runtime_compilation: programs_compile_kernels_themselves,
     saxpy: kernels_are_launched_in_every_notation,
-    scan: prefix_sums_go_across_workgroups,
-    shared_atomics: atomics_in_shared_memory_count,
-    shared_handles: files_of_memory_go_to_other_processes,
+    scan: prefix_sums_cross_workgroups,
+    shared_atomics: atomics_in_shared_memory_add_up,
+    shared_handles: memory_handles_work_in_other_processes,
     shared_memory: shared_memory_and_barriers_work,
     sort: pipelines_of_launches_sort,
     streams: streams_and_events_order_kernels,
-    submission_order: kernels_run_in_the_order_of_their_submission,
-    symbols: variables_of_the_device_have_names,
-    system_atomics: the_host_and_the_device_count_together,
+    submission_order: kernels_run_in_submission_order,
+    symbols: device_variables_are_accessed_by_name,
+    system_atomics: host_and_device_share_atomics,
     templates: templates_and_lambdas_are_launched,
-    threads: threads_of_the_host_launch_side_by_side,
-    vector_types: vectors_are_loaded_and_computed_whole,
-    virtual_memory: memory_that_programs_map_themselves_is_the_gpus,
+    threads: host_threads_launch_concurrently,
+    vector_types: vector_types_are_loaded_and_computed,
+    virtual_memory: virtual_memory_mapped_by_programs_is_accessible,
     warp: lanes_exchange_values,
-    workgroups: workgroups_count_and_follow_each_other,
+    workgroups: workgroups_share_counters_and_order,
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn programs_run_on_the_other_gpus() {
 }
 
 #[test]
-fn devices_are_as_many_as_asked_for() {
+fn gpus_option_sets_the_number_of_devices() {
     let program = application("devices", Compiler::Hipcc, "gfx90a").into_os_string();
     let arguments = ["exec".into(), "--gpus".into(), "3".into(), "--".into(), program];
     let folder = tempfile::tempdir().expect("a folder");
@@ -174,7 +174,7 @@ fn devices_are_as_many_as_asked_for() {
 
 /// The two GPUs have waves of 64 and of 32 lanes.
 #[test]
-fn devices_of_several_kinds_are_found_where_they_were_asked_for() {
+fn mixed_devices_appear_in_the_requested_order() {
     let program = application_for("devices", Compiler::Hipcc, &["gfx90a", "gfx1030"]);
     let program = program.display().to_string();
     let run = |gpus: &[&str], names: &[&str]| {
@@ -212,7 +212,7 @@ fn a_wild_write_ends_a_program_with_its_address() {
 
 /// The engine must not access memory that the process has unmapped, which would end it with SIGSEGV.
 #[test]
-fn memory_that_a_program_gives_back_to_the_system_is_no_gpus() {
+fn unmapped_host_memory_is_a_device_fault() {
     let stderr = aborts("failing/given_back", Compiler::Hipcc);
     assert!(stderr.contains("Memory access fault by GPU"), "{stderr}");
     let named = "flipwave: dispatch 2, kernel _Z5writePi: memory violation: write to 0x";
@@ -221,7 +221,7 @@ fn memory_that_a_program_gives_back_to_the_system_is_no_gpus() {
 
 /// The runtime reports only that an instruction is illegal.
 #[test]
-fn an_instruction_that_no_kernel_can_execute_is_named_with_its_kernel() {
+fn illegal_instruction_is_reported_with_its_kernel() {
     let finished = run("failing/texture", Compiler::Hipcc, "gfx90a", &[], PATIENCE);
     let stderr = finished.expect("an end").stderr;
     assert!(stderr.contains("HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"), "{stderr}");
@@ -244,7 +244,7 @@ fn a_fault_is_reported_with_its_source_line() {
 }
 
 #[test]
-fn what_was_executed_is_counted_when_asked_for() {
+fn count_option_counts_instructions() {
     let finished = run("saxpy", Compiler::Hipcc, "gfx90a", &["--count"], PATIENCE);
     let finished = finished.expect("an end").expect_success();
     assert!(finished.stdout.ends_with("passed\n"), "{finished:#?}");
@@ -263,7 +263,7 @@ fn what_was_executed_is_counted_when_asked_for() {
 
 /// A slow kernel reports its progress, and a signal to `flipwave exec` ends the program.
 #[test]
-fn a_kernel_that_takes_long_is_reported_while_it_runs() {
+fn long_kernel_is_reported_while_it_runs() {
     let endless = application("failing/endless", Compiler::Hipcc, "gfx90a");
     let mut child = std::process::Command::new(program())
         .args(["exec".as_ref(), "--".as_ref(), endless.as_os_str()])
@@ -282,7 +282,7 @@ fn a_kernel_that_takes_long_is_reported_while_it_runs() {
 }
 
 #[test]
-fn nothing_that_a_program_started_is_left_when_it_has_ended() {
+fn child_processes_end_with_the_program() {
     let folder = tempfile::tempdir().expect("a folder");
     let straggler = Straggler::new(folder.path());
     let script = format!("{}; exit 3", straggler.command());
@@ -299,7 +299,7 @@ fn nothing_that_a_program_started_is_left_when_it_has_ended() {
 }
 
 #[test]
-fn an_application_with_a_tool_gets_the_signals_and_what_becomes_of_its_table_is_said() {
+fn application_with_a_tool_receives_signals_and_table_state_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = "trap 'touch asked; trap - TERM; kill -TERM $$' TERM; touch started; \
                   while :; do sleep 0.01; done";
@@ -319,7 +319,7 @@ fn an_application_with_a_tool_gets_the_signals_and_what_becomes_of_its_table_is_
 
 /// Packets written by GPU code are not trusted: completion signals must be in GPU memory.
 #[test]
-fn a_kernel_cannot_have_memory_of_the_host_written() {
+fn kernel_cannot_write_unmapped_host_memory() {
     for compiler in Compiler::ALL {
         let stderr = aborts("failing/escape", compiler);
         assert!(stderr.contains("Memory access fault by GPU"), "{stderr}");
@@ -327,7 +327,7 @@ fn a_kernel_cannot_have_memory_of_the_host_written() {
 }
 
 #[test]
-fn a_damaged_packet_ends_a_program_as_a_wild_access_does() {
+fn damaged_packet_ends_the_program_with_a_memory_fault() {
     for compiler in Compiler::ALL {
         let stderr = aborts("failing/damaged_packet", compiler);
         assert!(stderr.contains("on address 0x123450000000."), "{stderr}");
@@ -335,7 +335,7 @@ fn a_damaged_packet_ends_a_program_as_a_wild_access_does() {
 }
 
 #[test]
-fn a_kernel_that_gives_up_ends_its_program() {
+fn device_abort_ends_the_program() {
     for compiler in Compiler::ALL {
         let stderr = aborts("failing/device_abort", compiler);
         assert!(stderr.contains("HSA_STATUS_ERROR_EXCEPTION"), "{stderr}");
@@ -343,7 +343,7 @@ fn a_kernel_that_gives_up_ends_its_program() {
 }
 
 #[test]
-fn an_assertion_of_a_kernel_says_where_it_failed() {
+fn device_assertion_reports_its_position() {
     for compiler in Compiler::ALL {
         let stderr = aborts("failing/device_assert", compiler);
         let claim = "device_assert.hip:8: void check(const int *): Device-side assertion \
@@ -354,14 +354,14 @@ fn an_assertion_of_a_kernel_says_where_it_failed() {
 }
 
 #[test]
-fn a_host_that_gives_up_is_no_failure_of_the_device() {
+fn host_abort_is_not_a_device_fault() {
     for compiler in Compiler::ALL {
         assert_eq!(aborts("failing/host_abort", compiler), "");
     }
 }
 
 #[test]
-fn an_endless_kernel_is_waited_for() {
+fn endless_kernel_does_not_end_the_program() {
     for compiler in Compiler::ALL {
         let finished = run("failing/endless", compiler, "gfx90a", &[], Duration::from_secs(5));
         assert!(finished.is_none(), "{finished:#?}");
@@ -370,7 +370,7 @@ fn an_endless_kernel_is_waited_for() {
 
 /// 104 compute units of gfx90a keep two workgroups of 1024 work-items each.
 #[test]
-fn workgroups_that_wait_for_one_that_has_no_place_end_their_program() {
+fn waiting_for_a_workgroup_that_cannot_start_ends_the_program() {
     let stderr = aborts("failing/crowded", Compiler::Hipcc);
     let named = "flipwave: dispatch 0, kernel _Z10neighboursPiS_S_: watchdog: ";
     assert!(stderr.contains(named), "{stderr}");
@@ -385,7 +385,7 @@ fn workgroups_that_wait_for_one_that_has_no_place_end_their_program() {
 }
 
 #[test]
-fn what_breaks_a_rule_is_reported_when_the_program_has_ended() {
+fn violations_are_reported_at_the_end_of_the_program() {
     let program = application("failing/impatient", Compiler::Hipcc, "gfx90a");
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = ["exec".into(), "--strict".into(), "--".into(), program.into_os_string()];
@@ -396,7 +396,7 @@ fn what_breaks_a_rule_is_reported_when_the_program_has_ended() {
 }
 
 #[test]
-fn programs_that_cannot_be_run_are_named() {
+fn programs_that_cannot_start_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
     for (program, reason) in [("./missing", "No such file"), ("/", "Permission denied")] {
         let arguments = ["exec", "--", program];
@@ -411,7 +411,7 @@ fn programs_that_cannot_be_run_are_named() {
 
 /// In some of these programs, workgroups count, wait and print together.
 #[test]
-fn workgroups_may_share_the_threads_of_the_host_in_any_order() {
+fn workgroups_run_on_several_threads_in_any_order() {
     let options = ["--threads", "3", "--any-order"];
     for name in ["atomics", "fences", "jacobi", "printf", "reduction", "scan", "shared_memory"] {
         passes(name, Compiler::Hipcc, "gfx90a", &options);
@@ -425,7 +425,7 @@ fn workgroups_may_share_the_threads_of_the_host_in_any_order() {
 /// Workgroups whose order affects the results run on one thread, so the results do not depend on the
 /// number of threads.
 #[test]
-fn threads_share_the_workgroups_whose_order_does_not_matter() {
+fn only_independent_workgroups_share_threads() {
     let lines = |threads: &str| {
         let program = application("workgroups", Compiler::Hipcc, "gfx90a");
         let program = program.to_str().expect("a name");
@@ -445,7 +445,7 @@ fn threads_share_the_workgroups_whose_order_does_not_matter() {
 }
 
 #[test]
-fn the_fault_of_workgroups_on_several_threads_is_that_of_the_first() {
+fn device_fault_is_that_of_the_first_workgroup_for_any_number_of_threads() {
     for threads in ["1", "2", "5"] {
         let options = ["--threads", threads];
         let name = "failing/wild_workgroups";
@@ -456,7 +456,7 @@ fn the_fault_of_workgroups_on_several_threads_is_that_of_the_first() {
 
 /// The dynamic linker's message about a missing library reaches the user.
 #[test]
-fn a_missing_library_is_named_by_the_system() {
+fn missing_library_is_reported_by_the_dynamic_linker() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("part.c"), "int part(void) { return 0; }").expect("written");
@@ -477,14 +477,14 @@ fn a_missing_library_is_named_by_the_system() {
 }
 
 #[test]
-fn applications_whose_kernels_preload_their_arguments_pass() {
+fn applications_with_preloaded_arguments_pass() {
     for name in ["arguments", "functions", "reduction"] {
         passes(name, Compiler::Preloading, "gfx90a", &["--strict"]);
     }
 }
 
 #[test]
-fn tools_by_hooks_see_what_the_embedded_gpu_sees_where_arguments_are_preloaded() {
+fn tools_agree_with_the_embedded_gpu_on_preloaded_arguments() {
     let path = application("reduction", Compiler::Preloading, "gfx90a");
     let path = path.to_str().expect("text");
     let folder = tempfile::tempdir().expect("a folder");

@@ -33,7 +33,7 @@ fn expect_soon(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Kills the program in the middle of a kernel, or the `flipwave` process that started it.
 #[test]
-fn what_is_killed_leaves_nothing_behind() {
+fn killed_applications_leave_no_processes_or_files() {
     let endless = application("failing/endless", Compiler::Hipcc, "gfx90a");
     for kills_program in [true, false] {
         let folder = tempfile::tempdir().expect("a folder");

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn all_that_the_program_uses_of_llvm_is_in_what_the_archive_is_linked_with() {
+fn archive_links_all_llvm_symbols_that_the_program_uses() {
     let folder = tempfile::tempdir().expect("a folder");
     let prefix = folder.path().join("llvm");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/llvm.sh");

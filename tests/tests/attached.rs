@@ -62,7 +62,7 @@ void OnUnload(void) {}
 
 /// Newer runtimes load tools only through rocprofiler-register.
 #[test]
-fn rocprofiler_register_is_another_way_to_the_same_table() {
+fn tools_work_through_rocprofiler_register() {
     let application = Application::build("queues");
     let folder = application.folder.path();
     std::fs::write(folder.join("register.c"), REGISTER).expect("written");
@@ -179,7 +179,7 @@ fn variables_are_shared_by_both_versions_of_the_code() {
 }
 
 #[test]
-fn only_one_kernel_has_hooks_and_the_others_run_as_they_are() {
+fn kernel_option_instruments_one_kernel_only() {
     let application = Application::build("variables");
     let all = application.table("instruction-count", &[]);
     let one = application.table("instruction-count", &["--kernel", "_Z7collectPj"]);
@@ -190,19 +190,19 @@ fn only_one_kernel_has_hooks_and_the_others_run_as_they_are() {
 }
 
 #[test]
-fn functions_called_by_pointers_are_counted() {
+fn functions_called_through_pointers_are_counted() {
     let counts = counted_alike(&Application::build("pointers"), &[]);
     let called = |row: &Vec<String>| row[2].contains("collatz") && row[5] != "0";
     assert!(rows(&counts).iter().any(called), "collatz is called:\n{counts}");
 }
 
 #[test]
-fn hooks_that_branches_lead_to_count_the_same() {
+fn hooks_in_trampolines_count_the_same_in_applications() {
     counted_alike(&Application::build("pointers"), &["--placement", "trampoline"]);
 }
 
 #[test]
-fn launches_in_several_streams_have_the_same_numbers() {
+fn launches_in_several_streams_have_the_same_dispatch_numbers() {
     let counts = counted_alike(&Application::build("queues"), &[]);
     let sums = sums(&counts);
     let count = |name: &str| sums.keys().filter(|(_, kernel)| kernel.contains(name)).count();
@@ -214,7 +214,7 @@ fn launches_in_several_streams_have_the_same_numbers() {
 }
 
 #[test]
-fn histograms_are_alike_and_add_up_to_the_counts() {
+fn histograms_agree_and_add_up_to_the_instruction_counts() {
     for name in ["variables", "pointers", "queues"] {
         let application = Application::build(name);
         let histogram = alike(&application, "opcode-histogram", &[]);
@@ -224,7 +224,7 @@ fn histograms_are_alike_and_add_up_to_the_counts() {
 }
 
 #[test]
-fn traces_are_alike() {
+fn traces_by_hooks_agree_with_the_embedded_gpu() {
     let variables = traced_alike(&Application::build("variables"), &[]);
     assert_eq!(Vec::from_iter(variables.keys()), ["_Z3addj", "_Z7collectPj"]);
     let pointers = Application::build("pointers");
@@ -244,7 +244,7 @@ fn traces_are_alike() {
 
 /// Negative control: one access with another address, and one by another wave.
 #[test]
-fn traces_that_differ_in_one_access_are_not_alike() {
+fn trace_comparison_detects_one_different_access() {
     let trace = Application::build("variables").table("memory-trace", &["--by", "embedded"]);
     let last = rows(&trace).pop().expect("rows");
     let line = trace.lines().last().expect("rows");
@@ -263,7 +263,7 @@ fn traces_that_differ_in_one_access_are_not_alike() {
 }
 
 #[test]
-fn as_many_records_find_no_place_with_hooks_and_without() {
+fn number_of_lost_records_is_equal_with_hooks() {
     let application = Application::build("variables");
     let [by_hooks, embedded] = ["hook", "embedded"].map(|by| {
         let line = ["tool", "memory-trace", "--records", "100", "--by", by, "--out", "table.csv"];
@@ -281,7 +281,7 @@ fn as_many_records_find_no_place_with_hooks_and_without() {
 }
 
 #[test]
-fn the_trace_has_an_access_for_each_lane() {
+fn trace_contains_an_access_per_lane() {
     let application = Application::build("variables");
     let trace = rows(&application.table("memory-trace", &[]));
     // Each work-item of `add` reads and writes one element of `seen`.
@@ -294,7 +294,7 @@ fn the_trace_has_an_access_for_each_lane() {
 }
 
 #[test]
-fn every_tool_leaves_applications_alone() {
+fn tools_do_not_change_applications() {
     let application = Application::build("variables");
     for tool in ["address-divergence", "branch-divergence", "kernel-clock"] {
         assert!(!rows(&application.table(tool, &[])).is_empty(), "{tool}");
@@ -304,7 +304,7 @@ fn every_tool_leaves_applications_alone() {
 }
 
 #[test]
-fn a_table_without_a_file_follows_on_standard_error() {
+fn table_without_a_file_goes_to_standard_error() {
     let application = Application::build("variables");
     let expected = application.table("opcode-histogram", &[]);
     let finished = application.run(&["tool", "opcode-histogram"]);
@@ -314,7 +314,7 @@ fn a_table_without_a_file_follows_on_standard_error() {
 }
 
 #[test]
-fn a_kernel_that_is_not_dispatched_is_said() {
+fn kernel_that_is_not_dispatched_is_reported() {
     let application = Application::build("variables");
     let finished = application.run(&["tool", "opcode-histogram", "--kernel", "matmul"]);
     assert_eq!(finished.code, Some(3));
@@ -326,7 +326,7 @@ fn a_kernel_that_is_not_dispatched_is_said() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_refused_before_the_application_runs() {
+fn invalid_options_are_refused_before_the_application_runs() {
     let application = Application::build("variables");
     for line in [
         &["tool", "bank-conflicts", "--by", "embedded"][..],

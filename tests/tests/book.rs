@@ -89,7 +89,7 @@ fn python_with_pandas(folder: &Path, arguments: &[String]) -> Option<Finished> {
 }
 
 #[test]
-fn commands_of_the_documentation_print_what_it_shows() {
+fn documented_commands_print_the_shown_output() {
     let root = root();
     let pages: Vec<Page> = pages().iter().map(|page| read(page)).collect();
     assert!(pages.iter().any(|page| !page.examples.is_empty()), "no command found");
@@ -163,7 +163,7 @@ fn anchors(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn links_of_the_documentation_lead_to_files_and_headings() {
+fn documentation_links_have_targets() {
     for page in pages() {
         let text = std::fs::read_to_string(&page).expect("a page");
         for link in links(&text) {
@@ -187,7 +187,7 @@ fn links_of_the_documentation_lead_to_files_and_headings() {
 }
 
 #[test]
-fn the_index_lists_every_page() {
+fn index_lists_every_page() {
     let root = root();
     let index = std::fs::read_to_string(root.join("docs/index.md")).expect("the index");
     let listed: Vec<PathBuf> =

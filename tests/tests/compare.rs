@@ -57,7 +57,7 @@ fn number(line: &Line, name: &str) -> f64 {
 }
 
 #[test]
-fn a_kernel_that_checks_itself_has_less_sdc_and_costs_instructions() {
+fn duplicated_kernel_has_less_sdc_and_more_instructions() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     fs::write(folder.join("plain.cl"), PLAIN).expect("written");
@@ -91,7 +91,7 @@ fn a_kernel_that_checks_itself_has_less_sdc_and_costs_instructions() {
 }
 
 #[test]
-fn what_is_no_campaign_is_refused() {
+fn missing_results_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let said = compare(folder.path(), "nothing", "nothing");
     assert_eq!(said.code, Some(2));

@@ -246,7 +246,7 @@ fn zero_value_stores_zero() {
 }
 
 #[test]
-fn both_halves_of_64_bit_results_are_hit_alike() {
+fn both_halves_of_64_bit_results_are_hit_equally() {
     let folder = tempfile::tempdir().expect("a folder");
     let faults = "{model: flip_one_bit, groups: [fp64], count: 1}";
     let (_, Prepared { workload, .. }) = read(&example("jacobi", faults, folder.path()));
@@ -285,7 +285,7 @@ fn both_halves_of_64_bit_results_are_hit_alike() {
 /// Two comparisons have a fault space of 65 bits: 64 bits of VCC, and SCC. Each is drawn equally often,
 /// including the first and the last.
 #[test]
-fn every_place_is_drawn_alike() {
+fn every_site_is_drawn_equally_often() {
     const EACH: u64 = 100;
     let kernel = assemble("v_cmp_lt_u32 vcc, 31, v0\n s_cmp_lg_u32 s2, 0");
     let mut program = TestProgram::new(&kernel.code_object);
@@ -304,7 +304,7 @@ fn every_place_is_drawn_alike() {
 }
 
 #[test]
-fn a_site_that_is_not_reached_is_an_error_and_no_outcome() {
+fn unreached_site_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = chase("{model: flip_one_bit, count: 10}", folder.path());
     let row = run_campaign(&file, 1).remove(0);
@@ -370,7 +370,7 @@ impl Observer for Tally {
 }
 
 #[test]
-fn the_profile_counts_every_place_once() {
+fn profile_counts_every_site_once() {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["quickstart", "reduction", "stencil", "jacobi"] {
         let file = example(name, "{model: flip_one_bit, count: 1}", folder.path());

@@ -52,7 +52,7 @@ fn results(file: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Vec
 }
 
 #[test]
-fn results_do_not_depend_on_workers_or_on_the_run() {
+fn results_do_not_depend_on_workers_or_repetition() {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, faults) in CAMPAIGNS {
         let file = example(name, faults, folder.path());
@@ -78,7 +78,7 @@ fn results_do_not_depend_on_the_host_s_vector_extensions() {
 }
 
 #[test]
-fn results_do_not_depend_on_what_is_compiled() {
+fn results_do_not_depend_on_the_tier() {
     let folder = tempfile::tempdir().expect("a folder");
     let examples = CAMPAIGNS.into_iter().chain(COUNTED);
     let examples = examples.map(|(name, faults)| (name, example(name, faults, folder.path())));

@@ -127,7 +127,7 @@ fn is_divided(workload: &Workload) -> (bool, bool) {
 }
 
 #[test]
-fn threads_learn_what_one_learns() {
+fn profiling_is_equal_for_any_number_of_threads() {
     let programs = [
         // Independent workgroups.
         ("count", NEVER, NEVER, (true, true)),

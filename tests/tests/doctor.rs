@@ -3,7 +3,7 @@
 use flipwave_tests::flipwave;
 
 #[test]
-fn a_machine_that_runs_campaigns_is_found_to_do_so_and_one_without_a_compiler_is_not() {
+fn doctor_accepts_this_machine_and_reports_missing_requirements() {
     let folder = tempfile::tempdir().expect("a folder");
     let said = flipwave(folder.path(), &["doctor"], &[]).expect_success().stdout;
     let needed = ["compiler", "linker", "device libraries", "embedded GPU", "hooks", "LLVM"];

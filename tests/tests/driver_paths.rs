@@ -10,7 +10,7 @@ fn inside(options: &[&str], script: &str) -> String {
 }
 
 #[test]
-fn devices_and_what_the_kernel_shows_of_them_are_there() {
+fn driver_files_of_all_devices_exist() {
     let kinds = "stat -c '%n %F %t:%T' /dev/dri/renderD128 /dev/kfd | cut -d: -f1,2";
     let seen = inside(&[], kinds);
     assert!(seen.contains("/dev/dri/renderD128 character special file e2:80\n"), "{seen}");
@@ -26,7 +26,7 @@ fn devices_and_what_the_kernel_shows_of_them_are_there() {
 }
 
 #[test]
-fn nothing_else_is_changed() {
+fn other_files_are_unchanged() {
     let script = "cd /sys/devices && ls -d system && stat -c %F /dev/null && cat /proc/self/comm; \
                   test -e /dev/dri/card7 || test -e /sys/module/amdgpu/none || echo none; \
                   echo written > file && cat file";

@@ -156,7 +156,7 @@ fn signed_value(posit: u16) -> f64 {
 }
 
 #[test]
-fn emulated_examples_compute_what_plain_rust_computes() {
+fn emulated_examples_agree_with_plain_rust() {
     for (name, wrong_elements) in REFERENCES {
         for (level, seed) in LEVELS.iter().flat_map(|level| [1, 2, 3].map(|seed| (level, seed))) {
             println!("{name} {level}, seed {seed}");
@@ -203,7 +203,7 @@ fn posits_at_corners(folder: &Path) -> Campaign {
 }
 
 #[test]
-fn posits_at_the_ends_of_their_range_neither_overflow_nor_vanish() {
+fn extreme_posits_neither_overflow_nor_vanish() {
     let folder = tempfile::tempdir().expect("a folder");
     let campaign = posits_at_corners(folder.path());
     assert_eq!(posit16(&campaign, &emulated(&campaign).outputs[0]), 0);
@@ -211,7 +211,7 @@ fn posits_at_the_ends_of_their_range_neither_overflow_nor_vanish() {
 
 /// Negative control: each reference detects a slightly wrong hook.
 #[test]
-fn a_hook_that_is_a_little_wrong_is_noticed() {
+fn references_detect_slightly_wrong_hooks() {
     let folder = tempfile::tempdir().expect("a folder");
     let header = emulated_folder().join("hooks/posit16.h");
     let header = std::fs::read_to_string(header).expect("a header");

@@ -45,7 +45,7 @@ fn emulated(
 }
 
 #[test]
-fn nothing_but_the_results_of_emulated_instructions_changes_and_no_rule_is_broken() {
+fn emulation_changes_only_results_of_emulated_instructions() {
     for file in emulated_examples() {
         for level in ["-O0", "-O3"] {
             println!("{} {level}", file.display());
@@ -120,7 +120,7 @@ const KERNEL: &str = "kernels/packed_i4.cl";
 const HOOK: &str = "hooks/packed_i4.c";
 
 #[test]
-fn a_proxy_that_nothing_fits_is_reported_with_what_is_nearest() {
+fn unmatched_proxy_is_reported_with_the_closest_instruction() {
     let plain = "#define pk_add_sat_i4(a, b) (__builtin_amdgcn_ubfe(a, b, 3))\n#define old(a, b) ";
     let words = ["v_pk_add_sat_i4", "no instruction in the program matches", "v_and_or_b32"];
     assert_refused(KERNEL, "#define pk_add_sat_i4(a, b) ", plain, &words);
@@ -135,7 +135,7 @@ fn a_proxy_that_nothing_fits_is_reported_with_what_is_nearest() {
 }
 
 #[test]
-fn a_file_without_what_a_command_needs_is_refused() {
+fn missing_keys_for_a_command_are_refused() {
     let bench = Bench::new();
     let text = std::fs::read_to_string(bench.folder.path().join(YAML)).expect(YAML);
     let faults = text.lines().find(|line| line.starts_with("faults:")).expect("faults");
@@ -150,7 +150,7 @@ fn a_file_without_what_a_command_needs_is_refused() {
 }
 
 #[test]
-fn versions_that_differ_are_reported_and_end_with_another_code() {
+fn different_software_version_is_reported_with_exit_code_1() {
     let wrong = Bench::new().run_with(HOOK, "sum > 7 ? 7", "sum > 6 ? 6");
     assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
     assert!(wrong.stderr.contains("computes different outputs"), "{}", wrong.stderr);
@@ -207,7 +207,7 @@ fn a_hook_that_does_not_fit_the_operands_is_refused() {
 }
 
 #[test]
-fn an_operand_that_cannot_be_bound_is_refused_where_it_stands() {
+fn invalid_operands_are_refused_with_their_position() {
     let operands = "{dst: vgpr, a: vgpr, b: vgpr}";
     let wide = "{dst: vgpr x2, a: vgpr, b: vgpr}";
     assert_refused(YAML, operands, wide, &["does not assemble for gfx90a", "v[40:41]"]);
@@ -232,7 +232,7 @@ fn an_operand_that_cannot_be_bound_is_refused_where_it_stands() {
 }
 
 #[test]
-fn faults_strike_emulated_instructions_as_if_the_chip_had_them() {
+fn faults_strike_emulated_instructions_like_real_ones() {
     let file = emulated_folder().join("packed_i4.yaml");
     let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
     let profile = profile(&campaign).unwrap_or_else(|error| panic!("{error}"));

@@ -65,7 +65,7 @@ fn assert_refused(finished: &Finished, words: &[&str]) {
 
 /// Negative control: the campaign that the tests below break is valid.
 #[test]
-fn the_campaign_that_is_broken_below_works() {
+fn unmodified_campaign_is_accepted() {
     let bench = Bench::new();
     bench.run(&bench.text, &[]).expect_success();
     let code_object = bench.code_object("gfx90a");
@@ -75,7 +75,7 @@ fn the_campaign_that_is_broken_below_works() {
 }
 
 #[test]
-fn yaml_that_cannot_be_parsed_is_refused_with_its_place() {
+fn invalid_yaml_is_refused_with_its_position() {
     let bench = Bench::new();
     let finished = bench.run_with("workload:", "workload: [");
     assert_refused(&finished, &["add.yaml:"]);
@@ -86,7 +86,7 @@ fn yaml_that_cannot_be_parsed_is_refused_with_its_place() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_its_place_and_the_known_ones() {
+fn unknown_key_is_refused_with_position_and_known_keys() {
     let bench = Bench::new();
     let finished = bench.run_with("seed: 42", "sede: 42");
     let line = bench.text.lines().position(|line| line == "seed: 42").expect("the seed") + 1;
@@ -97,7 +97,7 @@ fn an_unknown_key_is_refused_with_its_place_and_the_known_ones() {
 }
 
 #[test]
-fn an_unknown_name_is_refused_with_the_known_ones() {
+fn unknown_name_is_refused_with_known_names() {
     let bench = Bench::new();
     let finished = bench.run_with("model: flip_one_bit", "model: flip_bit");
     assert_refused(&finished, &["add.yaml:", "faults.model", "flip_bit", "flip_one_bit"]);
@@ -108,7 +108,7 @@ fn an_unknown_name_is_refused_with_the_known_ones() {
 }
 
 #[test]
-fn a_missing_file_is_refused_by_its_name() {
+fn missing_file_is_refused_with_its_name() {
     let bench = Bench::new();
     let finished = flipwave(bench.path(), &["run", "missing.yaml"], &[]);
     assert_refused(&finished, &["missing.yaml", "No such file"]);
@@ -124,7 +124,7 @@ fn a_missing_file_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_word_in_the_environment_that_asks_for_nothing_is_refused_with_those_that_do() {
+fn invalid_environment_variables_are_refused_with_valid_values() {
     let bench = Bench::new();
     let campaign = bench.path().join("add.yaml");
     std::fs::write(&campaign, &bench.text).expect("the campaign written");
@@ -142,7 +142,7 @@ fn a_word_in_the_environment_that_asks_for_nothing_is_refused_with_those_that_do
 }
 
 #[test]
-fn renamed_commands_are_refused_with_their_new_names() {
+fn renamed_commands_are_refused_with_new_names() {
     let folder = tempfile::tempdir().expect("a folder");
     for (old, new) in
         [("agreement", "`flipwave compare-published`"), ("failures", "`flipwave fit`")]
@@ -152,7 +152,7 @@ fn renamed_commands_are_refused_with_their_new_names() {
 }
 
 #[test]
-fn an_unknown_kernel_is_refused_with_the_known_ones() {
+fn unknown_kernel_is_refused_with_known_kernels() {
     let bench = Bench::new();
     let finished = bench.run_with("    name: vector_add", "    name: vector_sub");
     assert_refused(
@@ -162,7 +162,7 @@ fn an_unknown_kernel_is_refused_with_the_known_ones() {
 }
 
 #[test]
-fn a_wrong_number_of_arguments_is_refused_with_the_kernel_s_parameters() {
+fn wrong_number_of_arguments_is_refused_with_parameters() {
     let bench = Bench::new();
     let finished = bench.run_with("      - {scalar: 4000, type: u32}\n", "");
     assert_refused(&finished, &["vector_add", "takes 4 arguments", "uint", "3 given"]);
@@ -172,7 +172,7 @@ fn a_wrong_number_of_arguments_is_refused_with_the_kernel_s_parameters() {
 }
 
 #[test]
-fn an_argument_of_the_wrong_type_is_refused_with_its_position() {
+fn argument_of_wrong_type_is_refused_with_its_position() {
     let bench = Bench::new();
     let finished = bench.run_with("{scalar: 4000, type: u32}", "{scalar: 4000, type: u64}");
     assert_refused(&finished, &["argument 3", "vector_add", "count", "8 bytes", "4 bytes"]);
@@ -184,7 +184,7 @@ fn an_argument_of_the_wrong_type_is_refused_with_its_position() {
 }
 
 #[test]
-fn a_launch_that_the_kernel_does_not_allow_is_refused() {
+fn launch_that_the_kernel_does_not_allow_is_refused() {
     let bench = Bench::new();
     let source = std::fs::read_to_string(bench.path().join("add.cl")).expect("the kernel");
     let required = "__attribute__((reqd_work_group_size(64, 1, 1)))\nkernel void vector_add";
@@ -195,7 +195,7 @@ fn a_launch_that_the_kernel_does_not_allow_is_refused() {
 }
 
 #[test]
-fn a_code_object_for_another_target_is_refused() {
+fn code_object_for_another_target_is_refused() {
     let bench = Bench::new();
     let code_object = bench.code_object("gfx906");
     std::fs::write(bench.path().join("add.co"), code_object).expect("the code object written");
@@ -204,7 +204,7 @@ fn a_code_object_for_another_target_is_refused() {
 }
 
 #[test]
-fn a_code_object_that_is_cut_off_is_refused_wherever_it_is_cut() {
+fn truncated_code_objects_are_refused() {
     let bench = Bench::new();
     let code_object = bench.code_object("gfx90a");
     for length in (0..code_object.len()).step_by(97) {
@@ -216,21 +216,21 @@ fn a_code_object_that_is_cut_off_is_refused_wherever_it_is_cut() {
 }
 
 #[test]
-fn an_empty_population_is_refused_with_what_was_executed() {
+fn empty_fault_space_is_refused_with_executed_groups() {
     let bench = Bench::new();
     let finished = bench.run_with("count: 3}", "groups: [matrix], count: 3}");
     assert_refused(&finished, &["nothing to inject into", "flip_one_bit", "matrix", "valu"]);
 }
 
 #[test]
-fn a_results_folder_that_cannot_be_written_is_refused() {
+fn unwritable_results_folder_is_refused() {
     let bench = Bench::new();
     let finished = bench.run(&bench.text, &["--out", "add.cl/results"]);
     assert_refused(&finished, &["add.cl/results", "cannot write"]);
 }
 
 #[test]
-fn a_results_folder_with_other_files_is_left_alone() {
+fn results_folder_with_other_files_is_refused() {
     let bench = Bench::new();
     let finished = bench.run(&bench.text, &["--out", "."]);
     assert_refused(&finished, &["--force"]);
@@ -238,7 +238,7 @@ fn a_results_folder_with_other_files_is_left_alone() {
 }
 
 #[test]
-fn a_source_that_does_not_compile_is_refused_with_the_compiler_s_words() {
+fn compile_error_is_refused_with_compiler_messages() {
     let bench = Bench::new();
     std::fs::write(bench.path().join("add.cl"), "kernel void vector_add() { nonsense; }\n")
         .expect("the kernel written");
@@ -249,7 +249,7 @@ fn a_source_that_does_not_compile_is_refused_with_the_compiler_s_words() {
 }
 
 #[test]
-fn a_kernel_that_fails_without_a_fault_is_refused() {
+fn kernel_that_faults_in_the_golden_run_is_refused() {
     let bench = Bench::new();
     let finished = bench.run_with("{scalar: 4000, type: u32}", "{scalar: 4096, type: u32}");
     // 4,096 elements lie within the last page of 4,000; 16 MiB further nothing does.

@@ -12,7 +12,7 @@ fn run(body: &str) -> Vec<u32> {
 }
 
 #[test]
-fn exchanged_registers_have_each_other_s_values() {
+fn v_swap_exchanges_registers() {
     let exchanged = run("v_mov_b32 v2, 7\n v_mov_b32 v3, v0\n v_swap_b32 v2, v3");
     assert_eq!(exchanged, (0..64).collect::<Vec<u32>>());
     let reversed = run("v_mov_b32 v2, 7\n v_mov_b32 v3, v0\n v_swap_b32 v3, v2");
@@ -20,7 +20,7 @@ fn exchanged_registers_have_each_other_s_values() {
 }
 
 #[test]
-fn comparisons_of_parts_of_words_write_any_scalar_pair() {
+fn sdwa_comparison_writes_any_sgpr_pair() {
     let body = "v_add_u32 v3, 0x1f0, v0\n v_cmp_gt_i32_sdwa s[24:25], v3, v0 src0_sel:BYTE_0 src1_sel:DWORD\n \
                 v_cndmask_b32 v2, 0, 1, s[24:25]";
     let expected: Vec<u32> = (0..64).map(|lane| u32::from((0x1f0 + lane) & 0xff > lane)).collect();

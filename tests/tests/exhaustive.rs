@@ -53,7 +53,7 @@ fn results(file: &Path, folder: &Path) -> Vec<Row> {
 /// 200 seeds on average, with a standard deviation of 3.1. Wilson's interval deviates slightly for some
 /// rates.
 #[test]
-fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
+fn confidence_intervals_have_nominal_coverage() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = campaign("{model: flip_one_bit, exhaustive: true}", folder.path());
     let all = results(&file, &folder.path().join("all"));
@@ -155,7 +155,7 @@ fn intervals_of_samples_contain_the_exhaustive_rates_as_often_as_they_say() {
 
 /// Rows of a sampled campaign equal the rows of the exhaustive campaign at the same sites.
 #[test]
-fn a_sampled_campaign_is_a_part_of_the_exhaustive_one() {
+fn sampled_rows_are_rows_of_the_exhaustive_campaign() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = campaign("{model: flip_one_bit, pcs: [PC], exhaustive: true}", folder.path());
     let text = std::fs::read_to_string(&file).expect("the campaign file");

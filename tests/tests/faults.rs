@@ -152,7 +152,7 @@ impl Cells<'_> {
 
 /// Computes the table of docs/faults.md by injecting faults of every kind.
 #[test]
-fn every_kind_of_fault_that_the_book_lists_is_injected() {
+fn documented_fault_table_matches_injections() {
     let workloads = [workload(), matrices()];
     let mut all = workloads.each_ref().map(|workload| {
         let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
@@ -222,7 +222,7 @@ faults: {faults}
 /// Errors that the program detects are not silent. It cannot detect faults that strike both copies, or
 /// the sum after the check.
 #[test]
-fn a_fault_that_the_program_s_own_check_notices_is_detected() {
+fn fault_found_by_the_program_s_check_is_detected() {
     let folder = tempfile::tempdir().expect("a folder");
     let rows = duplicated(folder.path(), "{model: flip_one_bit, groups: [valu], count: 300}");
     let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
@@ -241,7 +241,7 @@ fn a_fault_that_the_program_s_own_check_notices_is_detected() {
 
 /// The rows of both campaigns are equal except for instruction counts.
 #[test]
-fn campaigns_by_hooks_give_the_results_of_the_embedded_gpu() {
+fn campaigns_with_hooks_agree_with_the_embedded_gpu() {
     let folder = tempfile::tempdir().expect("a folder");
     let faults = "{model: flip_one_bit, target: source_operand, count: 30}";
     let file = example("quickstart", faults, folder.path());

@@ -56,7 +56,7 @@ fn decides(way: &str, purpose: Purpose) {
 }
 
 #[test]
-fn what_is_executed_is_counted_with_how_exact_it_is() {
+fn fidelity_counts_executions_by_exactness() {
     let body = format!("{UNSETTLED}v_rcp_f32 v5, v4\nv_rcp_f32 v5, v5\nv_add_f32 v5, v5, v5\n");
     let fidelity = run(&assemble_for(gfx942(), &body), 3);
     let find = |name: &str| {
@@ -76,7 +76,7 @@ fn what_is_executed_is_counted_with_how_exact_it_is() {
 }
 
 #[test]
-fn results_that_are_data_alone_decide_nothing() {
+fn unsettled_data_decides_nothing() {
     for way in [
         "global_store_dword v1, v4, s[2:3]",
         "v_and_b32 v5, 0, v4\nglobal_load_dword v6, v5, s[2:3]\ns_waitcnt vmcnt(0)",
@@ -89,7 +89,7 @@ fn results_that_are_data_alone_decide_nothing() {
 }
 
 #[test]
-fn results_in_registers_are_followed_to_what_they_decide() {
+fn unsettled_registers_are_tracked_to_decisions() {
     decides(AS_ADDRESS, Purpose::Address);
     decides(
         "v_readfirstlane_b32 s4, v4\ns_cmp_eq_u32 s4, 0\nhere: s_cbranch_scc1 end\n",
@@ -114,7 +114,7 @@ fn results_in_registers_are_followed_to_what_they_decide() {
 }
 
 #[test]
-fn results_are_followed_through_memory_and_back() {
+fn unsettled_results_are_tracked_through_memory() {
     let lds = ".set lds_bytes, 2048\n";
     let private = ".set private_bytes, 16\n";
     for (way, directives) in [
@@ -166,7 +166,7 @@ fn results_are_followed_through_memory_and_back() {
 
 /// Unsettled values in one part of memory do not affect other parts.
 #[test]
-fn other_memory_stays_as_it_is() {
+fn unsettled_memory_does_not_affect_other_memory() {
     let lds = ".set lds_bytes, 2048\n";
     for (way, directives) in [
         (
@@ -198,7 +198,7 @@ fn other_memory_stays_as_it_is() {
 }
 
 #[test]
-fn what_one_dispatch_leaves_in_memory_the_next_is_followed_with() {
+fn unsettled_memory_is_tracked_across_dispatches() {
     let body = format!(
         "global_load_dword v4, v1, s[2:3]\ns_waitcnt vmcnt(0)\n{AS_ADDRESS}{UNSETTLED}\
          global_store_dword v1, v4, s[2:3]\ns_waitcnt vmcnt(0)\n"
@@ -211,7 +211,7 @@ fn what_one_dispatch_leaves_in_memory_the_next_is_followed_with() {
 const WITHIN_ERROR: &str = "v_rcp_f32 v4, v1\ns_nop 1\n";
 
 #[test]
-fn results_within_an_error_are_reported_where_they_decide_something() {
+fn decisions_by_results_within_an_error_are_reported() {
     for (way, purposes) in [
         ("here: v_cvt_u32_f32 v5, v4\n", &[Purpose::Integer][..]),
         ("here: v_cmp_lt_f32 vcc, 0, v4\n", &[Purpose::Comparison]),
@@ -246,7 +246,7 @@ fn results_within_an_error_are_reported_where_they_decide_something() {
 
 /// Compilers compute quotients of integers from `v_rcp_iflag_f32` and correct them.
 #[test]
-fn quotients_of_integers_are_reported_as_what_they_are() {
+fn integer_quotients_have_a_separate_purpose() {
     // gfx1250 code sets the high bits of register numbers; tracking ends there.
     for machine in machines().filter(|machine| machine.has_strict_level()) {
         let code = compile_for(machine, "quotients.cl", &["-O3"]);
@@ -285,7 +285,7 @@ fn quotient(dividend: u32, divisor: u32, error: i32) -> u32 {
 }
 
 #[test]
-fn quotients_of_integers_are_exact_for_reciprocals_within_the_error_and_not_for_others() {
+fn integer_quotients_are_exact_for_reciprocals_within_the_error() {
     let ends = [1, 2, 3, 7, 10, 0xffff, 0x1_0000, 0x7fff_ffff, 0x8000_0000, u32::MAX - 1, u32::MAX];
     let mut state = 1u64;
     let mut random = || {
@@ -328,7 +328,7 @@ fn has_settled_course(body: &str, memory_may_be_marked: bool) -> bool {
 }
 
 #[test]
-fn code_whose_unsettled_results_decide_nothing_is_not_followed_and_other_code_is() {
+fn static_analysis_recognises_settled_control_flow() {
     let store = "global_store_dword v1, v4, s[2:3]\n";
     for (way, is_settled) in [
         (store.to_owned(), true),
@@ -393,7 +393,7 @@ fn code_whose_unsettled_results_decide_nothing_is_not_followed_and_other_code_is
 }
 
 #[test]
-fn products_of_matrices_by_wmma_are_not_followed() {
+fn wmma_matrix_product_needs_no_tracking() {
     let file = examples_folder().join("matrix/wmma.yaml");
     let campaign = Campaign::read(&file).expect("a campaign");
     let workload = prepare(&campaign).expect("a workload").workload;
@@ -423,7 +423,7 @@ fn run_in_parts(assembly: &Assembly, renew: fn(&mut FidelityCheck)) -> Vec<Fidel
 
 /// Unsettled values in memory are tracked across dispatches that are reported separately.
 #[test]
-fn what_is_found_of_each_dispatch_adds_up_to_what_is_found_of_all() {
+fn fidelity_of_dispatches_adds_up() {
     let body = |first: &str| {
         format!(
             "global_load_dword v4, v1, s[2:3]\ns_waitcnt vmcnt(0)\n{AS_ADDRESS}{first}\
@@ -448,7 +448,7 @@ fn what_is_found_of_each_dispatch_adds_up_to_what_is_found_of_all() {
 
 /// The low half of a 16-bit scalar result is settled, and the high half is not.
 #[test]
-fn of_a_result_that_is_settled_in_part_the_rest_alone_is_followed() {
+fn only_unsettled_halves_of_results_are_tracked() {
     let machine = MACHINES
         .into_iter()
         .find(|machine| machine.target().processor() == "gfx1151")

@@ -45,7 +45,7 @@ structures:
 ";
 
 #[test]
-fn failures_are_raw_rates_times_the_rows_that_failed() {
+fn failure_rates_are_raw_rates_times_failure_probability() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let out = campaign(folder, "{model: flip_one_bit, target: register, count: 300}");
@@ -97,7 +97,7 @@ fn failures_are_raw_rates_times_the_rows_that_failed() {
 }
 
 #[test]
-fn rates_that_cannot_be_are_refused_where_they_stand() {
+fn invalid_rates_are_refused_with_their_position() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, "{model: flip_one_bit, groups: [valu], count: 20}");

@@ -64,7 +64,7 @@ fn campaigns_on_other_targets_are_deterministic_and_replay() {
 
 /// gfx12 has other waits and hazards around hooks than all others.
 #[test]
-fn faults_by_hook_end_as_they_do_on_the_embedded_gpu_on_gfx12() {
+fn faults_are_equal_with_hooks_on_gfx12() {
     let is_gfx12 = |machine: &Machine| machine.target().generation() == Generation::Gfx12;
     for machine in MACHINES.into_iter().filter(is_gfx12) {
         let mut campaign = campaign(machine);
@@ -84,7 +84,7 @@ fn faults_by_hook_end_as_they_do_on_the_embedded_gpu_on_gfx12() {
 /// Lane masks have as many places as a wave has lanes, and no fault strikes a lane or a half of a
 /// mask that a wave does not have.
 #[test]
-fn faults_strike_what_a_wave_of_the_target_has() {
+fn faults_strike_all_registers_of_the_target() {
     for machine in machines() {
         let campaign = campaign(machine);
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));

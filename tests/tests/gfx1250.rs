@@ -24,7 +24,7 @@ fn stored(body: &str) -> Vec<u32> {
 
 /// Each kind of operand can be a register above v255, and other settings give other results.
 #[test]
-fn registers_above_255_are_reached_by_the_bits_of_mode() {
+fn mode_bits_select_registers_above_255() {
     // v266 = 7 + lane, v522 = 5, v10 = 1.
     let set = "v_mov_b32 v10, 1\n\
                s_set_vgpr_msb 0x40\nv_add_nc_u32 v10, 7, v0\n\
@@ -54,7 +54,7 @@ fn registers_above_255_are_reached_by_the_bits_of_mode() {
 
 /// The second half writes a register that the first half reads, and does not affect it.
 #[test]
-fn a_dual_result_of_two_words_is_written_whole() {
+fn dual_instruction_writes_64_bit_result() {
     let body = "v_cvt_f64_u32 v[10:11], v0\n\
                 v_mov_b64 v[12:13], 0.5\n\
                 v_dual_add_f64 v[4:5], v[10:11], -v[12:13] :: v_dual_mov_b32 v10, -2.0\n\
@@ -69,7 +69,7 @@ fn a_dual_result_of_two_words_is_written_whole() {
 /// The high byte of the immediate names the previous setting and has no effect. MODE contains the setting
 /// at other bits.
 #[test]
-fn mode_shows_and_sets_the_bits() {
+fn mode_reads_and_writes_the_register_bits() {
     let read = "s_getreg_b32 s4, hwreg(HW_REG_WAVE_MODE, 12, 8)\n\
                 s_set_vgpr_msb 0\nv_mov_b32 v2, s4";
     assert_eq!(stored(&format!("s_set_vgpr_msb 0xff1b\n{read}"))[0], 0b01_10_11_00);
@@ -85,7 +85,7 @@ fn mode_shows_and_sets_the_bits() {
 /// Branches keep the setting, so an instruction in a loop accesses another register in the second
 /// iteration.
 #[test]
-fn the_same_instruction_means_another_register_the_second_time() {
+fn instruction_in_a_loop_accesses_another_register_after_a_mode_change() {
     let body = "v_mov_b32 v2, 0\ns_mov_b32 s6, 2\n\
                 again: v_add_nc_u32 v2, 1, v2\n\
                 s_set_vgpr_msb 0x44\n\
@@ -135,7 +135,7 @@ fn offsets_are_scaled_and_signed() {
 }
 
 #[test]
-fn integers_of_64_bits() {
+fn integers_64_bit() {
     let load = |registers: &str, offset: u32| {
         format!("global_load_b64 {registers}, v4, s[2:3] offset:{offset}\n")
     };
@@ -217,7 +217,7 @@ fn bfloat16_is_rounded_once() {
 
 /// Private memory through flat addresses: each lane reads the private memory of the next lane.
 #[test]
-fn lanes_read_the_private_memory_of_others() {
+fn lanes_read_private_memory_of_other_lanes() {
     let body = ".set private_bytes, 16\n\
                 v_add_nc_u32 v5, 100, v0\n\
                 scratch_store_b32 off, v5, off offset:4\ns_wait_storecnt 0x0\n\
@@ -231,7 +231,7 @@ fn lanes_read_the_private_memory_of_others() {
 
 /// Asynchronous copies to LDS and back, without registers for the data.
 #[test]
-fn memory_goes_to_lds_and_back() {
+fn asynchronous_copies_to_and_from_lds() {
     let body = ".set lds_bytes, 1024\n\
                 v_lshlrev_b32 v4, 2, v0\nv_sub_nc_u32 v5, 124, v4\n\
                 global_load_async_to_lds_b32 v5, v4, s[2:3] offset:128\ns_wait_asynccnt 0x0\n\

@@ -24,7 +24,7 @@ const REFERENCES: [(&str, Reference); 8] = [
 ];
 
 #[test]
-fn every_example_computes_what_plain_rust_computes() {
+fn examples_agree_with_plain_rust() {
     for file in examples() {
         let (name, campaign, expected) = example(&file);
         let levels = ["-O0", "-O1", "-O3", "-Os"];
@@ -62,7 +62,7 @@ const GENERIC: [(&str, &[&str]); 5] = [
 ];
 
 #[test]
-fn code_for_a_generic_target_computes_the_same_on_the_processors_that_it_covers() {
+fn generic_target_code_runs_on_covered_processors() {
     for file in examples() {
         let (name, campaign, expected) = example(&file);
         let all = GENERIC
@@ -81,7 +81,7 @@ fn code_for_a_generic_target_computes_the_same_on_the_processors_that_it_covers(
 }
 
 #[test]
-fn code_for_a_generic_target_is_refused_by_a_processor_that_it_does_not_cover() {
+fn generic_target_code_is_refused_by_other_processors() {
     let file = examples().into_iter().find(|file| file.ends_with("vector_add.yaml"));
     let campaign = Campaign::read(&file.expect("an example")).expect("a campaign");
     for (generic, processor) in

@@ -21,7 +21,7 @@ use std::path::Path;
 /// nothing is detected, all live registers hold the same values before every instruction, and no
 /// hardware rule is violated.
 #[test]
-fn programs_all_of_whose_instructions_are_executed_twice_compute_the_same() {
+fn fully_duplicated_programs_compute_the_same() {
     let mut copied: BTreeMap<String, usize> = BTreeMap::new();
     for machine in rewritten_machines() {
         for file in examples() {
@@ -96,7 +96,7 @@ fn example(name: &str, count: &str, wanted: &HardenOptions, folder: &Path) -> Ha
 }
 
 #[test]
-fn a_larger_budget_leaves_less_sdc_and_no_fault_in_a_compared_result_is_silent() {
+fn larger_budgets_reduce_sdc_and_compared_results_have_no_silent_faults() {
     let folder = tempfile::tempdir().expect("a folder");
     let budgets = vec![1.1, 1.2, 1.3, 1.5, 2.0];
     let wanted = HardenOptions { budgets, holds_out: false, comparing: Comparing::Ends };
@@ -123,7 +123,7 @@ fn a_larger_budget_leaves_less_sdc_and_no_fault_in_a_compared_result_is_silent()
 
 /// Negative control: duplicated instructions whose results are not compared.
 #[test]
-fn copies_that_are_not_compared_are_noticed() {
+fn uncompared_copies_are_reported_as_escapes() {
     let folder = tempfile::tempdir().expect("a folder");
     let comparing = Comparing::Nothing;
     let wanted = HardenOptions { budgets: vec![2.0], holds_out: false, comparing };
@@ -134,7 +134,7 @@ fn copies_that_are_not_compared_are_noticed() {
 }
 
 #[test]
-fn what_cannot_be_hardened_is_refused_with_what_to_do() {
+fn invalid_budgets_are_refused() {
     let file = examples_folder().join("vector_add.yaml").display().to_string();
     for (arguments, expected) in [
         (vec!["--budget", "1.3,0.9"], "invalid budget 0.9"),

@@ -13,7 +13,7 @@ fn doubles(file: &str, kernel: &str, level: &str, last: i32) -> TestProgram {
 }
 
 #[test]
-fn a_call_of_the_host_is_named_when_it_is_made() {
+fn host_call_is_reported_when_it_is_made() {
     for (file, kernel, wanted) in
         [("calls_host.hip", "checks", "`assert`"), ("prints.cl", "prints", "`printf`")]
     {

@@ -100,7 +100,7 @@ fn replacements(path: &Path) -> [(&'static str, Replace<'_>); 3] {
 
 /// Replaces each file that a command reads with a FIFO, an endless device, and a file of 4 TiB.
 #[test]
-fn no_file_that_has_no_end_holds_a_command_up() {
+fn commands_do_not_hang_on_endless_files() {
     let bench = Bench::new();
     let run = ["run", "add.yaml", "--out", "results"];
     bench.run(&run).expect_success();
@@ -166,7 +166,7 @@ fn no_file_that_has_no_end_holds_a_command_up() {
 }
 
 #[test]
-fn no_file_of_a_shared_folder_that_has_no_end_holds_shards_up() {
+fn shards_do_not_hang_on_endless_files_in_a_shared_folder() {
     let bench = Bench::new();
     let shard = |part: &str| bench.run(&["run", "add.yaml", "--out", "out", "--shard", part]);
     shard("1/2").expect_success();
@@ -219,7 +219,7 @@ fn no_file_of_a_shared_folder_that_has_no_end_holds_shards_up() {
 
 /// A cached file that is damaged, writable by others, or not a regular file.
 #[test]
-fn kept_code_that_cannot_be_trusted_is_made_again_with_a_warning() {
+fn untrusted_cache_files_are_replaced_with_a_warning() {
     let bench = Bench::new();
     let run = |out: &str| bench.run(&["run", "add.yaml", "--out", out]).expect_success();
     let table =
@@ -262,7 +262,7 @@ fn kept_code_that_cannot_be_trusted_is_made_again_with_a_warning() {
 
 /// Without a home folder, nothing is cached under a predictable name in a shared folder.
 #[test]
-fn without_a_home_the_cache_is_nobody_else_s() {
+fn cache_without_a_home_folder_is_private() {
     let bench = Bench::new();
     let shared = bench.path("tmp");
     fs::create_dir(&shared).expect("a folder");
@@ -287,7 +287,7 @@ fn without_a_home_the_cache_is_nobody_else_s() {
 
 /// With limits of 2 to 1000 threads, a campaign succeeds or fails with one error message.
 #[test]
-fn nothing_panics_where_no_thread_can_be_created() {
+fn thread_creation_failures_are_reported_without_a_panic() {
     let bench = Bench::new();
     let compiler = flipwave_campaigns::Compiler::find().unwrap_or_else(|error| panic!("{error}"));
     let target = "gfx90a".parse().expect("a target");
@@ -358,7 +358,7 @@ fn named(bench: &Bench) {
 }
 
 #[test]
-fn a_kernel_s_name_reaches_no_terminal_and_no_spreadsheet_as_it_is() {
+fn kernel_names_are_escaped_for_terminals_and_spreadsheets() {
     let bench = Bench::new();
     named(&bench);
     let unknown = bench.text().replace("source: add.cl", "code_object: add.co");
@@ -400,7 +400,7 @@ fn a_kernel_s_name_reaches_no_terminal_and_no_spreadsheet_as_it_is() {
 }
 
 #[test]
-fn a_path_with_a_line_end_is_in_no_script_of_a_batch_system() {
+fn paths_with_line_breaks_are_refused_in_batch_scripts() {
     let bench = Bench::new();
     for engine in ["slurm", "hyperqueue", "local"] {
         let out = "out\n#SBATCH --wrap=reboot";
@@ -423,7 +423,7 @@ fn arguments_are_counted_before_buffers_are_filled() {
 }
 
 #[test]
-fn options_that_write_files_or_load_code_are_refused_unless_they_are_meant() {
+fn compiler_options_that_write_files_need_permission() {
     let bench = Bench::new();
     let traced = "source: add.cl\n    options: [-O3, -ftime-trace=trace.json]";
     bench.write("traced.yaml", "source: add.cl", traced);

@@ -54,7 +54,7 @@ fn disassembled(object: &Path, kernel: &str) -> Vec<Disassembled> {
 }
 
 #[test]
-fn the_code_is_what_llvm_s_disassembler_prints() {
+fn disassembly_agrees_with_llvm() {
     let folder = folder("control.cl", &["-O3"]);
     let printed = inspect(folder.path(), &["--kernel", "collatz", "--cfg"]).expect_success().stdout;
     let code = printed.split("\ncollatz:\n").nth(1).expect("the kernel's code");
@@ -75,7 +75,7 @@ fn the_code_is_what_llvm_s_disassembler_prints() {
 }
 
 #[test]
-fn blocks_are_connected_as_llvm_s_disassembler_says_where_branches_go() {
+fn control_flow_edges_agree_with_llvm() {
     let folder = folder("control.cl", &["-O3"]);
     let json = inspect(folder.path(), &["--kernel", "collatz", "--cfg", "--json"]);
     let value: serde_json::Value =
@@ -118,7 +118,7 @@ fn kernels_functions_and_calls_are_listed() {
 }
 
 #[test]
-fn registers_and_lines_stand_beside_the_instructions() {
+fn instructions_have_registers_and_lines() {
     let folder = folder("control.cl", &["-O3"]);
     let arguments = ["--kernel", "factors", "--registers", "--lines"];
     let printed = inspect(folder.path(), &arguments).expect_success().stdout;
@@ -128,7 +128,7 @@ fn registers_and_lines_stand_beside_the_instructions() {
 }
 
 #[test]
-fn json_says_the_same() {
+fn json_contains_the_same_facts() {
     let folder = folder("control.cl", &["-O3"]);
     let arguments = ["--kernel", "factors", "--cfg", "--registers", "--lines", "--json"];
     let json = inspect(folder.path(), &arguments).expect_success().stdout;
@@ -152,7 +152,7 @@ fn json_says_the_same() {
 }
 
 #[test]
-fn bad_requests_are_refused_with_one_clear_error() {
+fn invalid_requests_are_refused_with_one_error() {
     let folder = folder("control.cl", &["-O3"]);
     let path = folder.path();
     let missing = flipwave(path, &["inspect", "missing.co"], &[]);

@@ -65,7 +65,7 @@ fn workgroups_that_run_side_by_side_meet_at_a_global_barrier() {
 }
 
 #[test]
-fn a_global_barrier_that_not_all_can_reach_ends_in_the_watchdog() {
+fn global_barrier_out_of_reach_ends_in_the_watchdog() {
     // More workgroups than can be resident at once, and a wave that never comes.
     for (waves, workgroups, resident) in [(3329, 3329, 32 * 104), (3, 2, 2)] {
         let fault = fault(&planted(&meeting(BARRIER, waves), workgroups));
@@ -88,7 +88,7 @@ fn a_wave_that_halts_itself_ends_in_the_watchdog() {
 
 /// Waves meet at a barrier often enough for it to be compiled; at last one stays away.
 #[test]
-fn waves_at_a_barrier_that_one_never_reaches_wait_where_it_is() {
+fn stall_report_names_the_barrier_that_a_wave_never_reaches() {
     let kernel = assemble(
         "
         s_mov_b32 s10, 100
@@ -127,7 +127,7 @@ fn waves_at_a_barrier_that_one_never_reaches_wait_where_it_is() {
 }
 
 #[test]
-fn nested_forks_come_together_again() {
+fn nested_forks_reconverge() {
     let program = planted(
         "
         s_mov_b64 s[40:41], s[2:3]
@@ -172,7 +172,7 @@ fn nested_forks_come_together_again() {
 }
 
 #[test]
-fn a_call_through_a_register_comes_back_behind_itself() {
+fn indirect_call_returns_behind_itself() {
     let program = planted(
         "
         s_getpc_b64 s[20:21]

@@ -49,7 +49,7 @@ fn expect_prefix(folder: &Path) {
 }
 
 #[test]
-fn signals_end_a_campaign_cleanly_with_its_rows_on_disk() {
+fn signals_end_a_campaign_and_keep_its_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let signals = [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")];
     for (signal, name) in signals {
@@ -74,7 +74,7 @@ fn signals_end_a_campaign_cleanly_with_its_rows_on_disk() {
 }
 
 #[test]
-fn a_killed_campaign_leaves_whole_rows() {
+fn killed_campaign_leaves_complete_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut run = started(folder.path());
     run.send(libc::SIGKILL);
@@ -84,7 +84,7 @@ fn a_killed_campaign_leaves_whole_rows() {
 
 /// nohup(1) and shells ignore SIGHUP for programs that outlive them.
 #[test]
-fn a_signal_that_is_ignored_from_the_beginning_stays_ignored() {
+fn initially_ignored_signals_stay_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     example("vector_add", FAULTS, folder.path());
     let mut shell = Command::new("sh");
@@ -114,7 +114,7 @@ fn endless(folder: &Path, launch: &str) {
 }
 
 #[test]
-fn a_fault_free_run_without_an_end_is_reported_and_can_be_interrupted() {
+fn endless_golden_run_is_reported_and_can_be_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
     endless(folder.path(), "");
     for (command, signal) in
@@ -136,7 +136,7 @@ fn a_fault_free_run_without_an_end_is_reported_and_can_be_interrupted() {
 
 /// `flipwave launch` runs through AMD's runtime on the embedded GPU.
 #[test]
-fn kernels_that_are_run_once_can_be_interrupted() {
+fn launch_can_be_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
     endless(folder.path(), "");
     let flipwave = program();
@@ -153,7 +153,7 @@ fn kernels_that_are_run_once_can_be_interrupted() {
 
 /// Tools and emulated programs run dispatches through `CancellableDevice`.
 #[test]
-fn dispatches_that_are_looked_after_end_when_runs_are_to_stop() {
+fn cancellation_ends_dispatches_of_a_cancellable_device() {
     let spin = assemble("again:\n    s_add_u32 s0, s0, 1\n    s_branch again\n");
     let mut device = EmbeddedGpu::new(gfx90a()).expect("a device");
     let object = CodeObject::parse(&spin.code_object).expect("a code object");
@@ -179,7 +179,7 @@ fn dispatches_that_are_looked_after_end_when_runs_are_to_stop() {
 
 /// Interrupts commands while a compiler writes its output.
 #[test]
-fn a_signal_leaves_no_unfinished_file() {
+fn signals_leave_no_unfinished_file() {
     let folder = tempfile::tempdir().expect("a folder");
     example("vector_add", FAULTS, folder.path());
     // The script stops waiting if the test fails and removes its folder.
@@ -226,7 +226,7 @@ fn executable(folder: &Path, script: &str) -> PathBuf {
 }
 
 #[test]
-fn a_fault_free_run_has_a_limit() {
+fn golden_run_has_an_instruction_limit() {
     let folder = tempfile::tempdir().expect("a folder");
     endless(folder.path(), "    instruction_limit: 20000\n");
     for command in ["run", "profile"] {
@@ -243,7 +243,7 @@ fn a_fault_free_run_has_a_limit() {
 /// The first signal ends the compiler. The program then blocks on its message, because standard error is
 /// a full pipe without a reader.
 #[test]
-fn a_second_signal_ends_the_program_at_once() {
+fn second_signal_ends_the_program_immediately() {
     let folder = tempfile::tempdir().expect("a folder");
     example("vector_add", FAULTS, folder.path());
     let script = "#!/bin/sh\ntouch started\nexec sleep 30\n";
@@ -289,7 +289,7 @@ fn read(folder: &Path, name: &str) -> String {
 }
 
 #[test]
-fn a_campaign_that_nobody_listens_to_is_carried_out_all_the_same() {
+fn campaign_completes_with_closed_output_pipes() {
     let folder = tempfile::tempdir().expect("a folder");
     example("vector_add", "{model: flip_one_bit, count: 50}", folder.path());
     let run = |out: &str, stdout, stderr| {
@@ -306,7 +306,7 @@ fn a_campaign_that_nobody_listens_to_is_carried_out_all_the_same() {
 }
 
 #[test]
-fn commands_whose_output_nobody_reads_end_quietly() {
+fn commands_with_closed_output_pipes_end_quietly() {
     let folder = tempfile::tempdir().expect("a folder");
     example("vector_add", "{model: flip_one_bit, count: 1}", folder.path());
     let Finished { stdout, .. } =
@@ -327,7 +327,7 @@ fn commands_whose_output_nobody_reads_end_quietly() {
 }
 
 #[test]
-fn a_killed_campaign_goes_on_after_its_last_whole_row() {
+fn killed_campaign_resumes_after_its_last_complete_row() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut run = started(folder.path());
     run.send(libc::SIGKILL);
@@ -386,7 +386,7 @@ fn expect_end_at_once(mut command: Command, folder: &Path, marker: &str, what: &
 }
 
 #[test]
-fn a_compiler_that_hangs_ends_with_a_signal_and_so_does_all_that_it_has_started() {
+fn signals_end_hanging_compilers_and_their_children() {
     let folder = tempfile::tempdir().expect("a folder");
     example("vector_add", FAULTS, folder.path());
     for (when, number) in [("' -o '", 61701), ("' -E '", 61702), ("'--version'", 61703)] {
@@ -416,7 +416,7 @@ fn a_compiler_that_hangs_ends_with_a_signal_and_so_does_all_that_it_has_started(
 }
 
 #[test]
-fn a_judge_that_hangs_ends_with_a_signal_and_at_its_time_limit() {
+fn signals_and_time_limits_end_hanging_judges() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = example("vector_add", "{model: flip_one_bit, count: 100}", folder.path());
     let text = std::fs::read_to_string(&file).expect("the campaign");

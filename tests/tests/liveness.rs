@@ -9,7 +9,7 @@ use flipwave_tests::{
 };
 
 #[test]
-fn the_examples_do_not_miss_what_is_called_dead() {
+fn garbage_in_dead_registers_changes_no_example() {
     let mut count = 0;
     let examples = examples();
     let all = rewritten_machines().flat_map(|machine| {
@@ -44,7 +44,7 @@ fn divergent() -> TestProgram {
 
 /// Negative controls: each intentional mistake is detected.
 #[test]
-fn a_live_register_that_is_called_dead_is_missed() {
+fn garbage_in_a_live_register_is_detected() {
     let program = divergent();
     let golden = program.outputs();
     assert!(to_values::<u32>(&golden[0]).iter().any(|value| *value > 0));

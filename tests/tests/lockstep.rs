@@ -137,7 +137,7 @@ fn is_missed(pair: &Instrumented, operation: &str, rule: CheckRule) -> bool {
 }
 
 #[test]
-fn a_save_a_restore_or_a_wait_that_is_left_out_is_found_by_checker_and_lockstep() {
+fn checker_and_lockstep_detect_missing_saves_restores_and_waits() {
     let file = examples().into_iter().find(|file| file.ends_with("matmul.yaml"));
     let pair = with_hooks(&workload(MACHINES[0], &file.expect("an example"), &["-O3"]), HOOKS);
     let first = pair.twins().next().expect("a launch");
@@ -155,7 +155,7 @@ fn a_save_a_restore_or_a_wait_that_is_left_out_is_found_by_checker_and_lockstep(
 
 /// Code for a generic target respects the rules of all processors that it covers.
 #[test]
-fn code_for_a_generic_target_is_rewritten_like_any_other() {
+fn code_for_generic_targets_can_be_rewritten() {
     for (processor, generic) in [
         ("gfx942", "-mcpu=gfx9-4-generic"),
         ("gfx1100", "-mcpu=gfx11-generic"),
@@ -177,7 +177,7 @@ fn code_for_a_generic_target_is_rewritten_like_any_other() {
 }
 
 #[test]
-fn the_first_difference_is_named() {
+fn lockstep_reports_the_first_difference() {
     let file = examples().into_iter().find(|file| file.ends_with("matmul.yaml"));
     let pair = with_hooks(&workload(MACHINES[0], &file.expect("an example"), &["-O3"]), HOOKS);
     let first = pair.twins().next().expect("a launch");

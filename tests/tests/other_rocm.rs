@@ -28,7 +28,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_newest_runtime_finds_each_gpu() {
+fn newest_runtime_finds_each_gpu() {
     let Some(root) = root() else { return };
     for gpu in ["gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100"] {
         let output = script("in.sh", &root, &["flipwave", "exec", "--gpu", gpu, "--", "rocminfo"]);

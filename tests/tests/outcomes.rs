@@ -104,7 +104,7 @@ fn a_flip_in_a_dead_register_is_masked() {
 }
 
 #[test]
-fn a_flip_that_is_overwritten_is_masked() {
+fn flip_in_an_overwritten_value_is_masked() {
     let body =
         format!("value: v_mov_b32 v5, 7\nv_mov_b32 v5, 8\nv_add_u32 v0, v0, v5\n{STORE_LANE}");
     let planted = Planted::new(-1, &body);
@@ -195,7 +195,7 @@ fn a_flip_in_a_loop_counter_hits_the_watchdog() {
 }
 
 #[test]
-fn a_flip_in_a_loop_counter_s_low_bit_is_one_more_round() {
+fn flip_in_the_low_bit_of_a_loop_counter_adds_iterations() {
     let body = format!(
         "
         s_mov_b32 s4, 10
@@ -219,7 +219,7 @@ fn a_flip_in_a_loop_counter_s_low_bit_is_one_more_round() {
 }
 
 #[test]
-fn a_flip_onto_a_trap_is_due() {
+fn flip_that_reaches_a_trap_is_due() {
     let body = format!(
         "
     check:
@@ -239,7 +239,7 @@ fn a_flip_onto_a_trap_is_due() {
 }
 
 #[test]
-fn a_flip_in_a_stored_value_is_one_wrong_element() {
+fn flip_in_a_stored_value_makes_one_element_wrong() {
     let planted = Planted::new(-1, &format!("value: v_add_u32 v0, v0, 3\n{STORE_LANE}"));
     let struck = planted.strike("value", "lane=9 register=v0 flip=0x00000400");
     let expected = by_lane(|lane| if lane == 9 { 12 + 1024 } else { lane + 3 });
@@ -252,7 +252,7 @@ fn a_flip_in_a_stored_value_is_one_wrong_element() {
 }
 
 #[test]
-fn a_flip_in_the_high_half_of_a_double_is_its_sign() {
+fn flip_in_the_high_half_of_a_double_changes_its_sign() {
     let body = "
         v_cvt_f64_u32 v[2:3], v0
     value:
@@ -300,7 +300,7 @@ bad:
 ";
 
 #[test]
-fn a_flip_in_a_jump_s_target_is_an_illegal_instruction() {
+fn flip_in_a_jump_target_reaches_an_illegal_instruction() {
     let planted = Planted::new(-1, JUMP);
     assert_eq!(planted.golden, by_lane(|lane| lane));
     let struck = planted.strike("address", "register=s4 flip=0x00000040");
@@ -310,7 +310,7 @@ fn a_flip_in_a_jump_s_target_is_an_illegal_instruction() {
 }
 
 #[test]
-fn a_flip_in_a_jump_s_target_violates_memory_where_no_code_lies() {
+fn flip_in_a_jump_target_outside_code_violates_memory() {
     let planted = Planted::new(-1, JUMP);
     let struck = planted.strike("address", "register=s5 flip=0x00000100");
     let fault = struck.fault();
@@ -339,7 +339,7 @@ fn a_flip_that_misaligns_an_atomic_is_due() {
 }
 
 #[test]
-fn a_flip_in_scc_takes_the_other_value() {
+fn flip_in_scc_selects_the_other_value() {
     let body = format!(
         "
     compare:
@@ -355,7 +355,7 @@ fn a_flip_in_scc_takes_the_other_value() {
 }
 
 #[test]
-fn a_flip_in_vcc_takes_the_other_value_in_one_lane() {
+fn flip_in_vcc_selects_the_other_value_in_one_lane() {
     let body = format!(
         "
     compare:
@@ -376,7 +376,7 @@ fn a_flip_in_vcc_takes_the_other_value_in_one_lane() {
 }
 
 #[test]
-fn a_flip_in_exec_switches_a_lane_off() {
+fn flip_in_exec_deactivates_a_lane() {
     let body = format!("mask: s_mov_b64 exec, -1\n{STORE_LANE}");
     let planted = Planted::new(-1, &body);
     let struck = planted.strike("mask", "register=exec_hi flip=0x00000008");
@@ -388,7 +388,7 @@ fn a_flip_in_exec_switches_a_lane_off() {
 }
 
 #[test]
-fn a_flip_in_m0_indexes_another_register() {
+fn flip_in_m0_indexes_another_register() {
     let body = format!(
         "
         s_mov_b32 s8, 10
@@ -408,7 +408,7 @@ fn a_flip_in_m0_indexes_another_register() {
 }
 
 #[test]
-fn a_flip_in_an_accumulation_register_is_read_back() {
+fn flip_in_an_accvgpr_is_read_back() {
     let body = format!(
         "
     write:
@@ -424,7 +424,7 @@ fn a_flip_in_an_accumulation_register_is_read_back() {
 }
 
 #[test]
-fn a_flip_in_a_scalar_register_strikes_every_lane() {
+fn flip_in_a_scalar_register_affects_every_lane() {
     let body = format!("value: s_mov_b32 s4, 5\nv_add_u32 v0, s4, v0\n{STORE_LANE}");
     let planted = Planted::new(-1, &body);
     let struck = planted.strike("value", "register=s4 flip=0x00000008");
@@ -437,7 +437,7 @@ fn a_flip_in_a_scalar_register_strikes_every_lane() {
 
 /// Negative control of the tests above: a fault that sets the existing value changes nothing.
 #[test]
-fn a_value_set_to_itself_is_masked() {
+fn fault_that_sets_the_existing_value_is_masked() {
     let planted = Planted::new(-1, &format!("value: v_mov_b32 v0, 5\n{STORE_LANE}"));
     let struck = planted.strike("value", "lane=9 register=v0 set=0x00000005");
     assert_eq!(struck.injection.struck.mask(), 0);

@@ -70,7 +70,7 @@ fn no_command_replaces_a_device_or_a_fifo() {
 }
 
 #[test]
-fn a_capture_to_where_nothing_can_be_written_is_refused_before_the_application_runs() {
+fn unwritable_capture_is_refused_before_the_application_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let capture = |out| flipwave(folder, &["capture", "--out", out, "--", "touch", "started"]);
@@ -83,7 +83,7 @@ fn a_capture_to_where_nothing_can_be_written_is_refused_before_the_application_r
 }
 
 #[test]
-fn a_table_goes_through_a_pipe_and_through_a_link() {
+fn tables_can_be_written_to_pipes_and_links() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     example("vector_add", "{model: flip_one_bit, count: 5}", folder);

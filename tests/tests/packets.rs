@@ -59,7 +59,7 @@ faults: {model: flip_one_bit, target: source_operand, count: 40}
 
 /// If rewritten code runs instead of a kernel, it still sees the packet of the original kernel.
 #[test]
-fn faults_by_hook_see_the_packet_that_others_see() {
+fn rewritten_code_sees_the_packet_of_the_original_kernel() {
     let folder = tempfile::tempdir().expect("a folder");
     let kernel = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/packet.cl"));
     std::fs::write(folder.path().join("packet.cl"), kernel.expect("the kernel")).expect("written");

@@ -119,7 +119,7 @@ const PYTHON: &str = "exec python3 -c 'import subprocess as s; \
                       [w.wait() for w in [s.Popen([\"./worker\", n]) for n in \"12\"]]'";
 
 #[test]
-fn a_tool_has_the_rows_of_each_process() {
+fn tool_table_has_the_rows_of_each_process() {
     let tree = Tree::new();
     let alone = |number: &str| {
         let tool = ["tool", "instruction-count", "--out", "alone.csv"];
@@ -151,7 +151,7 @@ fn a_tool_has_the_rows_of_each_process() {
 }
 
 #[test]
-fn a_tool_that_writes_to_no_file_says_that_there_is_no_room_for_several_processes() {
+fn output_of_several_processes_to_a_device_is_refused() {
     let tree = Tree::new();
     let tool = ["tool", "instruction-count", "--out", "/dev/stdout"];
     let finished = tree.script(&tool, "./worker 1; ./worker 2 || exit 7");
@@ -185,7 +185,7 @@ fn exec_counts_by_process() {
 }
 
 #[test]
-fn a_capture_is_made_of_each_process_and_campaigns_run_on_it() {
+fn each_process_has_a_capture_for_campaigns() {
     let tree = Tree::new();
     let capture = ["capture", "--out", "run.capture"];
     let finished = tree.script(&capture, SEQUENTIAL).expect_success();
@@ -216,7 +216,7 @@ fn a_capture_is_made_of_each_process_and_campaigns_run_on_it() {
 
 /// The fault changes the output of the selected process only.
 #[test]
-fn a_campaign_strikes_the_process_that_its_file_names() {
+fn campaign_strikes_the_selected_process() {
     let tree = Tree::new();
     let command = ["sh", "-c", SEQUENTIAL];
     let names = ["{index: 0}", "{rank: 0}", "./worker 1", "./worker 2"];
@@ -273,7 +273,7 @@ fn a_campaign_strikes_the_process_that_its_file_names() {
 }
 
 #[test]
-fn forked_processes_have_the_order_of_their_birth() {
+fn forked_processes_are_numbered_by_creation() {
     let tree = Tree::new();
     for by in ["hook", "embedded"] {
         let rows = tree.counted(by, &["./forked"]);
@@ -301,7 +301,7 @@ fn forked_processes_have_the_order_of_their_birth() {
 /// A process forked from one with a GPU has a copy of the data to be written at the end, and must not
 /// write it.
 #[test]
-fn processes_forked_from_one_with_a_gpu_write_nothing_of_it() {
+fn forked_processes_do_not_write_data_of_their_parent() {
     let tree = Tree::new();
     let late = ["./forked", "late", "./worker"];
     let finished =
@@ -324,7 +324,7 @@ fn processes_forked_from_one_with_a_gpu_write_nothing_of_it() {
 }
 
 #[test]
-fn a_process_that_dispatches_nothing_has_no_index() {
+fn process_without_dispatches_has_no_index() {
     let tree = Tree::new();
     let script = "./worker open; ./worker 2";
     tree.script(&["tool", "instruction-count", "--out", "both.csv"], script).expect_success();
@@ -339,7 +339,7 @@ fn a_process_that_dispatches_nothing_has_no_index() {
 }
 
 #[test]
-fn a_child_that_crashes_leaves_what_it_had_and_the_others_are_whole() {
+fn crashed_child_keeps_its_partial_capture() {
     let tree = Tree::new();
     let script = "./worker crash; ./worker 2";
     let finished = tree.script(&["capture", "--out", "run.capture"], script).expect_success();
@@ -365,7 +365,7 @@ fn ranks(program: &str) -> Vec<&str> {
 }
 
 #[test]
-fn mpi_ranks_are_processes_by_their_number() {
+fn mpi_ranks_are_process_numbers() {
     let Some(program) = mpi_application("trees/ranks", "gfx90a") else { return };
     let tree = Tree::new();
     std::fs::copy(program, tree.file("ranks")).expect("a copy");
@@ -406,7 +406,7 @@ fn stubborn(straggler: &Straggler) -> String {
 }
 
 #[test]
-fn a_tree_that_goes_on_when_asked_to_end_is_killed() {
+fn process_tree_that_ignores_signals_is_killed() {
     let tree = Tree::new();
     let straggler = Straggler::new(tree.path());
     let script = stubborn(&straggler);
@@ -438,7 +438,7 @@ fn a_tree_that_goes_on_when_asked_to_end_is_killed() {
 
 /// The campaign is ended during a golden run, the recorded run, a faulty run, and a check of the results.
 #[test]
-fn a_campaign_on_a_tree_that_goes_on_when_asked_to_end_is_ended_in_every_phase() {
+fn campaign_ends_process_trees_that_ignore_signals() {
     let tree = Tree::new();
     let straggler = Straggler::new(tree.path());
     let script = stubborn(&straggler);

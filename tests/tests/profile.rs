@@ -30,7 +30,7 @@ fn chases(steps: &[u32]) -> Workload {
 }
 
 #[test]
-fn dispatches_that_execute_the_same_need_be_counted_once_only() {
+fn approximate_profile_of_equal_dispatches_is_exact() {
     let alike = chases(&[9, 9, 9]);
     let [exact, approximate] =
         [Counting::Exact, Counting::Approximate].map(|counting| counted(&alike, counting));
@@ -43,7 +43,7 @@ fn dispatches_that_execute_the_same_need_be_counted_once_only() {
 /// If dispatches differ, approximate counts are wrong, as documented. Drawn sites are exact nevertheless:
 /// every fault strikes.
 #[test]
-fn sites_of_an_approximate_profile_strike_where_dispatches_differ() {
+fn sites_of_an_approximate_profile_strike_if_dispatches_differ() {
     let differing = chases(&[40, 4, 20]);
     let exact = counted(&differing, Counting::Exact);
     let approximate = counted(&differing, Counting::Approximate);
@@ -67,7 +67,7 @@ fn sites_of_an_approximate_profile_strike_where_dispatches_differ() {
 }
 
 #[test]
-fn the_profile_states_its_population_and_how_it_was_counted() {
+fn profile_prints_its_fault_space_and_counting_method() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/chase.cl");
     let launch = |arguments: &str| {
@@ -99,7 +99,7 @@ fn the_profile_states_its_population_and_how_it_was_counted() {
 
 /// Both commands report an empty selection with the same message.
 #[test]
-fn an_empty_selection_is_an_error_of_profile_as_of_run() {
+fn empty_selection_is_the_same_error_in_profile_and_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let faults = "{model: flip_one_bit, groups: [lds], count: 10}";
     let file = example("vector_add", faults, folder.path());
@@ -115,7 +115,7 @@ fn an_empty_selection_is_an_error_of_profile_as_of_run() {
 
 /// The printed profile, the table and the JSON output contain the same numbers.
 #[test]
-fn a_profile_is_printed_and_written_as_a_table_and_as_json() {
+fn profile_is_equal_as_text_table_and_json() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = example("saxpy", "{model: flip_one_bit, count: 5}", folder.path());
     let run = |others: &[&str]| {

@@ -35,7 +35,7 @@ fn expected(x: u32, item: u32) -> [u32; 10] {
 }
 
 #[test]
-fn proxies_of_every_form_are_what_their_hooks_say() {
+fn proxies_of_every_form_compute_their_hooks() {
     for level in ["-O0", "-O3"] {
         let mut campaign = Campaign::read(&file()).unwrap_or_else(|error| panic!("{error}"));
         for launch in &mut kernels_mut(&mut campaign).launches {
@@ -71,7 +71,7 @@ fn outputs(kernel: (&str, &str), hook: (&str, &str), yaml: &str) -> Vec<u8> {
 }
 
 #[test]
-fn hooks_of_waves_see_all_lanes_and_which_of_them_run() {
+fn wave_hooks_see_all_lanes_and_exec() {
     let kernel = "#include <flipwave.h>\n\
         #define rank(x) FLIPWAVE_PROXY(v_rank, uint, \"v_or_b32 %0, 0xfefefefe, %1\", \"v\"(x))\n\
         __kernel void emulated(__global uint *out)\n{\n\
@@ -93,7 +93,7 @@ fn hooks_of_waves_see_all_lanes_and_which_of_them_run() {
 }
 
 #[test]
-fn hooks_compute_in_the_mode_of_the_program() {
+fn hooks_use_the_program_s_mode() {
     let kernel = "#include <flipwave.h>\n\
         #define add(a, b) FLIPWAVE_PROXY(v_add, float, \"v_or_b32 %0, %1, %2\", \"v\"(a), \"v\"(b))\n\
         #define round(how) __asm__ volatile(\"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), \" how)\n\
@@ -112,7 +112,7 @@ fn hooks_compute_in_the_mode_of_the_program() {
 }
 
 #[test]
-fn tables_go_to_files_with_their_columns() {
+fn emulation_tables_have_their_columns() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = file();
     let arguments = ["emulate", file.to_str().expect("a path"), "--out", "tables"];
@@ -145,7 +145,7 @@ fn emulated_instructions_run_on_every_generation() {
 }
 
 #[test]
-fn a_kernel_in_hip_has_proxies_too() {
+fn hip_kernels_can_have_proxies() {
     let kernel = "#include <flipwave.h>\n#include <hip/hip_runtime.h>\n\
         extern \"C\" __global__ void emulated(const unsigned *in, unsigned *out)\n{\n\
         unsigned i = threadIdx.x;\n\
@@ -161,7 +161,7 @@ fn a_kernel_in_hip_has_proxies_too() {
 }
 
 #[test]
-fn every_tool_takes_a_program_with_emulated_instructions() {
+fn tools_accept_programs_with_emulated_instructions() {
     let file = file();
     let file = file.to_str().expect("a path");
     for tool in [

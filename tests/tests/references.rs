@@ -54,7 +54,7 @@ fn said(folder: &Path) -> Value {
 }
 
 #[test]
-fn what_the_kernel_computes_is_written_and_compared_with_what_it_must() {
+fn golden_writes_outputs_and_compares_them_with_expected_files() {
     let temporary = folder(", expected: right.bin", "");
     let path = temporary.path();
     golden(path).expect_success();
@@ -74,7 +74,7 @@ fn what_the_kernel_computes_is_written_and_compared_with_what_it_must() {
 }
 
 #[test]
-fn a_fault_free_run_that_is_wrong_has_no_campaign() {
+fn campaign_with_wrong_golden_run_is_refused() {
     let temporary = folder(", expected: wrong.bin", "");
     let words = ["product", "wrong.bin", "1 are not", "element 9", "13.5 in place of 13.75"];
     let wrong = golden(temporary.path());
@@ -97,7 +97,7 @@ fn a_fault_free_run_that_is_wrong_has_no_campaign() {
 }
 
 #[test]
-fn a_file_of_another_size_or_of_what_is_no_output_is_refused() {
+fn expected_files_of_wrong_size_or_for_inputs_are_refused() {
     let temporary = folder(", expected: triple.cl", "");
     golden(temporary.path()).expect_refused(&["triple.cl", "64"]);
     let temporary = folder(", expected: nothing.bin", "");

@@ -36,7 +36,7 @@ fn assert_is_row(printed: &str, row: &Row) {
 }
 
 #[test]
-fn a_replayed_row_is_the_row() {
+fn replay_reproduces_the_row() {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, faults) in [
         ("saxpy", "{model: flip_one_bit, count: 150}"),
@@ -126,7 +126,7 @@ fn a_row_is_replayed_by_its_number() {
 }
 
 #[test]
-fn shells_and_man_get_all_commands() {
+fn completions_and_manual_pages_cover_all_commands() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = |arguments: &[&str]| flipwave(folder.path(), arguments, &[]).expect_success();
     for shell in ["bash", "zsh", "fish"] {

@@ -47,7 +47,7 @@ fn page(arguments: &[&str]) -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn the_page_says_what_was_compared_and_which_lines_are_worst() {
+fn report_shows_comparison_and_worst_lines() {
     let (_own, page) = page(&["results"]);
     let text = fs::read_to_string(page).expect("a page");
     for expected in [
@@ -69,7 +69,7 @@ fn the_page_says_what_was_compared_and_which_lines_are_worst() {
 }
 
 #[test]
-fn a_command_of_the_page_repeats_its_injection() {
+fn replay_command_of_the_report_works() {
     let (_own, page) = page(&["results"]);
     let text = fs::read_to_string(page).expect("a page");
     let command = text.split("flipwave replay matmul.yaml --site \"").nth(1).expect("a command");
@@ -112,7 +112,7 @@ const SORT_AND_FILTER: &str = "
 const DONE: &str = "true ascending true descending true true true true true";
 
 #[test]
-fn tables_sort_and_filter_in_a_browser_and_nothing_goes_wrong() {
+fn report_tables_sort_and_filter_in_a_browser() {
     let Some(browser) = Browser::find() else { return };
     let (folder, page) = page(&["results"]);
     assert_eq!(browser.try_in(&page, SORT_AND_FILTER), DONE);
@@ -132,7 +132,7 @@ fn tables_sort_and_filter_in_a_browser_and_nothing_goes_wrong() {
 
 /// The page is not wider than the window.
 #[test]
-fn several_campaigns_stand_beside_each_other() {
+fn report_of_several_campaigns() {
     let other = copy();
     let text = fs::read_to_string(other.path().join("run.json")).expect("a record");
     let text = text.replace("\"name\": \"matmul\"", "\"name\": \"the other\"");
@@ -153,7 +153,7 @@ fn several_campaigns_stand_beside_each_other() {
 }
 
 #[test]
-fn an_interrupted_campaign_an_old_record_and_missing_sources_are_said() {
+fn report_mentions_interruption_old_records_and_missing_sources() {
     let results = copy();
     let record = results.path().join("run.json");
     let text = fs::read_to_string(&record).expect("a record");
@@ -188,7 +188,7 @@ fn an_interrupted_campaign_an_old_record_and_missing_sources_are_said() {
 }
 
 #[test]
-fn what_is_no_result_is_refused_with_a_reason() {
+fn invalid_results_are_refused_with_a_reason() {
     let results = copy();
     let path = |name: &str| results.path().join(name);
     let report = |folder: &Path| flipwave(results.path(), &[Path::new("report"), folder], &[]);
@@ -222,7 +222,7 @@ fn what_is_no_result_is_refused_with_a_reason() {
 }
 
 #[test]
-fn the_table_for_programs_has_the_rates_of_the_summary() {
+fn csv_report_has_the_rates_of_the_summary() {
     let tables = tempfile::tempdir().expect("a folder");
     let out = tables.path().to_str().expect("text");
     let (_page, _) = page(&["results", "--csv", out]);
@@ -241,7 +241,7 @@ fn the_table_for_programs_has_the_rates_of_the_summary() {
 
 /// Tables on the terminal contain all injections, sorted by the contribution to SDC.
 #[test]
-fn rates_are_printed_by_what_was_struck() {
+fn rates_are_printed_by_each_column() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = example("quickstart", "{model: flip_one_bit, count: 300}", folder.path());
     let out = folder.path().join("out");

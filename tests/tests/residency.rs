@@ -39,7 +39,7 @@ fn stopped(program: &TestProgram) -> DeviceFault {
 }
 
 #[test]
-fn a_grid_barrier_lets_all_pass_that_fit() {
+fn grid_barrier_passes_if_all_workgroups_are_resident() {
     for (machine, most) in machines() {
         for (options, workgroups) in
             [("-O0", 1), ("-O0", 9), ("-O2", 1), ("-O2", 9), ("-O2", 64), ("-O2", most)]
@@ -54,7 +54,7 @@ fn a_grid_barrier_lets_all_pass_that_fit() {
 }
 
 #[test]
-fn one_workgroup_more_than_fits_ends_with_what_all_wait_for() {
+fn one_workgroup_too_many_ends_with_a_stall_report() {
     for (machine, most) in machines() {
         for options in ["-O2", "-O0"] {
             // Unoptimised kernels may need more registers.
@@ -90,7 +90,7 @@ fn one_workgroup_more_than_fits_ends_with_what_all_wait_for() {
 
 /// Negative control: a long loop that ends is not taken for a wait.
 #[test]
-fn a_loop_that_counts_is_no_wait_for_ever() {
+fn counting_loop_is_not_taken_for_a_stall() {
     let (machine, _) = machines()[0];
     let mut program = TestProgram::new(&compile_for(machine, "grid_barrier.cl", &["-O2"]));
     let (arrived, looks) = (program.input(&[0u32]), program.output(&[0u32; 256]));
@@ -100,7 +100,7 @@ fn a_loop_that_counts_is_no_wait_for_ever() {
 
 /// Instrumented code may need more registers than the original.
 #[test]
-fn code_that_needs_more_registers_stays_resident_where_that_is_asked_for() {
+fn policy_keeps_instrumented_workgroups_resident() {
     let (machine, most) = machines()[0];
     let mut workload = barrier(machine, "-O2", most + 1).workload();
     let policy = workload.device.policy();

@@ -23,7 +23,7 @@ fn table(folder: &Path) -> String {
 }
 
 #[test]
-fn rows_are_lost_to_nobody_who_has_not_said_force() {
+fn rows_are_only_overwritten_with_force() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, 30);
@@ -52,7 +52,7 @@ fn rows_are_lost_to_nobody_who_has_not_said_force() {
 }
 
 #[test]
-fn a_folder_in_use_is_refused_whatever_is_asked_for() {
+fn folder_in_use_is_refused_with_any_option() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, WITHOUT_END);
@@ -88,7 +88,7 @@ fn first_wrong_row(table: &str) -> Option<&str> {
 }
 
 #[test]
-fn a_run_on_another_machine_is_believed_until_the_user_says_otherwise() {
+fn lock_of_another_machine_is_respected_until_force() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, 5);
@@ -111,7 +111,7 @@ fn a_run_on_another_machine_is_believed_until_the_user_says_otherwise() {
 /// Negative control: without a common lock, two processes damage the table. Here, two folders with
 /// separate locks share a table.
 #[test]
-fn two_processes_damage_a_table_that_has_two_locks() {
+fn two_processes_with_separate_locks_damage_a_table() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, WITHOUT_END);
@@ -128,7 +128,7 @@ fn two_processes_damage_a_table_that_has_two_locks() {
 }
 
 #[test]
-fn a_run_whose_folder_was_taken_over_writes_no_more() {
+fn run_stops_writing_after_its_folder_is_taken_over() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, WITHOUT_END);
@@ -207,18 +207,18 @@ fn expect_undisturbed(seeds: std::ops::Range<u32>) {
 }
 
 #[test]
-fn interleaved_processes_leave_the_table_of_one_that_was_left_alone() {
+fn interleaved_processes_write_the_table_of_one_process() {
     expect_undisturbed(0..4);
 }
 
 #[test]
 #[ignore = "for make test-long: more interleavings than every day takes"]
-fn fifty_interleavings_leave_the_table_of_one_that_was_left_alone() {
+fn fifty_interleavings_write_the_table_of_one_process() {
     expect_undisturbed(0..50);
 }
 
 #[test]
-fn results_that_are_links_stay_links_and_what_they_lead_to_is_replaced() {
+fn symbolic_links_in_results_are_followed() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let elsewhere = tempfile::tempdir().expect("another folder");

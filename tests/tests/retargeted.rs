@@ -72,7 +72,7 @@ fn wrong(inputs: &[f32], codes: &[u8], back: &[f32], nearest: fn(f64) -> Option<
 }
 
 #[test]
-fn conversions_to_8_bits_and_back_are_the_same_by_hooks_and_by_the_device() {
+fn fp8_conversions_by_hooks_agree_with_the_simulator() {
     for level in ["-O0", "-O3"] {
         for (numbers, seed) in [
             ("{uniform: [-300.0, 300.0]}", 1),

@@ -118,8 +118,8 @@ fn open() -> RocrDevice {
 }
 
 #[test]
-fn the_quickstart_gives_the_same_bits_through_the_runtime() {
-    if !is_inside("the_quickstart_gives_the_same_bits_through_the_runtime") {
+fn quickstart_is_bit_identical_through_the_runtime() {
+    if !is_inside("quickstart_is_bit_identical_through_the_runtime") {
         return;
     }
     let inputs = [numbers(1), numbers(3), numbers(5)];
@@ -135,8 +135,8 @@ fn the_quickstart_gives_the_same_bits_through_the_runtime() {
 }
 
 #[test]
-fn what_is_asked_wrongly_is_an_error() {
-    if !is_inside("what_is_asked_wrongly_is_an_error") {
+fn invalid_requests_are_errors() {
+    if !is_inside("invalid_requests_are_errors") {
         return;
     }
     let mut device = open();
@@ -177,7 +177,7 @@ fn results(folder: &Path) -> String {
 /// A campaign whose kernels run in separate processes on AMD's runtime, with hooks. All results that do
 /// not depend on addresses equal those of the embedded GPU.
 #[test]
-fn a_campaign_on_the_runtime_s_gpu_has_the_results_of_the_embedded_one() {
+fn campaign_through_the_runtime_has_the_results_of_the_embedded_gpu() {
     let folder = tempfile::tempdir().expect("a folder");
     for faults in [
         "{model: flip_one_bit, target: destination_register, opcodes: [v_fmac_f32, ds_read2_b32], \
@@ -196,7 +196,7 @@ fn a_campaign_on_the_runtime_s_gpu_has_the_results_of_the_embedded_one() {
 }
 
 #[test]
-fn a_campaign_on_the_runtime_s_gpu_says_what_it_lacks() {
+fn campaign_through_the_runtime_reports_unsupported_options() {
     let folder = tempfile::tempdir().expect("a folder");
     campaign(folder.path(), "rocr", "{model: flip_one_bit, count: 1}");
     let without_gpu = run_campaign(folder.path(), false, &[]);
@@ -235,8 +235,8 @@ fn fault(device: &mut RocrDevice, instructions: &str) -> FaultCause {
 }
 
 #[test]
-fn memory_that_is_not_there_is_a_typed_fault() {
-    if !is_inside("memory_that_is_not_there_is_a_typed_fault") {
+fn unmapped_memory_is_a_typed_fault() {
+    if !is_inside("unmapped_memory_is_a_typed_fault") {
         return;
     }
     let load = "v_mov_b32 v2, 0x5000\nv_mov_b32 v3, 16\nglobal_load_dword v4, v[2:3], off\n";
@@ -255,8 +255,8 @@ fn an_illegal_instruction_is_a_typed_fault() {
 }
 
 #[test]
-fn a_kernel_without_end_is_hung_when_the_time_is_up() {
-    if !is_inside("a_kernel_without_end_is_hung_when_the_time_is_up") {
+fn endless_kernel_is_hung_after_the_time_limit() {
+    if !is_inside("endless_kernel_is_hung_after_the_time_limit") {
         return;
     }
     let mut device = open();

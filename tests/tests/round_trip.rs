@@ -60,7 +60,7 @@ fn differ_in_literal_alone(inst: &Inst, bytes: &[u8], again: &[u8]) -> bool {
 }
 
 #[test]
-fn every_compiled_instruction_assembles_back_to_its_own_bytes() {
+fn compiled_instructions_assemble_back_to_the_same_bytes() {
     let sources = [sources("kernels"), sources("../examples/campaigns/kernels")].concat();
     let mut count = 0;
     for source in &sources {

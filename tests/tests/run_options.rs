@@ -17,7 +17,7 @@ fn table(out: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn a_count_of_the_command_line_is_as_if_the_file_said_it() {
+fn count_option_replaces_the_count_of_the_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = |name: &str| folder.path().join(name);
     let twelve = "{model: flip_one_bit, count: 12}";
@@ -51,7 +51,7 @@ fn a_count_of_the_command_line_is_as_if_the_file_said_it() {
 }
 
 #[test]
-fn a_count_is_refused_where_the_file_says_otherwise_how_many_there_are() {
+fn count_option_conflicts_with_other_sample_sizes() {
     let folder = tempfile::tempdir().expect("a folder");
     let refused = |file: &PathBuf, count: &str, word: &str| {
         let finished = run(file, &folder.path().join("out"), &["--count", count]);
@@ -74,7 +74,7 @@ fn a_count_is_refused_where_the_file_says_otherwise_how_many_there_are() {
 }
 
 #[test]
-fn a_dry_run_says_what_the_campaign_would_be_and_writes_nothing() {
+fn dry_run_prints_the_plan_and_writes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = example("saxpy", FIVE, folder.path());
     let out = folder.path().join("out");

@@ -19,7 +19,7 @@ fn a_wave_may_wait_for_another_wave_of_its_workgroup() {
 }
 
 #[test]
-fn a_workgroup_may_wait_for_a_later_one_that_hardware_would_run_beside_it() {
+fn workgroup_may_wait_for_a_later_resident_workgroup() {
     let mut program = TestProgram::new(&waiting());
     let done = program.input(&[0u32; 8]);
     let out = program.output(&[0u32; 8]);
@@ -28,7 +28,7 @@ fn a_workgroup_may_wait_for_a_later_one_that_hardware_would_run_beside_it() {
 }
 
 #[test]
-fn waiting_for_ever_ends_at_the_instruction_limit() {
+fn endless_wait_ends_at_the_instruction_limit() {
     let mut program = TestProgram::new(&waiting());
     let out = program.output(&[0u32]);
     program.launch("waits_for_ever", [64, 1, 1], [64, 1, 1], &[out]);
@@ -49,7 +49,7 @@ fn words(program: &TestProgram, change: impl Fn(Policy) -> Policy) -> Vec<u32> {
 
 /// Negative control: a policy that never holds waves back shows the race.
 #[test]
-fn waves_have_read_what_the_first_one_overwrites_without_a_barrier() {
+fn waves_read_before_the_first_wave_overwrites_without_a_barrier() {
     for machine in [Machine::new("gfx90a", 64), Machine::new("gfx1100", 32)] {
         let mut program = TestProgram::new(&compile_for(machine, "race.cl", &["-O3"]));
         let rounds = program.input(&[100u32]);
@@ -76,7 +76,7 @@ fn sums_of_tiles(tiles: &[u32], workgroup: usize, rounds: usize) -> Vec<u32> {
 }
 
 #[test]
-fn waves_refill_lds_once_all_have_read_it() {
+fn waves_refill_lds_after_all_have_read_it() {
     let machines = ["gfx942", "gfx950", "gfx1100"].map(|name| match name {
         "gfx1100" => Machine::new(name, 32),
         _ => Machine::new(name, 64),
@@ -124,7 +124,7 @@ impl Observer for Onlooker {
 }
 
 #[test]
-fn watching_a_wave_changes_neither_the_order_of_execution_nor_its_clock() {
+fn observing_a_wave_changes_neither_schedule_nor_clock() {
     let mut program = TestProgram::new(&waiting());
     let next = program.input(&[0u32]);
     let places = program.output(&[0u32; 1000]);
@@ -174,7 +174,7 @@ impl Observer for Called {
 }
 
 #[test]
-fn an_observer_sees_of_all_instructions_those_that_it_is_interested_in() {
+fn observer_is_called_only_at_instructions_of_interest() {
     let mut program = TestProgram::new(&waiting());
     let next = program.input(&[0u32]);
     let places = program.output(&[0u32; 1000]);

@@ -112,7 +112,7 @@ fn judge(stream: UnixStream, shown: &Shown) {
 }
 
 #[test]
-fn each_sdc_is_judged_once_and_nothing_else_is() {
+fn judge_classifies_each_sdc_once_and_nothing_else() {
     let folder = campaign("{socket: judge.socket}");
     let shown = serve(folder.path().join("judge.socket"));
     run(folder.path(), "one", "1").expect_success();
@@ -153,7 +153,7 @@ fn each_sdc_is_judged_once_and_nothing_else_is() {
 }
 
 #[test]
-fn results_do_not_depend_on_who_asks_the_judge_or_in_which_part() {
+fn severity_does_not_depend_on_workers_or_shards() {
     let folder = campaign("{socket: judge.socket}");
     let _shown = serve(folder.path().join("judge.socket"));
     run(folder.path(), "one", "1").expect_success();
@@ -192,7 +192,7 @@ fn results_do_not_depend_on_who_asks_the_judge_or_in_which_part() {
 }
 
 #[test]
-fn a_judge_that_gives_no_judgement_ends_the_campaign_and_rows_stay() {
+fn failing_judge_ends_the_campaign_and_keeps_rows() {
     let says = |script: &str| {
         let folder = campaign(&format!("{{command: [sh, -c, {}]}}", json!(script)));
         let finished = run(folder.path(), "out", "1");
@@ -282,7 +282,7 @@ fn judge_of_application(stream: UnixStream, printed: &Printed) {
 }
 
 #[test]
-fn an_application_is_judged_by_what_it_printed_with_the_fault() {
+fn judge_receives_outputs_of_the_faulty_application() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = application("campaigns/reactions", Compiler::Hipcc, "gfx90a");
     let text = format!(

@@ -39,7 +39,7 @@ const LEFT: &str = "left_tile[y][x] = left";
 const RIGHT: &str = "right_tile[y][x] = right";
 
 #[test]
-fn an_element_of_a_tile_spoils_a_row_or_a_column_and_an_accumulator_one_element() {
+fn tile_elements_corrupt_rows_or_columns_and_accumulators_one_element() {
     let folder = tempfile::tempdir().expect("a folder");
     let loaded = campaign(folder.path(), "global_load_dword", "[128, 128]");
     assert_eq!(shapes(&loaded, LEFT), [Some(ErrorShape::Row)].into());

@@ -93,7 +93,7 @@ fn every_split_merges_into_the_table_of_one_worker() {
 }
 
 #[test]
-fn what_is_there_is_not_done_again_and_what_is_damaged_is() {
+fn completed_rows_are_reused_and_damaged_files_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, &faults(60));
@@ -156,7 +156,7 @@ fn rows_that_contradict_each_other_are_not_merged() {
 }
 
 #[test]
-fn a_shard_that_is_asked_to_stop_leaves_what_it_has_done() {
+fn interrupted_shard_keeps_its_completed_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, &faults(1_000_000_000));
@@ -229,7 +229,7 @@ fn a_finished_campaign_grows_with_its_count() {
 }
 
 #[test]
-fn rows_of_another_campaign_never_come_into_a_folder() {
+fn rows_of_another_campaign_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, &faults(20));
@@ -272,7 +272,7 @@ fn rows_of_another_campaign_never_come_into_a_folder() {
 }
 
 #[test]
-fn campaigns_of_one_site_space_are_pooled() {
+fn campaigns_with_the_same_fault_space_are_pooled() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     // Inputs that do not depend on the seed.
@@ -312,7 +312,7 @@ fn campaigns_of_one_site_space_are_pooled() {
 }
 
 #[test]
-fn a_shard_that_fails_is_given_up_and_the_others_go_on() {
+fn failing_shard_does_not_stop_the_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, &faults(40));
@@ -350,7 +350,7 @@ fn a_shard_that_fails_is_given_up_and_the_others_go_on() {
 }
 
 #[test]
-fn scripts_say_what_the_engines_are_to_do() {
+fn batch_scripts_contain_the_requested_resources() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, &faults(40));

@@ -105,18 +105,18 @@ fn wait_for_orphans(folder: &Path) {
 }
 
 #[test]
-fn kills_on_a_slow_shared_folder_leave_the_table_of_one_worker() {
+fn kills_on_a_slow_shared_folder_do_not_change_the_table() {
     expect_undisturbed(ALL, 30, 0);
 }
 
 #[test]
-fn kills_in_the_stages_of_a_campaign_leave_the_table_of_one_worker() {
+fn kills_in_sampling_stages_do_not_change_the_table() {
     expect_undisturbed(STAGES, 15, 7);
 }
 
 #[test]
 #[ignore = "for make test-long: a thousand kills take minutes"]
-fn a_thousand_kills_on_a_slow_shared_folder_leave_the_table_of_one_worker() {
+fn thousand_kills_on_a_slow_shared_folder_do_not_change_the_table() {
     for seed in 0..10 {
         expect_undisturbed(if seed % 3 == 2 { STAGES } else { ALL }, 100, seed * 1000);
     }

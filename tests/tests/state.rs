@@ -102,7 +102,7 @@ fn assert_restorable(workload: &Workload, name: &str, random: &mut ChaCha8Rng) {
 }
 
 #[test]
-fn the_examples_restored_at_random_instructions_end_as_they_would_have() {
+fn examples_restored_at_random_instructions_end_equally() {
     let mut random = ChaCha8Rng::seed_from_u64(7);
     for file in examples() {
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
@@ -125,13 +125,13 @@ fn order() -> TestProgram {
 }
 
 #[test]
-fn whose_turn_it_is_belongs_to_the_state() {
+fn checkpoints_include_the_schedule() {
     let mut random = ChaCha8Rng::seed_from_u64(8);
     assert_restorable(&order().workload(), "waiting.cl", &mut random);
 }
 
 #[test]
-fn a_dispatch_carried_on_one_instruction_at_a_time_ends_as_in_one_go() {
+fn single_stepped_dispatch_ends_as_an_uninterrupted_one() {
     let workload = order().workload();
     let [first, _] = &workload.program.dispatches[..] else { panic!("two dispatches") };
     let begin = || part(&workload.device, first, 0);
@@ -154,7 +154,7 @@ fn the_watchdog_counts_across_pauses() {
 
 /// Negative control: the comparison detects differences in memory, registers and turns.
 #[test]
-fn a_state_restored_in_part_is_noticed() {
+fn partially_restored_state_is_detected() {
     let workload = order().workload();
     let dispatch = &workload.program.dispatches[0];
     let (device, execution, trace) = part(&workload.device, dispatch, 2000);

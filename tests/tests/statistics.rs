@@ -9,7 +9,7 @@ use std::path::Path;
 /// large fault spaces, a margin of 5 percentage points takes 385 injections at 95 % confidence, 664 at
 /// 99 %, and 955 at 99.8 %. vector_add has millions of fault sites.
 #[test]
-fn margin_and_confidence_take_the_published_count() {
+fn margin_and_confidence_give_published_sample_sizes() {
     let folder = tempfile::tempdir().expect("a folder");
     for (confidence, published) in [("0.95", 385), ("0.99", 664), ("0.998", 955)] {
         let faults = format!("{{model: flip_one_bit, margin: 0.05, confidence: {confidence}}}");
@@ -23,7 +23,7 @@ fn margin_and_confidence_take_the_published_count() {
 
 /// Faults are drawn with replacement, so a small fault space needs as many injections.
 #[test]
-fn a_margin_holds_for_a_small_population_too() {
+fn margin_holds_for_a_small_fault_space() {
     let folder = tempfile::tempdir().expect("a folder");
     let faults = "{model: flip_one_bit, workgroups: [[0, 0, 0]], waves: [0, 0], lanes: [0], \
                   margin: 0.05, confidence: 0.95}";
@@ -38,7 +38,7 @@ fn a_margin_holds_for_a_small_population_too() {
 
 /// Every stratum is reported, so the margin holds for each. All files report the requested confidence.
 #[test]
-fn a_margin_holds_for_every_stratum_with_the_confidence_asked_for() {
+fn margin_holds_for_every_stratum_with_the_requested_confidence() {
     let folder = tempfile::tempdir().expect("a folder");
     let faults = "{model: flip_one_bit, stratify: opcode, margin: 0.1, confidence: 0.99}";
     let file = example("vector_add", faults, folder.path());
@@ -131,7 +131,7 @@ fn wilson(count: f64, total: f64) -> (f64, f64) {
 }
 
 #[test]
-fn the_summary_counts_the_rows_and_gives_wilson_s_intervals() {
+fn summary_has_row_counts_and_wilson_intervals() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = example("saxpy", "{model: flip_one_bit, count: 200}", folder.path());
     let out = folder.path().join("out");

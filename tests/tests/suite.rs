@@ -54,7 +54,7 @@ const REFERENCES: [(&str, Reference); 13] = [
 ];
 
 #[test]
-fn every_program_of_the_suite_computes_what_plain_rust_computes() {
+fn suite_programs_agree_with_plain_rust() {
     let files = suite();
     assert_eq!(files.len(), REFERENCES.len());
     for (file, (name, reference)) in files.iter().zip(REFERENCES) {
@@ -75,7 +75,7 @@ fn every_program_of_the_suite_computes_what_plain_rust_computes() {
 
 /// The table in docs/suite.md contains the rates of the campaigns.
 #[test]
-fn the_rates_beside_published_ones_are_those_of_the_book() {
+fn agreement_table_matches_documentation() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let published = root.join("examples/suite/published.csv");
@@ -120,7 +120,7 @@ fn the_rates_beside_published_ones_are_those_of_the_book() {
 
 /// Fault sites drawn by instructions are ordinary sites, which hooks can also strike.
 #[test]
-fn instructions_that_are_drawn_are_struck_by_hooks_as_without_them() {
+fn sites_drawn_by_instruction_are_equal_with_hooks() {
     let folder = tempfile::tempdir().expect("a folder");
     let files = suite();
     let file = files.iter().find(|file| file.ends_with("lavamd.yaml")).expect("a program");

@@ -88,7 +88,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn what_is_counted_by_wave_is_what_an_observer_counts() {
+fn profiling_counts_agree_with_an_observer() {
     let mut compared = 0;
     for file in examples() {
         let workload = workload(MACHINES[0], &file, &["-O3"]);
@@ -111,7 +111,7 @@ fn what_is_counted_by_wave_is_what_an_observer_counts() {
 /// The number of known-masked sites, counted during profiling, equals the number of sites that def-use
 /// pruning finds one by one. The remaining fault space contains each other site exactly once.
 #[test]
-fn places_that_are_known_to_be_masked_are_counted_exactly() {
+fn known_masked_sites_are_counted_exactly() {
     let (mut places, mut known) = (0, 0);
     for (machine, file) in MACHINES
         .into_iter()
@@ -202,7 +202,7 @@ fn recorded(case: &Case, workload: &Workload, has_checkpoints: bool) -> Recorded
 /// The resolving run finds the sites of the plan, and its checkpoints change no outcome, for any limit
 /// of memory, with and without checkpoints between dispatches, and for any number of threads.
 #[test]
-fn states_that_a_second_run_saves_change_no_outcome() {
+fn checkpoints_of_the_resolving_run_change_no_outcome() {
     let (mut injected, mut kept, mut few) = (0, 0, 0);
     for file in examples().into_iter().chain([many_workgroups()]) {
         let workload = workload(MACHINES[0], &file, &["-O3"]);
@@ -247,7 +247,7 @@ fn states_that_a_second_run_saves_change_no_outcome() {
 /// A resolving run that behaves differently from the profiling run is refused. The test passes the
 /// footprints of less optimised code.
 #[test]
-fn a_second_run_that_does_something_else_is_refused() {
+fn resolving_run_that_differs_is_refused() {
     let [workload, less_optimised] =
         ["-O3", "-O1"].map(|level| workload(MACHINES[0], &many_workgroups(), &[level]));
     let case = &cases()[0];

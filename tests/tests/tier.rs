@@ -22,7 +22,7 @@ fn tiers(workload: &Workload) -> Tiers {
 const EXAMPLES: [&str; 5] = ["quickstart", "matmul", "reduction", "jacobi", "scan"];
 
 #[test]
-fn compiled_code_leaves_what_the_interpreter_leaves_at_any_instruction() {
+fn compiled_code_agrees_with_the_interpreter_at_any_instruction() {
     let mut random = ChaCha8Rng::seed_from_u64(18);
     // Waves of 64 lanes, and of 32.
     let machines = [Machine::new("gfx90a", 64), Machine::new("gfx1100", 32)];
@@ -65,7 +65,7 @@ fn pointers(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn pointers_to_any_memory_lead_compiled_code_to_where_they_lead_the_interpreter() {
+fn generic_pointers_agree_with_the_interpreter() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = pointers(folder.path());
     let mut random = ChaCha8Rng::seed_from_u64(19);
@@ -94,7 +94,7 @@ fn pointers_to_any_memory_lead_compiled_code_to_where_they_lead_the_interpreter(
 
 /// Compares observations of golden runs between compiled code and the interpreter.
 #[test]
-fn compiled_code_is_counted_and_its_footprints_and_fidelity_are_those_of_the_interpreter() {
+fn counts_footprints_and_fidelity_agree_with_the_interpreter() {
     let gfx90a = Machine::new("gfx90a", 64);
     let runs = [
         ("matmul", gfx90a, "-O3"),
@@ -112,7 +112,7 @@ fn compiled_code_is_counted_and_its_footprints_and_fidelity_are_those_of_the_int
 
 /// Blocks that must be observed separately are not chained with others.
 #[test]
-fn what_must_be_seen_is_seen_between_compiled_blocks() {
+fn observed_blocks_are_not_chained() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("unseen.yaml");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/unseen.cl");
@@ -142,7 +142,7 @@ fn results(file: &Path, cache: &Path, tier: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_waves_reach_often_is_compiled_unless_that_is_not_wanted() {
+fn hot_code_is_compiled_unless_disabled() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = example("matmul", "{model: flip_one_bit, count: 3000}", folder.path());
     let [compiled, interpreted] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
@@ -165,7 +165,7 @@ fn compilers(cache: &Path) -> Vec<i32> {
 }
 
 #[test]
-fn a_campaign_goes_on_where_what_compiles_for_it_is_killed() {
+fn campaign_continues_if_its_compiler_process_is_killed() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = example("matmul", "{model: flip_one_bit, count: 3000}", folder.path());
     let interpreted = tempfile::tempdir().expect("a folder");

@@ -111,7 +111,7 @@ fn registers(words: u64, registers: u64, lanes: u64, waves: u64, workgroups: u64
 const STORE_LANE: &str = "store: global_store_dword v1, v0, s[2:3]\n";
 
 #[test]
-fn a_value_that_is_overwritten_dies_where_it_is() {
+fn overwritten_value_dies_at_the_overwrite() {
     let body = format!("value: v_mov_b32 v5, 7\ns_nop 0\nover: v_mov_b32 v5, 8\n{STORE_LANE}");
     let planted = Planted::new(&body);
     let trace = planted.trace("value", "lane=13 register=v5 flip=0x80000000");
@@ -131,7 +131,7 @@ fn a_value_that_is_overwritten_dies_where_it_is() {
 }
 
 #[test]
-fn a_value_that_is_masked_by_logic_dies_there_and_not_as_overwritten() {
+fn value_masked_by_logic_is_not_reported_as_overwritten() {
     let body = format!("value: v_mov_b32 v5, 7\nlogic: v_and_b32 v5, 0, v5\n{STORE_LANE}");
     let planted = Planted::new(&body);
     let trace = planted.trace("value", "lane=13 register=v5 flip=0x80000000");
@@ -146,7 +146,7 @@ fn a_value_that_is_masked_by_logic_dies_there_and_not_as_overwritten() {
 }
 
 #[test]
-fn a_value_that_nothing_reads_dies_with_its_wave() {
+fn unread_value_dies_at_the_end_of_its_wave() {
     let planted = Planted::new(&format!("dead: v_mov_b32 v5, 7\n{STORE_LANE}"));
     let trace = planted.trace("dead", "lanes=all register=v5 flip=0x1");
     assert_eq!(trace.peak, registers(64, 1, 64, 1, 1));
@@ -155,7 +155,7 @@ fn a_value_that_nothing_reads_dies_with_its_wave() {
 
 /// Negative control of all other tests.
 #[test]
-fn a_fault_that_sets_what_is_there_shows_no_difference_at_all() {
+fn fault_that_sets_the_existing_value_has_no_trace_events() {
     let planted = Planted::new(&format!("value: v_mov_b32 v0, 7\n{STORE_LANE}"));
     let trace = planted.trace("value", "lanes=all register=v0 set=0x7");
     assert_eq!(events(&trace), [(0, planted.label("value"), What::Fault(None))]);
@@ -165,7 +165,7 @@ fn a_fault_that_sets_what_is_there_shows_no_difference_at_all() {
 
 /// The faulty run leaves its loop immediately; the golden run would take minutes.
 #[test]
-fn a_golden_run_that_outlasts_the_faulty_one_ends_where_runs_are_to_stop() {
+fn cancellation_stops_a_golden_run_that_outlasts_the_faulty_run() {
     let body = format!(
         "s_mov_b32 s8, 0\nloop: s_add_u32 s8, s8, 1\ns_cmp_lg_u32 s8, -1\ns_cbranch_scc1 loop\n\
          {STORE_LANE}"
@@ -292,7 +292,7 @@ fn a_wrong_lane_spreads_to_another_wave_by_lds() {
 }
 
 #[test]
-fn a_wrong_value_goes_on_into_the_next_dispatch() {
+fn wrong_value_propagates_to_the_next_dispatch() {
     // Each work-item adds its lane to its element of the buffer.
     let body = "
         global_load_dword v5, v1, s[2:3]
@@ -313,7 +313,7 @@ fn a_wrong_value_goes_on_into_the_next_dispatch() {
 }
 
 #[test]
-fn a_wave_on_another_path_is_said_to_be_and_its_store_is_missed() {
+fn divergence_and_missing_stores_are_reported() {
     let body = format!(
         "
     check: s_cmp_eq_u32 s2, s2
@@ -346,7 +346,7 @@ fn a_wave_on_another_path_is_said_to_be_and_its_store_is_missed() {
 }
 
 #[test]
-fn a_wave_that_parts_without_consequence_is_dead_at_the_end() {
+fn divergence_without_consequence_dies() {
     let body = format!(
         "
     check: s_cmp_eq_u32 s2, s2
@@ -363,7 +363,7 @@ fn a_wave_that_parts_without_consequence_is_dead_at_the_end() {
 }
 
 #[test]
-fn a_wrong_address_ends_with_the_device_fault() {
+fn wrong_address_ends_the_trace_with_a_device_fault() {
     let body = "
         v_mov_b32 v3, s3
         v_add_co_u32 v2, vcc, s2, v1
@@ -384,7 +384,7 @@ fn a_wrong_address_ends_with_the_device_fault() {
 /// Events distinguish a fault in a source operand, an instruction or memory from the wrong results that
 /// follow.
 #[test]
-fn faults_in_operands_instructions_and_memory_are_followed_from_the_first_wrong_result() {
+fn faults_in_operands_instructions_and_memory_are_traced() {
     let planted = Planted::new(&format!("value: v_add_u32 v5, v0, v0\n{STORE_LANE}"));
     let value = planted.label("value");
     let trace = planted.trace("value", "lane=4 source=v0 flip=0x10");
@@ -413,7 +413,7 @@ fn faults_in_operands_instructions_and_memory_are_followed_from_the_first_wrong_
 /// A wave that skips a barrier shows no difference until it reads memory that the other wave has not yet
 /// written.
 #[test]
-fn a_barrier_that_is_passed_over_is_no_end() {
+fn trace_continues_after_a_skipped_barrier() {
     let planted = Planted::with_grid(
         "
         v_readfirstlane_b32 s6, v0
@@ -448,7 +448,7 @@ fn a_barrier_that_is_passed_over_is_no_end() {
 }
 
 #[test]
-fn a_permanent_fault_strikes_on_after_its_difference_is_gone() {
+fn permanent_fault_strikes_again_after_its_difference_is_gone() {
     let body = format!(
         "
     one: v_add_u32 v5, v0, v0
@@ -468,7 +468,7 @@ fn a_permanent_fault_strikes_on_after_its_difference_is_gone() {
 }
 
 #[test]
-fn a_site_that_is_never_reached_has_no_trace() {
+fn unreached_site_has_no_trace() {
     let planted = Planted::new(&format!("value: v_mov_b32 v5, 7\n{STORE_LANE}"));
     let mut site = planted.site("value", "lane=13 register=v5 flip=0x1").to_string();
     site = site.replace("occurrence=0", "occurrence=1");
@@ -488,7 +488,7 @@ fn emulated_instructions_are_not_traced() {
 }
 
 #[test]
-fn the_table_and_the_plot_show_what_is_printed() {
+fn trace_table_and_plot_agree_with_the_output() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = examples_folder().join("quickstart.yaml");
     let site = "dispatch=0 workgroup=15,0,0 wave=3 pc=0x1a38 occurrence=0 lane=16 register=v1 \
@@ -577,7 +577,7 @@ fn assert_memory_was_tracked(site: &Site, trace: &Trace) {
 }
 
 #[test]
-fn traces_of_a_kernel_with_lds_and_atomics_end_as_the_injections_do() {
+fn traces_with_lds_and_atomics_agree_with_injections() {
     use FaultTarget::{DestinationRegister, GlobalMemory, Instruction, Lds, SourceOperand};
     let targets = [DestinationRegister, SourceOperand, Lds, GlobalMemory, Instruction];
     assert_consistent(MACHINES[0], "reduction", &targets, 40);
@@ -585,7 +585,7 @@ fn traces_of_a_kernel_with_lds_and_atomics_end_as_the_injections_do() {
 }
 
 #[test]
-fn traces_of_three_dispatches_end_as_the_injections_do() {
+fn traces_of_three_dispatches_agree_with_injections() {
     use FaultTarget::{Branch, DestinationRegister, ProgramCounter, StoreValue};
     assert_consistent(
         MACHINES[0],

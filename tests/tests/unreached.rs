@@ -51,7 +51,7 @@ fn write(folder: &Path, kernel: &str) {
 }
 
 #[test]
-fn places_that_hooks_do_not_reach_are_not_drawn_and_said() {
+fn sites_out_of_reach_of_hooks_are_excluded_and_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), KERNEL);
     let (rows, said) = run(folder.path(), "hook", "1");
@@ -85,7 +85,7 @@ fn places_that_hooks_do_not_reach_are_not_drawn_and_said() {
 
 /// Negative control: if hooks reach all sites, both methods have the same rows.
 #[test]
-fn where_hooks_reach_all_the_plan_is_the_embedded_gpu_s() {
+fn plan_is_equal_if_hooks_reach_all_sites() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), PLAIN);
     let (_, said) = run(folder.path(), "hook", "1");

@@ -35,7 +35,7 @@ const STAGED: [&str; 3] = [
 ];
 
 #[test]
-fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
+fn campaigns_end_at_the_same_row_for_every_split() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     for (number, faults) in STAGED.into_iter().enumerate() {
@@ -102,7 +102,7 @@ fn a_campaign_ends_at_the_same_row_whoever_makes_its_rows() {
 
 /// A merge before the goal names the missing rows. Rows after the goal are neither computed nor required.
 #[test]
-fn only_the_rows_before_the_end_are_needed() {
+fn merge_needs_only_rows_before_the_end() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     example("vector_add", "{model: flip_one_bit, until: {margin: 0.1}}", folder);
@@ -135,7 +135,7 @@ fn only_the_rows_before_the_end_are_needed() {
 /// With `known_masked: counted`, no fault is injected at known-masked sites, and the rates still refer to
 /// the complete fault space.
 #[test]
-fn known_masked_places_are_counted_and_not_struck() {
+fn known_masked_sites_are_counted_and_not_injected() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let rate = |name: &str, faults: &str| {

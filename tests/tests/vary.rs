@@ -51,7 +51,7 @@ fn status(folder: &Path, out: &str) -> Value {
 }
 
 #[test]
-fn each_variant_is_the_campaign_that_is_written_by_hand() {
+fn variants_equal_campaigns_written_by_hand() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, 60, VARY);
@@ -146,7 +146,7 @@ fn shards_of_variants_merge_into_the_tables_of_one_worker() {
 }
 
 #[test]
-fn a_variant_that_fails_is_named_and_what_was_done_before_stays() {
+fn failing_variant_is_named_and_completed_rows_are_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let options = |last: &str| format!("vary: {{workload.kernel.options: [[-O1], [{last}]]}}\n");
@@ -177,7 +177,7 @@ fn a_variant_that_fails_is_named_and_what_was_done_before_stays() {
 }
 
 #[test]
-fn a_killed_run_of_variants_goes_on_to_the_same_tables() {
+fn killed_sweep_resumes_to_the_same_tables() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     campaign(folder, 3000, "vary: {seed: [1, 2]}\n");

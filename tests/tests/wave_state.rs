@@ -96,7 +96,7 @@ stores: global_store_dword v1, v2, s[2:3]
 ";
 
 #[test]
-fn every_instruction_is_counted_and_named_by_its_own_address() {
+fn observer_receives_every_instruction_with_its_address() {
     let small = Small::new(STORES);
     let mut count = 0;
     let mut next = None;
@@ -120,7 +120,7 @@ fn every_instruction_is_counted_and_named_by_its_own_address() {
 }
 
 #[test]
-fn a_second_module_keeps_its_own_addresses() {
+fn second_module_has_separate_addresses() {
     let small = Small::new(STORES);
     let Workload { mut device, program: Program { mut dispatches, .. }, .. } =
         small.workload.clone();
@@ -141,7 +141,7 @@ fn a_second_module_keeps_its_own_addresses() {
 }
 
 #[test]
-fn a_wave_goes_on_where_it_is_sent() {
+fn wave_continues_at_a_changed_pc() {
     let small = Small::new(STORES);
     let third = small.kernel.label("third");
     // The jump skips `second`, whether before or at its execution.
@@ -155,7 +155,7 @@ fn a_wave_goes_on_where_it_is_sent() {
 }
 
 #[test]
-fn a_wild_pc_ends_as_a_wild_jump_does() {
+fn invalid_pc_faults_like_a_wild_jump() {
     let small = Small::new(STORES);
     let wild = |bit: u32| {
         let outcome = small.run_with(When::After, "first", |state| {
@@ -184,7 +184,7 @@ fn encoded(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_replaced_instruction_is_executed_once_in_the_place_of_another() {
+fn replacement_instruction_is_executed_once() {
     let small = Small::new(STORES);
     let run = |bytes: &[u8]| {
         small.run_with(When::Before, "second", |state| state.replace_instruction(bytes))
@@ -202,7 +202,7 @@ fn a_replaced_instruction_is_executed_once_in_the_place_of_another() {
 }
 
 #[test]
-fn a_loop_executes_what_memory_holds_after_the_replacement() {
+fn replacement_does_not_affect_later_iterations() {
     let small = Small::new(
         "s_mov_b32 s4, 3
          v_mov_b32 v2, 0
@@ -231,7 +231,7 @@ fn a_loop_executes_what_memory_holds_after_the_replacement() {
 }
 
 #[test]
-fn bytes_that_are_no_instruction_fault_where_they_were_put() {
+fn invalid_replacement_faults_at_its_address() {
     let small = Small::new(STORES);
     let word = 0xffff_ffffu32;
     let fault = small
@@ -242,7 +242,7 @@ fn bytes_that_are_no_instruction_fault_where_they_were_put() {
 }
 
 #[test]
-fn lds_is_the_workgroups() {
+fn observer_accesses_lds_of_the_workgroup() {
     let small = Small::new(
         ".set lds_bytes, 64
          v_mov_b32 v2, 5
@@ -264,7 +264,7 @@ fn lds_is_the_workgroups() {
 }
 
 #[test]
-fn device_memory_is_what_waves_may_touch() {
+fn observer_accesses_only_allocated_device_memory() {
     let small = Small::new("last: s_nop 0");
     let buffer = small.buffer;
     let Workload { device, program: Program { dispatches, .. }, .. } = &small.workload;
@@ -323,7 +323,7 @@ fn arrays_found(machine: Machine) -> [usize; 2] {
 }
 
 #[test]
-fn private_memory_lies_where_stores_put_it_on_every_machine() {
+fn private_memory_layout_agrees_with_stores_on_every_machine() {
     for machine in machines() {
         let waves = 512 / machine.lanes;
         assert_eq!(arrays_found(machine), [waves, 0], "{machine}");

@@ -100,7 +100,7 @@ faults: {{model: flip_one_bit, count: 20}}
 }
 
 #[test]
-fn dynamic_lds_is_given_to_kernels_without_a_pointer_to_it() {
+fn dynamic_lds_needs_no_pointer_argument() {
     let bench = Bench::new("reverse.hip", REVERSE);
     let text = reverse("local_memory: 256", "");
     bench.run(&text).expect("a campaign");
@@ -112,7 +112,7 @@ fn dynamic_lds_is_given_to_kernels_without_a_pointer_to_it() {
 }
 
 #[test]
-fn a_fault_free_run_that_leaves_its_lds_is_refused_everywhere() {
+fn golden_run_outside_its_lds_is_refused_by_all_commands() {
     let bench = Bench::new("reverse.hip", REVERSE);
     let without = reverse("", "");
     let site = |campaign: &str| -> Site {
@@ -180,7 +180,7 @@ faults: {{model: flip_one_bit, count: 5}}
 }
 
 #[test]
-fn a_fault_free_run_that_leaves_its_private_memory_is_refused() {
+fn golden_run_outside_its_private_memory_is_refused() {
     let bench = Bench::new("beyond.cl", BEYOND);
     for target in ["gfx90a", "gfx942", "gfx1030", "gfx1201"] {
         for place in [1000, -100] {
@@ -203,7 +203,7 @@ fn a_fault_free_run_that_leaves_its_private_memory_is_refused() {
 
 /// If a fault changes an LDS address, the access is legal and reads zero, as on hardware.
 #[test]
-fn a_fault_may_leave_the_lds() {
+fn faulty_run_may_access_addresses_outside_lds() {
     let bench = Bench::new("reverse.hip", REVERSE);
     let text = reverse("local_memory: 256", "")
         .replace("count: 20}", "target: load_address, groups: [lds], count: 100}");
@@ -250,7 +250,7 @@ faults: {{model: flip_one_bit, count: 5}}
 }
 
 #[test]
-fn outputs_that_can_never_be_wrong_are_refused() {
+fn outputs_that_cannot_be_wrong_are_refused() {
     let bench = Bench::new("outputs.cl", OUTPUTS);
     let unwritten = ["`none`", "writes nothing", "allow: [unwritten_output]"];
     refused(bench.run(&outputs("none", "")), &unwritten);
@@ -273,7 +273,7 @@ fn outputs_that_can_never_be_wrong_are_refused() {
 }
 
 #[test]
-fn a_pointer_may_be_null() {
+fn pointer_arguments_may_be_null() {
     let source =
         "kernel void maybe(global int *out, global const int *one, global const int *two) {
         size_t i = get_global_id(0);
@@ -368,7 +368,7 @@ faults: {{model: flip_one_bit, count: 20}}\n"
 /// A kernel that writes beyond the end of a buffer, but within its last page, long before and long after
 /// checkpoints.
 #[test]
-fn saved_states_hold_what_is_written_beyond_a_buffer() {
+fn checkpoints_include_writes_beyond_a_buffer() {
     let source = "kernel void past(global int *out, global int *log) {
         size_t i = get_global_id(0);
         int sum = 0;
@@ -407,7 +407,7 @@ faults: {{model: flip_one_bit, target: {target}, count: 60}}\n"
 }
 
 #[test]
-fn sources_and_campaigns_may_begin_with_a_byte_order_mark() {
+fn byte_order_marks_are_ignored() {
     let bench = Bench::new("mark.cl", "\u{feff}kernel void f(global int *o) { o[0] = 42; }\n");
     let source = "\u{feff}#include <hip/hip_runtime.h>
 extern \"C\" __global__ void f(int *o) { o[0] = 42; }\n";
@@ -434,7 +434,7 @@ faults: {{model: flip_one_bit, count: 2}}\n"
 
 /// Newer compilers preload arguments by default.
 #[test]
-fn faults_in_kernels_that_preload_their_arguments_are_the_same_by_hook() {
+fn faults_in_kernels_with_preloaded_arguments_are_equal_with_hooks() {
     let source = "kernel void scale(global float *out, global const float *in, float by, int plus) \
                   {\n    int i = get_global_id(0);\n    out[i] = in[i] * by + plus;\n}\n";
     for (target, count) in [("gfx90a", 8), ("gfx90a", 16), ("gfx942", 8), ("gfx942", 16)] {
@@ -478,7 +478,7 @@ __global__ void add(int *values, int more) { values[threadIdx.x] += more; }
 ";
 
 #[test]
-fn kernels_of_cpp_are_called_by_their_names_in_the_source() {
+fn cpp_kernels_have_demangled_names() {
     let bench = Bench::new("scales.hip", SCALES);
     let launch = |name: &str, buffer: &str, number: u32| {
         format!(

@@ -24,7 +24,7 @@ fn moved(object: &CodeObject, address: u64) -> (Vec<u8>, MovedCode) {
 }
 
 #[test]
-fn kernels_that_moved_compute_the_same() {
+fn moved_kernels_compute_the_same() {
     let start: Vec<u32> = (1..=256).collect();
     for machine in machines() {
         // Optimised code does not refer to data of the code object, whose distance changes.
@@ -54,7 +54,7 @@ fn kernels_that_moved_compute_the_same() {
 
 /// A branch to added code, which stores to added data and returns.
 #[test]
-fn a_host_reads_what_added_code_wrote_into_added_data() {
+fn host_reads_data_written_by_added_code() {
     let kernel = assemble("patched: s_nop 0\nback: global_store_dword v1, v0, s[2:3]\n");
     let object = CodeObject::parse(&kernel.code_object).expect("a code object");
     let isa = Isa::new(&gfx90a()).expect("the instruction set");

@@ -5,7 +5,7 @@ use crate::driver::drive;
 const BYTES: usize = 4096;
 
 #[test]
-fn random_kernels_with_random_hooks_are_rewritten_and_run_as_before() {
+fn random_kernels_with_random_hooks_behave_as_before() {
     let mut total = Outcome::default();
     let mut rewritten = 0;
     drive("rewriter", 40, |number| {
@@ -26,7 +26,7 @@ fn random_kernels_with_random_hooks_are_rewritten_and_run_as_before() {
 /// code inserted after a call, before which the caller's instructions were assumed to run; and masks
 /// overwritten long before inserted code reads them.
 #[test]
-fn inputs_that_have_found_something_find_nothing_any_more() {
+fn former_findings_are_fixed() {
     let found = [
         277, 2888, 3968, 10194, 103695, 105803, 106813, 109854, 111258, 400178, 400989, 401119,
         402929, 406413, 3007317, 4000481, 5000405, 6000505, 6001330, 6003510, 6007228, 6008075,

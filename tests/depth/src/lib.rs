@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_for_depths_are_told_from_mistakes() {
+    fn depth_accepts_known_words_only() {
         assert_eq!(Depth::of("full"), Some(Depth::Full));
         assert_eq!(Depth::of("long"), Some(Depth::Long));
         assert_eq!(Depth::of("1"), None);

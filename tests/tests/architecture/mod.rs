@@ -33,7 +33,7 @@ fn product(text: &str) -> String {
 const UNLAYERED: [&str; 1] = ["hooks/rewriter"];
 
 #[test]
-fn no_more_than_four_files_of_a_crate_use_each_other_in_a_circle() {
+fn dependency_cycles_have_at_most_four_files() {
     let mut found = Vec::new();
     let unlayered = UNLAYERED.map(|name| root().join(name));
     for folder in crates().into_iter().filter(|folder| !unlayered.contains(folder)) {
@@ -53,7 +53,7 @@ fn no_more_than_four_files_of_a_crate_use_each_other_in_a_circle() {
 
 /// Negative control: known cycles are found.
 #[test]
-fn circles_are_found_through_imports_paths_macros_and_re_exports() {
+fn cycles_through_imports_paths_macros_and_re_exports_are_found() {
     let files = [
         ("", "mod a; mod b; mod c; mod d; mod e; mod f; pub use f::Six;"),
         ("a", "use crate::{\n    b::{self, Two},\n    Six,\n};"),
@@ -81,7 +81,7 @@ fn circles_are_found_through_imports_paths_macros_and_re_exports() {
 }
 
 #[test]
-fn circles_through_items_of_a_parent_are_found() {
+fn cycles_through_items_of_a_parent_are_found() {
     let files = [
         (vec![], "mod checker;"),
         (vec!["checker"], "mod state; mod step; pub struct Error; fn f() { step::run(); }"),
@@ -98,7 +98,7 @@ fn circles_through_items_of_a_parent_are_found() {
 /// Every file named on the page exists. A name is relative to the folder that the page named last, or to a
 /// parent of that folder.
 #[test]
-fn every_file_that_the_page_on_architecture_names_is_there() {
+fn files_named_in_architecture_page_exist() {
     let page = std::fs::read_to_string(root().join("docs/architecture.md")).expect("the page");
     let mut around = root();
     let mut seen = 0;
@@ -157,7 +157,7 @@ fn openings(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn files_are_opened_in_one_place() {
+fn files_are_opened_only_by_the_host_crate() {
     let root = root();
     let openers: Vec<PathBuf> = OPENERS.iter().map(|name| root.join(name)).collect();
     let mut seen = 0;
@@ -178,7 +178,7 @@ fn files_are_opened_in_one_place() {
 }
 
 #[test]
-fn a_file_that_is_opened_somewhere_else_is_found() {
+fn direct_file_opening_is_detected() {
     let text = "fn f() {\n    let a = std::fs::read(path)?;\n    let b = File::open(\"/proc/self/maps\")?;\n    \
                 let c = File::options().read(true).open(path); // fs::read(d)\n}\n\
                 #[cfg(test)]\nmod tests { fs::read(e) }";

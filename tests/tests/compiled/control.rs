@@ -87,7 +87,7 @@ fn a_switch_on_data() {
 }
 
 #[test]
-fn loops_in_loops_that_are_left_early() {
+fn nested_loops_with_early_exits() {
     let numbers: Vec<u32> = (2..130).map(|number| number * number * 7 + number).collect();
     let is_prime = |candidate: u32| (2..candidate).all(|factor| !candidate.is_multiple_of(factor));
     let result = |&number: &u32| {
@@ -113,7 +113,7 @@ fn weigh(words: &[u32], key: u32) -> u64 {
 }
 
 #[test]
-fn calls_with_memory_of_the_caller() {
+fn calls_with_pointers_to_caller_memory() {
     let seeds: Vec<u32> = random_words(192).into_iter().map(|word| word as u32).collect();
     let sum = |&seed: &u32| {
         let mut words = [0; 16];

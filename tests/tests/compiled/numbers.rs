@@ -36,7 +36,7 @@ fn check<T, B, const WIDTH: usize>(
 }
 
 #[test]
-fn integers_of_64_bits() {
+fn integers_64_bit() {
     let words = random_words(2 * COUNT);
     let mut operands: Vec<(u64, u64)> = words
         .chunks(2)

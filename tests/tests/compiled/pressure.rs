@@ -29,14 +29,14 @@ fn check(kernel: &str, values: &[u32], expected: &[u32]) {
 }
 
 #[test]
-fn vector_registers_that_are_spilled() {
+fn spilled_vector_registers() {
     let values = input(ITEMS * 48);
     let expected: Vec<u32> = values.chunks(48).map(|values| mix(values, 0)).collect();
     check("vectors", &values, &expected);
 }
 
 #[test]
-fn scalar_registers_that_are_spilled() {
+fn spilled_scalar_registers() {
     let values = input(ITEMS / WORKGROUP * 96);
     let expected = values.chunks(96).flat_map(|values| {
         (0..WORKGROUP as u32).map(|thread| mix(values, thread)).collect::<Vec<_>>()

@@ -68,7 +68,7 @@ fn each_launch_may_run_either_version() {
 }
 
 #[test]
-fn code_that_stays_cannot_be_had_twice() {
+fn trampolines_cannot_be_combined_with_original_kernels() {
     let original = workloads().next().expect("an example");
     let instrumented = instrument(&original, |plan| {
         plan.place_all(Placement::Trampoline);

@@ -99,7 +99,7 @@ pub fn touched(object: &CodeObject) -> Arc<Rewritten> {
 }
 
 #[test]
-fn the_examples_compute_the_same_in_step_with_hooks_everywhere_and_break_no_rule() {
+fn examples_run_in_lockstep_with_hooks_everywhere_without_violations() {
     for file in cases(examples(), 3) {
         for level in rewritten_levels().iter().copied() {
             println!("{} {level}", file.display());

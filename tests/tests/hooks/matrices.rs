@@ -28,14 +28,14 @@ fn keeps_step(variant: &Variant) {
 }
 
 #[test]
-fn products_of_matrices_keep_step_with_hooks_everywhere() {
+fn matrix_products_run_in_lockstep_with_hooks_everywhere() {
     let all = if is_long_run() { variants() } else { everyday() };
     cases(&all, 5).for_each(keeps_step);
 }
 
 /// Negative control: a matrix instruction is missing in the rewritten code.
 #[test]
-fn a_matrix_instruction_that_is_lost_among_hooks_is_missed() {
+fn lockstep_detects_a_missing_matrix_instruction() {
     const S_NOP: [u8; 4] = [0x00, 0x00, 0x80, 0xbf];
     let mut few = everyday();
     few.dedup_by_key(|variant| variant.machine.target());

@@ -33,7 +33,7 @@ fn preloading(machine: Machine, file: &Path, count: &str) -> Workload {
 }
 
 #[test]
-fn examples_that_preload_arguments_compute_the_same_and_break_no_rule() {
+fn examples_with_preloaded_arguments_compute_the_same_without_violations() {
     for machine in unified_machines() {
         for file in cases(examples(), 3) {
             let plain = workload(machine, &file, &["-O3"]).golden().expect("a golden run");
@@ -48,7 +48,7 @@ fn examples_that_preload_arguments_compute_the_same_and_break_no_rule() {
 }
 
 #[test]
-fn hooks_in_kernels_that_preload_arguments_keep_step() {
+fn hooks_in_kernels_with_preloaded_arguments_run_in_lockstep() {
     for machine in unified_machines() {
         for (at, file) in examples().into_iter().enumerate().step_by(3) {
             let count = COUNTS[at / 3 % 2];
@@ -77,7 +77,7 @@ fn preloads(machine: Machine, offset: u32, length: u32) -> Vec<u8> {
 }
 
 #[test]
-fn arguments_are_preloaded_from_the_dword_that_the_descriptor_says() {
+fn arguments_are_preloaded_from_the_offset_in_the_descriptor() {
     for machine in unified_machines() {
         for (offset, length) in [(0, 2), (0, 1), (1, 1)] {
             let mut program = TestProgram::new(&preloads(machine, offset, length)).strictly();
@@ -94,7 +94,7 @@ fn arguments_are_preloaded_from_the_dword_that_the_descriptor_says() {
 
 /// A kernel must not preload more dwords than it has arguments.
 #[test]
-fn a_kernel_that_preloads_more_than_its_arguments_is_refused() {
+fn preloading_beyond_the_arguments_is_refused() {
     for machine in unified_machines() {
         let mut code_object = preloads(machine, 1, 1);
         let object = CodeObject::parse(&code_object).expect("a code object");
@@ -160,7 +160,7 @@ fn seen(instrumented: &Instrumented) -> [Vec<u64>; 2] {
 }
 
 #[test]
-fn state_of_the_start_reaches_hooks_though_arguments_fill_the_user_registers() {
+fn entry_values_are_available_with_all_user_sgprs_preloaded() {
     for machine in unified_machines() {
         let workload = many_arguments(machine);
         let module = workload.program.dispatches[0].module;
@@ -188,7 +188,7 @@ fn state_of_the_start_reaches_hooks_though_arguments_fill_the_user_registers() {
 
 /// Rewritten code that loads preloaded arguments from the next dword.
 #[test]
-fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
+fn checker_rejects_wrong_loads_of_preloaded_arguments() {
     for machine in unified_machines() {
         let workload = many_arguments(machine);
         let object =
@@ -237,7 +237,7 @@ fn arguments_that_a_start_loads_from_elsewhere_are_found_by_the_checker() {
 }
 
 #[test]
-fn tools_see_the_same_executions_as_without_preloading() {
+fn tools_count_the_same_with_preloading() {
     for machine in unified_machines() {
         let file = examples().into_iter().find(|file| file.ends_with("reduction.yaml"));
         let workload = preloading(machine, &file.expect("an example"), COUNTS[1]);

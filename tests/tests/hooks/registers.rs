@@ -141,7 +141,7 @@ fn untouched() -> Vec<u32> {
 }
 
 #[test]
-fn every_register_is_read_by_name_before_and_after() {
+fn registers_are_read_by_name_before_and_after() {
     for when in [When::Before, When::After] {
         for case in &CASES {
             let arguments = vec![Argument::Register(range(case))];
@@ -153,7 +153,7 @@ fn every_register_is_read_by_name_before_and_after() {
 }
 
 #[test]
-fn every_register_is_written_by_name_for_good_before_and_after() {
+fn writes_by_name_persist_before_and_after() {
     for when in [When::Before, When::After] {
         for case in &CASES {
             let arguments = vec![Argument::Constant(case.becomes.into())];
@@ -166,7 +166,7 @@ fn every_register_is_written_by_name_for_good_before_and_after() {
 }
 
 #[test]
-fn numbered_registers_are_read_by_number_before_and_after() {
+fn registers_are_read_by_number_before_and_after() {
     for when in [When::Before, When::After] {
         for case in &CASES {
             let Some((file, number)) = case.by_number else {
@@ -183,7 +183,7 @@ fn numbered_registers_are_read_by_number_before_and_after() {
 }
 
 #[test]
-fn numbered_registers_are_written_by_number_for_good_before_and_after() {
+fn writes_by_number_persist_before_and_after() {
     for when in [When::Before, When::After] {
         for case in &CASES {
             let Some((file, number)) = case.by_number else {

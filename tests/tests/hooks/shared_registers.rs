@@ -60,7 +60,7 @@ fn program(code_object: &[u8]) -> TestProgram {
 }
 
 #[test]
-fn a_register_of_two_names_holds_one_value() {
+fn register_with_two_names_holds_one_value() {
     let wanted: Vec<u32> = (0..64).map(expected).collect();
     for machine in unified_machines() {
         let found: Vec<u32> = to_values(&program(&kernel(machine, 32)).outputs()[0]);
@@ -71,7 +71,7 @@ fn a_register_of_two_names_holds_one_value() {
 /// Negative control: with an `accum_offset` above all VGPRs in use, the names refer to different
 /// registers.
 #[test]
-fn registers_of_one_name_each_are_apart() {
+fn registers_with_one_name_each_are_separate() {
     for machine in unified_machines() {
         let mut apart = TestProgram::new(&kernel(machine, 96));
         let out = apart.output(&[7u32; 64]);
@@ -82,7 +82,7 @@ fn registers_of_one_name_each_are_apart() {
 }
 
 #[test]
-fn code_names_registers_of_two_names_as_accvgprs() {
+fn decoder_names_shared_registers_as_accvgprs() {
     for machine in unified_machines() {
         let object = CodeObject::parse(&kernel(machine, 32)).expect("a code object");
         let code = Disassembly::read(&object).expect("a program");
@@ -100,7 +100,7 @@ fn code_names_registers_of_two_names_as_accvgprs() {
 }
 
 #[test]
-fn hooks_everywhere_keep_both_names_in_step() {
+fn hooks_preserve_registers_with_two_names() {
     for machine in unified_machines() {
         let code_object = kernel(machine, 32);
         let original = CodeObject::parse(&code_object).expect("a code object");
@@ -132,7 +132,7 @@ fn ending(injection: Injection) -> (Vec<Output>, String) {
 
 /// Compares faults in registers between the embedded GPU and hooks.
 #[test]
-fn faults_strike_a_register_by_the_name_that_all_have_of_it() {
+fn faults_in_shared_registers_are_equal_with_hooks() {
     let compiler = HookCompiler::find().unwrap_or_else(|error| panic!("{error}"));
     for machine in unified_machines() {
         let workload = program(&kernel(machine, 32)).workload();
@@ -160,7 +160,7 @@ fn faults_strike_a_register_by_the_name_that_all_have_of_it() {
 
 /// Writing a register by one name ends the live range of the other name.
 #[test]
-fn what_is_overwritten_by_the_other_name_is_dead() {
+fn write_by_the_other_name_ends_the_live_range() {
     for machine in unified_machines() {
         let object = CodeObject::parse(&kernel(machine, 32)).expect("a code object");
         let code = Disassembly::read(&object).expect("a program");

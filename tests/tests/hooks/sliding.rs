@@ -125,7 +125,7 @@ fn scalars(workload: &Workload, code_object: &[u8]) -> u64 {
 }
 
 #[test]
-fn hooks_find_state_that_slides_through_a_kernel_of_all_registers() {
+fn live_range_splitting_keeps_entry_values_in_a_kernel_of_all_registers() {
     for machine in machines() {
         println!("{machine}");
         let kernel = assemble_for(machine, &full(machine)).code_object;
@@ -167,7 +167,7 @@ fn hooks_find_state_that_slides_through_a_kernel_of_all_registers() {
 
 /// Negative control: without live-range splitting, no reserved register is found.
 #[test]
-fn a_kernel_of_all_registers_has_no_other_home_for_state() {
+fn kernel_of_all_registers_has_no_reserved_register() {
     let others: Vec<Keeping> =
         Keeping::ORDER.into_iter().filter(|keeping| *keeping != Keeping::DeadSgprs).collect();
     for machine in machines() {

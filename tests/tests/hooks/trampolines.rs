@@ -115,7 +115,7 @@ pub fn examine(workload: &Workload) {
 }
 
 #[test]
-fn the_examples_compute_the_same_with_trampolines_near_and_far() {
+fn examples_compute_the_same_with_near_and_far_trampolines() {
     let [mut near, mut far] = [Count::default(); 2];
     for file in cases(examples(), 3) {
         println!("{}", file.display());
@@ -134,7 +134,7 @@ fn vector_add() -> Workload {
 }
 
 #[test]
-fn branches_over_much_inserted_code_go_by_islands() {
+fn distant_trampolines_are_reached_through_islands() {
     assert_most(run(&vector_add(), Reach::Islands), 100);
 }
 
@@ -149,7 +149,7 @@ fn with_word(rewritten: &Rewritten, address: u64, word: &[u8]) -> CodeObject {
 }
 
 #[test]
-fn a_way_to_a_trampoline_that_is_missing_is_found_by_checker_and_lockstep() {
+fn checker_and_lockstep_detect_missing_trampoline_branches() {
     let (mut pair, _) = trampolined(&vector_add(), Reach::Near);
     let module = pair.original.program.dispatches[0].module;
     let object = pair.original.device.code_object(module).expect("a loaded module").clone();

@@ -196,13 +196,13 @@ fn compare(machine: Machine, levels: &[&str], count: usize) {
 }
 
 #[test]
-fn the_math_library_keeps_its_bounds() {
+fn math_library_respects_error_bounds() {
     compare(GFX90A, &["-O3"], 2_000);
 }
 
 #[test]
 #[ignore = "long: the math library compiled for each other machine"]
-fn the_math_library_keeps_its_bounds_on_other_machines() {
+fn math_library_respects_error_bounds_on_other_machines() {
     for machine in MACHINES.into_iter().skip(1) {
         compare(machine, &["-O3"], 2_000);
     }
@@ -210,7 +210,7 @@ fn the_math_library_keeps_its_bounds_on_other_machines() {
 
 #[test]
 #[ignore = "long: the math library at 100,000 points per function, without and with optimisation"]
-fn the_math_library_keeps_its_bounds_at_many_points() {
+fn math_library_respects_error_bounds_at_many_points() {
     compare(GFX90A, &["-O0", "-O3"], 100_000);
 }
 
@@ -231,7 +231,7 @@ impl Observer for DenormalsVanish {
 }
 
 #[test]
-fn the_bounds_notice_denormals_that_vanish() {
+fn bounds_detect_flushed_denormals() {
     let library = Library::new();
     let options = ["-O3", "-cl-fp32-correctly-rounded-divide-sqrt"];
     let code_object = compile_at(GFX90A, &programs().join("math.cl"), &options);

@@ -98,7 +98,7 @@ fn replay_one(campaign: &Campaign, row: &Row) {
 
 /// Faults inside matrix instructions: rows do not depend on the number of workers and can be replayed.
 #[test]
-fn faults_inside_of_matrix_instructions_come_to_the_same_with_any_number_of_workers() {
+fn matrix_faults_do_not_depend_on_the_number_of_workers() {
     for variant in a_few().iter().filter(|variant| variant.opcode() != "dot") {
         for (target, key) in [
             ("matrix_product", "product="),
@@ -136,7 +136,7 @@ fn a_few() -> Vec<Variant> {
 }
 
 #[test]
-fn a_thousand_flips_in_each_kernel_come_to_the_same_with_any_number_of_workers() {
+fn thousand_flips_per_matrix_kernel_do_not_depend_on_the_number_of_workers() {
     let all = if is_long_run() { variants() } else { a_few() };
     cases(&all, 3).for_each(strike);
 }

@@ -27,7 +27,7 @@ fn computed(variant: &Variant, inputs: &Inputs, level: &str) -> Vec<u8> {
 }
 
 #[test]
-fn products_are_what_plain_rust_computes() {
+fn matrix_products_agree_with_plain_rust() {
     // Not -O1, at which LLVM 22 reads the result of a long MFMA on gfx942 through an index one wait state
     // too early, which the strict level reports.
     let levels: &[&str] = if is_long_run() { &["-O3", "-O0"] } else { &["-O3"] };
@@ -113,7 +113,7 @@ impl Mistake {
 
 /// Negative control: the comparison detects each mistake.
 #[test]
-fn a_product_of_what_lies_elsewhere_is_another() {
+fn matrix_comparison_detects_planted_mistakes() {
     for variant in cases(variants(), 3) {
         let inputs = Inputs::new(&variant, Values::Near);
         let found = computed(&variant, &inputs, "-O3");

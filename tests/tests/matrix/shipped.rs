@@ -16,7 +16,7 @@ const SHIPPED: [(&str, &str, Format); 3] = [
 ];
 
 #[test]
-fn every_example_of_matrix_instructions_computes_what_plain_rust_computes() {
+fn matrix_examples_agree_with_plain_rust() {
     let folder = examples_folder().join("matrix");
     let files =
         std::fs::read_dir(&folder).expect("the folder").map(|entry| entry.expect("an entry"));

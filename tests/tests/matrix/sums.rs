@@ -124,7 +124,7 @@ fn sum(variant: &Variant, exact: f64) -> f64 {
 /// The value at a fault site equals the term that plain Rust computes, and replacing it changes one element
 /// by the difference. The inputs are integers, so sums are exact.
 #[test]
-fn a_struck_sum_is_what_plain_rust_makes_of_the_struck_part() {
+fn faults_inside_sums_agree_with_plain_rust() {
     let mut struck = 0;
     for variant in matrix_variants() {
         let inputs = Inputs::new(&variant, Values::Exact);
@@ -204,7 +204,7 @@ fn check_parts(bench: &Bench<'_>, site: &Site, (row, column): (usize, usize)) {
 /// A fault in a partial sum after its last step equals a fault in the result register, if the result is
 /// the unconverted sum.
 #[test]
-fn the_last_sum_is_the_register_that_holds_it() {
+fn fault_in_the_last_partial_sum_equals_fault_in_the_result() {
     let mut compared = 0;
     for variant in matrix_variants() {
         if matches!(variant.sum, Sum::F16 | Sum::Bf16 | Sum::F64) || variant.saturates() {
@@ -243,7 +243,7 @@ fn the_last_sum_is_the_register_that_holds_it() {
 
 /// The fault space of an execution is elements times steps times bits, regardless of the active lanes.
 #[test]
-fn places_are_elements_times_steps_times_bits() {
+fn fault_space_is_elements_times_steps_times_bits() {
     let check = |target, operation: &str, group: u64, words: u64| {
         let variant = variants().into_iter().find(|variant| variant.operation == operation);
         let variant = variant.unwrap_or_else(|| panic!("{operation}"));
@@ -286,7 +286,7 @@ fn places_are_elements_times_steps_times_bits() {
 const SITE: &str = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x18d0 occurrence=1";
 
 #[test]
-fn sums_that_are_not_there_are_refused() {
+fn invalid_sum_sites_are_refused() {
     let file = examples_folder().join("matrix/mfma.yaml");
     let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
     let refused = |what: &str| {
@@ -323,7 +323,7 @@ fn sums_that_are_not_there_are_refused() {
 }
 
 #[test]
-fn campaigns_inside_of_sums_that_cannot_be_are_refused() {
+fn invalid_campaigns_on_sums_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let product = std::fs::read_to_string(examples_folder().join("matrix/mfma.yaml"));
     let product = product.expect("the example");

@@ -507,7 +507,7 @@ fn compare(seeds: &[u32], runs: impl Fn(u32) -> Vec<(Machine, &'static str)> + S
 }
 
 #[test]
-fn addresses_of_random_programs_lead_where_they_lead_on_the_host() {
+fn random_addressing_agrees_with_the_host() {
     let seeds: Vec<u32> = cases(0..MACHINES.len() as u32, 4).collect();
     compare(&seeds, |seed| {
         let machine = MACHINES[seed as usize % MACHINES.len()];
@@ -529,7 +529,7 @@ const MACHINES_OF_SET: [Machine; 8] = [
 
 #[test]
 #[ignore = "long: 2,000 kernels about addresses on eight machines at three levels, on both tiers"]
-fn addresses_of_thousands_of_random_programs_lead_where_they_lead_on_the_host() {
+fn thousands_of_random_addressing_programs_agree_with_the_host() {
     let seeds: Vec<u32> = (1000..1000 + 2000 / PROGRAMS as u32).collect();
     compare(&seeds, |_| {
         let levels = |machine| ["-O0", "-O1", "-O3"].map(|level| (machine, level));

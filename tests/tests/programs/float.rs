@@ -305,7 +305,7 @@ fn made(seed: u64) -> Case {
 }
 
 #[test]
-fn random_expressions_give_on_the_device_the_bits_they_give_on_the_host() {
+fn random_expressions_agree_with_the_host() {
     compare(cases(0..16, 3), |seed| Some(case(seed)), |seed| vec![LEVELS[seed as usize % 4]]);
 }
 

@@ -47,12 +47,12 @@ fn made(seed: u32) -> Option<Case> {
 }
 
 #[test]
-fn random_programs_compute_on_the_device_what_they_compute_on_the_host() {
+fn random_integer_programs_agree_with_the_host() {
     compare(cases(0..48, 5), case, |seed| vec![LEVELS[seed as usize / 4 % 4]]);
 }
 
 #[test]
 #[ignore = "long: 300 random programs at four levels, on two machines each"]
-fn hundreds_of_random_programs_at_every_level() {
+fn hundreds_of_random_integer_programs_at_every_level() {
     compare(1000..1300, case, |_| LEVELS.to_vec());
 }

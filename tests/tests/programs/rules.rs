@@ -204,7 +204,7 @@ const OF_ALL: [Rule; 4] = [
 ];
 
 #[test]
-fn wrong_rules_are_noticed_on_other_machines() {
+fn wrong_rules_are_detected_on_other_machines() {
     for machine in cases(machines().skip(1), 3) {
         let mut unnoticed = OF_ALL.to_vec();
         for (seed, case) in (0..8).filter_map(|seed| Some((seed, integer::case(seed)?))) {
@@ -220,12 +220,12 @@ fn wrong_rules_are_noticed_on_other_machines() {
 }
 
 #[test]
-fn every_wrong_rule_is_noticed_by_random_programs() {
+fn every_wrong_rule_is_detected_by_random_programs() {
     play(0..12, 0..4, false);
 }
 
 #[test]
 #[ignore = "long: every wrong rule on every family"]
-fn both_families_notice_wrong_rules() {
+fn both_families_detect_wrong_rules() {
     play(0..32, 0..8, true);
 }

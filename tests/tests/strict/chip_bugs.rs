@@ -12,7 +12,7 @@ fn machines(processor: &str) -> impl Iterator<Item = Machine> {
 }
 
 #[test]
-fn each_bug_that_is_checked_is_reported_where_it_is_met() {
+fn each_checked_chip_bug_is_reported() {
     let private = ".set private_bytes, 64\n v_mov_b32 v5, 2\n s_mov_b32 s4, 6\n";
     for (processor, bug, wrong, mended) in [
         (
@@ -123,7 +123,7 @@ fn llvm() -> BTreeMap<&'static str, Vec<&'static str>> {
 }
 
 #[test]
-fn the_page_lists_every_bug_that_llvm_names_with_its_processors() {
+fn documentation_lists_all_bugs_of_llvm_with_processors() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/strict.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let rows = rows(&page);

@@ -9,7 +9,7 @@ use flipwave_tests::{
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
 
 #[test]
-fn the_examples_break_no_rule_and_strictness_changes_nothing() {
+fn examples_violate_no_rule_and_strictness_changes_no_result() {
     let all = examples().into_iter().flat_map(|file| LEVELS.map(|level| (file.clone(), level)));
     for (file, level) in cases(all, 3) {
         // Unoptimised, this example takes minutes.
@@ -29,7 +29,7 @@ fn others() -> impl Iterator<Item = Machine> {
 }
 
 #[test]
-fn the_examples_break_no_rule_on_other_machines() {
+fn examples_violate_no_rule_on_other_machines() {
     let examples = examples();
     let all = others().flat_map(|machine| examples.iter().map(move |file| (machine, file)));
     for (machine, file) in cases(all, 3) {
@@ -45,7 +45,7 @@ fn the_examples_break_no_rule_on_other_machines() {
 }
 
 #[test]
-fn the_kernels_with_hazards_break_no_rule() {
+fn compiled_kernels_with_hazards_violate_no_rule() {
     for machine in machines() {
         if !["gfx90a", "gfx942"].contains(&machine.target().processor()) {
             continue;
@@ -58,7 +58,7 @@ fn the_kernels_with_hazards_break_no_rule() {
 }
 
 #[test]
-fn kernels_that_follow_pointers_and_wait_break_no_rule() {
+fn kernels_with_pointers_and_waits_violate_no_rule() {
     let levels = ["-O0", "-O3"].into_iter();
     let machines = machines().filter(|machine| machine.has_strict_level());
     let all = machines.flat_map(|machine| levels.clone().map(move |level| (machine, level)));

@@ -93,7 +93,7 @@ fn waits_taken_out(machine: Machine, names: &[&str]) -> (usize, Vec<(String, boo
 /// Undetected removals are waits before barriers after which no other wave accesses the same LDS, and
 /// waits that are redundant on the path taken.
 #[test]
-fn every_wait_that_is_taken_out_is_missed_if_the_run_needs_it() {
+fn removed_waits_are_detected_if_needed() {
     let all = ["vector_add", "saxpy", "stencil", "reduction", "scan", "matmul"];
     let (missed, not_missed) = waits_taken_out(MACHINES[0], &all);
     assert!(missed >= 5 * not_missed.len(), "{missed} missed, not {not_missed:#?}");
@@ -102,7 +102,7 @@ fn every_wait_that_is_taken_out_is_missed_if_the_run_needs_it() {
 }
 
 #[test]
-fn waits_that_are_taken_out_are_missed_on_other_machines() {
+fn removed_waits_are_detected_on_other_machines() {
     let strict_machines = machines().skip(1).filter(|machine| machine.has_strict_level());
     for machine in cases(strict_machines, 3) {
         let (missed, not_missed) =
@@ -113,7 +113,7 @@ fn waits_that_are_taken_out_are_missed_on_other_machines() {
 
 /// From gfx11 on, other instructions than s_nop mitigate hazards.
 #[test]
-fn every_mitigation_that_is_taken_out_is_missed() {
+fn removed_mitigations_are_detected() {
     let has_them =
         |machine: &Machine| ["gfx1100", "gfx1201"].contains(&machine.target().processor());
     for machine in MACHINES.into_iter().filter(has_them) {
@@ -184,7 +184,7 @@ fn wait_states_taken_out(machine: Machine) {
 }
 
 #[test]
-fn every_wait_state_that_is_taken_out_is_missed() {
+fn removed_wait_states_are_detected() {
     for machine in machines() {
         if ["gfx90a", "gfx942"].contains(&machine.target().processor()) {
             wait_states_taken_out(machine);

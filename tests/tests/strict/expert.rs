@@ -46,7 +46,7 @@ const CASES: &[(&str, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn s_wait_alu_is_needed_and_no_more() {
+fn missing_s_wait_alu_is_reported_in_expert_mode_only() {
     for machine in gfx1201() {
         for (before, too_little, enough, after) in CASES {
             let with = |mode: &str, wait: &str| {
@@ -93,7 +93,7 @@ fn has_findings(code: &[u8]) -> bool {
 /// Code compiled for the mode violates no rule, but does without its waits. At other optimisation levels,
 /// LLVM 22 omits a wait, see docs/strict.md.
 #[test]
-fn compiled_code_needs_its_waits() {
+fn removed_waits_of_compiled_expert_code_are_detected() {
     for machine in gfx1201() {
         let mut missed = 0;
         for level in ["-O2", "-O3"] {

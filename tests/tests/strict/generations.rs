@@ -93,7 +93,7 @@ fn hazards(machine: Machine, cases: &[Case]) {
 }
 
 #[test]
-fn hazards_need_what_mends_them_and_no_more() {
+fn hazards_are_reported_unless_mitigated() {
     for (processor, cases) in [("gfx942", GFX942), ("gfx1030", GFX1030), ("gfx1100", GFX1100)] {
         machines(processor).for_each(|machine| hazards(machine, cases));
     }
@@ -103,7 +103,7 @@ fn hazards_need_what_mends_them_and_no_more() {
 }
 
 #[test]
-fn masks_that_are_overwritten_are_waited_for() {
+fn missing_waits_for_overwritten_masks_are_reported() {
     for machine in machines("gfx1100").filter(|machine| machine.lanes == 64) {
         for (mask, write, wait, read) in MASKS {
             // The distance to the read does not matter.
@@ -127,7 +127,7 @@ fn masks_that_are_overwritten_are_waited_for() {
 }
 
 #[test]
-fn results_are_waited_for() {
+fn missing_waits_for_results_are_reported() {
     let lds = ".set lds_bytes, 256\n ds_write_b32 v1, v0\n";
     for (before, wait, too_little, after) in [
         ("global_load_dword v2, v1, s[2:3]", "s_waitcnt vmcnt(0)", "s_nop 0", "v_mov_b32 v3, v2"),
@@ -193,7 +193,7 @@ fn results_are_waited_for() {
 }
 
 #[test]
-fn clauses_have_instructions_of_one_kind() {
+fn mixed_clauses_are_reported() {
     let load = "global_load_dword v2, v1, s[2:3]\n";
     let other_load = "global_load_dword v3, v1, s[2:3]\n";
     for machine in machines("gfx1030").chain(machines("gfx1100")) {
@@ -219,7 +219,7 @@ fn clauses_have_instructions_of_one_kind() {
 }
 
 #[test]
-fn vector_registers_that_are_given_back_are_not_used() {
+fn use_of_deallocated_vgprs_is_reported() {
     let message = "s_nop 0\n s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)\n";
     for machine in machines("gfx1100") {
         let wrong = format!("{message}wrong: v_mov_b32 v2, 0\n");
@@ -238,7 +238,7 @@ fn vector_registers_that_are_given_back_are_not_used() {
 
 /// Rules that all generations share, for both wave sizes.
 #[test]
-fn what_is_undefined_or_not_allocated_is_found_on_every_machine() {
+fn undefined_and_unallocated_registers_are_reported_on_every_machine() {
     for machine in MACHINES.into_iter().filter(|machine| machine.has_strict_level()) {
         let gather = "wrong: global_load_dword v3, v21, s[2:3]\n";
         breaks(machine, Rule::UndefinedValue, 64, gather, &format!("v_mov_b32 v21, 0\n{gather}"));
@@ -268,7 +268,7 @@ fn what_is_undefined_or_not_allocated_is_found_on_every_machine() {
 }
 
 #[test]
-fn memory_waits_for_halves_and_valu_for_whole_registers_from_gfx11_on() {
+fn waits_for_register_halves_follow_gfx11_rules() {
     let lds = ".set lds_bytes, 256\n ds_store_b32 v1, v0\n";
     let low = "ds_load_u16_d16 v2, v1\n";
     let high = "ds_load_u16_d16_hi v2, v1\n";

@@ -11,7 +11,7 @@ fn gfx1201() -> impl Iterator<Item = Machine> {
 }
 
 #[test]
-fn results_are_waited_for() {
+fn missing_waits_for_results_are_reported() {
     let lds = ".set lds_bytes, 256\n ds_store_b32 v1, v0\n";
     let load = "global_load_b32 v2, v1, s[2:3]";
     let flat = "v_mov_b32 v6, s2\n v_mov_b32 v7, s3\n flat_load_b32 v3, v[6:7]";
@@ -69,7 +69,7 @@ fn results_are_waited_for() {
 }
 
 #[test]
-fn scalar_registers_that_were_read_before_are_waited_for() {
+fn missing_waits_for_scalar_registers_are_reported() {
     for machine in gfx1201() {
         let vcc = if machine.lanes == 32 { "vcc_lo" } else { "vcc" };
         let compare = format!("v_cmp_eq_u32 {vcc}, v0, v1");
@@ -111,7 +111,7 @@ fn scalar_registers_that_were_read_before_are_waited_for() {
 }
 
 #[test]
-fn hazards_need_what_mends_them_and_no_more() {
+fn hazards_are_reported_unless_mitigated() {
     for (trigger, too_little, enough, victim) in [
         ("v_cmpx_ge_u32 v1, v0", "v_nop", "v_mov_b32 v0, v0", "v_permlane16_b32 v3, v0, s2, s3"),
         ("v_mov_b32 v2, 0", "", "s_nop 0", "s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)"),
@@ -126,7 +126,7 @@ fn hazards_need_what_mends_them_and_no_more() {
 }
 
 #[test]
-fn what_is_begun_behind_the_signal_is_not_ordered_by_the_barrier() {
+fn split_barrier_does_not_order_accesses_after_the_signal() {
     let exchange = |before: &str, between: &str| {
         format!(
             ".set lds_bytes, 512\n v_xor_b32 v2, 0x100, v1\n {before}\n s_barrier_signal -1\n \
@@ -142,7 +142,7 @@ fn what_is_begun_behind_the_signal_is_not_ordered_by_the_barrier() {
 }
 
 #[test]
-fn waves_meet_at_one_wait() {
+fn waits_at_different_barriers_are_reported() {
     let wrong = "v_readfirstlane_b32 s4, v0\n s_cmp_lt_u32 s4, 64\n s_barrier_signal -1\n \
                  s_cbranch_scc1 low\nwrong: s_barrier_wait -1\n s_branch end\nlow: \
                  s_barrier_wait -1\n";
@@ -155,7 +155,7 @@ fn waves_meet_at_one_wait() {
 /// The invalid instruction is given as words, because assemblers refuse it: those of the valid instruction,
 /// with another source.
 #[test]
-fn dual_instructions_read_from_different_banks() {
+fn bank_conflicts_of_dual_instructions_are_reported() {
     let before = "v_mov_b32 v8, v0\n";
     let mended = "v_dual_add_f32 v4, v0, v1 :: v_dual_mul_f32 v7, v1, v0\n";
     for machine in

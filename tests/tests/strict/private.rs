@@ -70,7 +70,7 @@ fn private_memory_is_undefined_until_the_lane_has_stored_it() {
 }
 
 #[test]
-fn private_memory_is_followed_through_flat_addresses() {
+fn private_memory_is_tracked_through_flat_addresses() {
     for machine in architected() {
         let [load, store, _] = names(machine);
         let wait = wait(machine);
@@ -88,7 +88,7 @@ fn private_memory_is_followed_through_flat_addresses() {
 }
 
 #[test]
-fn compiled_code_that_reads_what_it_has_not_written_is_reported() {
+fn compiled_reads_of_uninitialised_memory_are_reported() {
     const GROUPS: u32 = 300;
     let all = machines().filter(|machine| machine.has_strict_level());
     let all = all.flat_map(|machine| ["-O0", "-O3"].map(|level| (machine, level)));

@@ -26,7 +26,7 @@ faults: {model: flip_one_bit, count: 3}
 }
 
 #[test]
-fn a_program_that_breaks_a_rule_is_reported_and_not_injected_into() {
+fn program_that_violates_a_rule_is_reported_before_injections() {
     let folder = tempfile::tempdir().expect("a folder");
     let strict = run(folder.path(), &["--strict"]);
     assert_eq!(strict.code, Some(1), "{}", strict.stderr);
@@ -45,13 +45,13 @@ fn a_program_that_breaks_a_rule_is_reported_and_not_injected_into() {
 }
 
 #[test]
-fn the_same_program_runs_where_nobody_asks() {
+fn violations_are_only_reported_with_strict() {
     let folder = tempfile::tempdir().expect("a folder");
     run(folder.path(), &[]).expect_success();
 }
 
 #[test]
-fn a_program_that_keeps_the_rules_goes_on() {
+fn program_without_violations_is_injected() {
     let folder = tempfile::tempdir().expect("a folder");
     let example = examples_folder().canonicalize().expect("the examples").join("vector_add.yaml");
     let example = example.to_str().expect("a path");
@@ -64,7 +64,7 @@ fn a_program_that_keeps_the_rules_goes_on() {
 }
 
 #[test]
-fn a_processor_whose_rules_are_not_known_is_refused() {
+fn strict_is_refused_for_processors_with_unknown_rules() {
     let folder = tempfile::tempdir().expect("a folder");
     let example = examples_folder().join("vector_add.yaml");
     let text = std::fs::read_to_string(example).expect("the example");

@@ -17,7 +17,7 @@ fn keeps(items: u32, mended: &str) {
 }
 
 #[test]
-fn sources_are_not_overwritten_before_they_are_taken() {
+fn overwritten_gws_sources_are_reported() {
     let sync = |wait: &str| {
         format!(
             "s_mov_b32 m0, 0\n v_mov_b32 v2, 0\n s_nop 0\n ds_gws_init v2 offset:3 gds\n {wait}\n\
@@ -28,7 +28,7 @@ fn sources_are_not_overwritten_before_they_are_taken() {
 }
 
 #[test]
-fn results_are_waited_for() {
+fn missing_waits_for_results_are_reported() {
     let load = "global_load_dword v2, v1, s[2:3]\n";
     let lds = ".set lds_bytes, 256\n ds_write_b32 v1, v0\n";
     for (before, wait, too_little, after) in [
@@ -103,7 +103,7 @@ fn results_are_waited_for() {
 }
 
 #[test]
-fn what_needs_no_wait_is_not_reported() {
+fn redundant_waits_are_not_required() {
     // Loads into the same register, or into its halves, complete in order.
     keeps(64, "global_load_dword v2, v1, s[2:3]\n global_load_dword v2, v1, s[2:3]\n");
     keeps(64, "global_load_short_d16 v2, v1, s[2:3]\n global_load_short_d16_hi v2, v1, s[2:3]\n");
@@ -213,7 +213,7 @@ fn nops(states: u32) -> String {
 }
 
 #[test]
-fn hazards_need_their_wait_states_and_no_more() {
+fn missing_wait_states_are_reported() {
     for (before, trigger, states, victim) in HAZARDS {
         let with = |states: u32| format!("{before}\n{trigger}\n{}wrong: {victim}\n", nops(states));
         let violation = breaks(Rule::ManualHazard, 64, &with(states - 1), &with(*states));
@@ -236,7 +236,7 @@ fn double_precision_matrices_between_a_write_and_memory_count_as_a_hazard() {
 }
 
 #[test]
-fn undefined_values_decide_nothing() {
+fn decisions_by_undefined_values_are_reported() {
     let gather = "wrong: global_load_dword v3, v21, s[2:3]\n";
     let branch = "s_cmp_eq_u32 s10, 0\nwrong: s_cbranch_scc1 end\n";
     let lds = ".set lds_bytes, 256\n";
@@ -310,7 +310,7 @@ fn undefined_values_decide_nothing() {
 }
 
 #[test]
-fn accesses_stay_within_lds() {
+fn accesses_outside_lds_are_reported() {
     let with = |bytes: u32| {
         format!(".set lds_bytes, {bytes}\n v_add_u32 v2, 4, v1\nwrong: ds_write_b32 v2, v0\n")
     };
@@ -329,14 +329,14 @@ fn accesses_stay_within_lds() {
 }
 
 #[test]
-fn accesses_stay_within_allocations() {
+fn accesses_outside_allocations_are_reported() {
     let with = |offset: u32| format!("wrong: global_load_dword v2, v1, s[2:3] offset:{offset}\n");
     let violation = breaks(Rule::MemoryBounds, 64, &with(3752), &with(3744));
     assert_eq!(violation.lanes.0, 0b11 << 62);
 }
 
 #[test]
-fn scalar_addresses_are_whole_dwords() {
+fn misaligned_scalar_addresses_are_reported() {
     let with = |offset: u32| {
         format!(
             "s_add_u32 s4, s2, {offset}\n s_addc_u32 s5, s3, 0\nwrong: s_load_dword s6, s[4:5], 0x0\n"
@@ -346,7 +346,7 @@ fn scalar_addresses_are_whole_dwords() {
 }
 
 #[test]
-fn registers_are_those_that_are_allocated() {
+fn unallocated_registers_are_reported() {
     // No AccVGPRs, which would begin at v32.
     let has = ".set vgprs, 32\n .set accum_offset, 32\n";
     let vector = |register: u32| format!("{has}wrong: v_mov_b32 v2, v{register}\n");
@@ -358,7 +358,7 @@ fn registers_are_those_that_are_allocated() {
 }
 
 #[test]
-fn lds_is_waited_for_before_a_barrier() {
+fn missing_lds_wait_before_a_barrier_is_reported() {
     let with = |wait: &str| {
         format!(
             ".set lds_bytes, 512\n v_xor_b32 v2, 0x100, v1\n ds_write_b32 v1, v0\n {wait}\n \
@@ -369,7 +369,7 @@ fn lds_is_waited_for_before_a_barrier() {
 }
 
 #[test]
-fn waves_meet_at_one_barrier() {
+fn different_barriers_are_reported() {
     let start = "v_readfirstlane_b32 s4, v0\n s_cmp_eq_u32 s4, 0\n s_cbranch_scc1 first\n";
     breaks(
         Rule::DifferentBarriers,
@@ -393,7 +393,7 @@ fn a_barrier_that_a_wave_never_reaches_is_reported() {
 }
 
 #[test]
-fn a_rule_broken_in_a_loop_is_reported_once_and_counted() {
+fn violation_in_a_loop_is_reported_once_with_a_count() {
     let assembly = assemble(
         "s_mov_b32 s4, 10\nagain: global_load_dword v2, v1, s[2:3]\nwrong: v_mov_b32 v3, v2\n \
          s_sub_u32 s4, s4, 1\n s_cmp_lg_u32 s4, 0\n s_cbranch_scc1 again\n",
@@ -404,7 +404,7 @@ fn a_rule_broken_in_a_loop_is_reported_once_and_counted() {
 }
 
 #[test]
-fn a_device_fault_ends_strict_execution_as_it_ends_the_other() {
+fn device_fault_is_equal_on_the_strict_level() {
     let assembly =
         assemble("v_mov_b32 v2, 0\n v_mov_b32 v3, 0\n global_load_dword v4, v[2:3], off\n");
     let (end, found) = run(&assembly, 64);

@@ -34,7 +34,7 @@ fn every_tool_prints_a_table_with_its_columns() {
 }
 
 #[test]
-fn lost_records_are_said() {
+fn lost_records_are_reported() {
     let finished = tool(&["memory-trace", "vector_add.yaml", "--records", "10"]).expect_success();
     assert_eq!(finished.stdout.lines().count(), 11);
     assert!(
@@ -57,7 +57,7 @@ fn hooks_in_trampolines_count_the_same() {
 }
 
 #[test]
-fn a_file_that_is_no_code_object_is_refused_with_its_name() {
+fn invalid_code_object_is_refused_with_its_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let example = std::fs::read_to_string(examples_folder().join("vector_add.yaml"));
     let text = example.expect("the example");
@@ -84,7 +84,7 @@ fn a_kernel_that_is_not_dispatched_is_an_error() {
 }
 
 #[test]
-fn a_table_may_go_to_a_file() {
+fn table_can_be_written_to_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("table.csv");
     let arguments = ["opcode-histogram", "vector_add.yaml", "--out", file.to_str().expect("text")];

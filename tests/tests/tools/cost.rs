@@ -5,7 +5,7 @@ use super::example;
 use flipwave_tools::{InstructionCount, Options, Per};
 
 #[test]
-fn counting_costs_no_more_than_is_promised() {
+fn counting_cost_is_within_limits() {
     for (per, most) in [(Per::Block, 1.2), (Per::Instruction, 8.0)] {
         let options = Options { per, ..Options::default() };
         let [without, with] =

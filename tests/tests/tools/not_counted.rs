@@ -94,7 +94,7 @@ fn every_tool_marks_the_sites_without_hooks() {
 
 /// Negative control: if all sites have hooks, nothing is marked.
 #[test]
-fn nothing_is_marked_where_all_is_counted() {
+fn nothing_is_marked_if_all_sites_have_hooks() {
     let folder = tempfile::tempdir().expect("a folder");
     let kernel = KERNEL.replace("s_setreg_b32 hwreg(HW_REG_MODE, 27, 1), s8", "s_nop 0");
     for (tool, _) in MARKED {

@@ -187,7 +187,7 @@ impl Observer for Clocks {
 }
 
 #[test]
-fn words_of_one_bank_conflict_and_the_same_word_does_not() {
+fn different_words_of_one_bank_conflict() {
     let conflicts = |bytes, address: fn(u64) -> u64| {
         let lanes: Vec<(Lane, u64)> =
             (0..64).map(|lane| (Lane(lane), address(lane.into()))).collect();

@@ -7,7 +7,7 @@ use flipwave_tools::{
 };
 
 #[test]
-fn records_without_place_are_counted_and_the_others_kept() {
+fn lost_records_are_counted_and_others_kept() {
     let workload = example("vector_add.yaml");
     let all = run::<MemoryTrace>(&workload, &Options::default(), |_| false);
     let options = Options { records: 1000, ..Options::default() };

@@ -75,7 +75,7 @@ pub fn check(workload: &Workload) {
 
 /// Ensures that the comparisons are not vacuous.
 #[test]
-fn state_slides_through_compiled_kernels() {
+fn live_range_splitting_works_in_compiled_kernels() {
     for name in ["gfx90a with 64 lanes", "gfx1100 with 32 lanes"] {
         let machine = MACHINES.into_iter().find(|machine| machine.to_string() == name);
         let machine = machine.expect("a machine");

@@ -36,7 +36,7 @@ fn rows(page: &str) -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn chosen_kernels_compute_what_numpy_computes_and_the_page_says_so() {
+fn chosen_kernels_agree_with_numpy_and_documentation() {
     let Some(python) = Python::find() else { return };
     let page = std::fs::read_to_string(PAGE).expect("the page");
     let rows = rows(&page);
@@ -60,7 +60,7 @@ fn chosen_kernels_compute_what_numpy_computes_and_the_page_says_so() {
 /// Run with `FLIPWAVE_BLESS=1` to update the table.
 #[test]
 #[ignore = "for test-long: hundreds of kernels"]
-fn all_kernels_compute_what_numpy_computes_and_the_page_says_so() {
+fn all_kernels_agree_with_numpy_and_documentation() {
     let Some(python) = Python::find() else { return };
     let cell = |target: &&str, kernel: &str, targets: &[String]| match targets
         .iter()
@@ -94,7 +94,7 @@ fn all_kernels_compute_what_numpy_computes_and_the_page_says_so() {
 }
 
 #[test]
-fn what_is_not_as_expected_is_refused() {
+fn unexpected_outputs_are_refused() {
     let Some(python) = Python::find() else { return };
     let folder = campaigns(python, "gfx90a", false).join("softmax");
     let copies = tempfile::tempdir().expect("a folder");

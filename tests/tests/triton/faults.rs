@@ -33,12 +33,12 @@ fn inject(kernels: &[&str], embedded: u32, hooks: u32) {
 }
 
 #[test]
-fn faults_by_hooks_in_two_kernels_do_what_they_do_in_the_embedded_gpu() {
+fn faults_in_two_kernels_are_equal_with_hooks() {
     inject(&["matmul_f16", "histogram"], 20, 6);
 }
 
 #[test]
 #[ignore = "for test-long: tens of thousands of faults"]
-fn many_faults_by_hooks_in_chosen_kernels_do_what_they_do_in_the_embedded_gpu() {
+fn many_faults_in_chosen_kernels_are_equal_with_hooks() {
     inject(&CHOSEN, 1000, 200);
 }

@@ -21,13 +21,13 @@ fn check_strictly(folder: &Path) {
 }
 
 #[test]
-fn chosen_kernels_break_no_rule_and_strictness_changes_nothing() {
+fn chosen_kernels_violate_no_rule() {
     each_chosen(|_, _, folder| check_strictly(folder));
 }
 
 #[test]
 #[ignore = "for test-long: hundreds of kernels"]
-fn all_kernels_break_no_rule_and_strictness_changes_nothing() {
+fn all_kernels_violate_no_rule() {
     let Some(python) = Python::find() else { return };
     for (kernel, targets) in kernels(python) {
         for target in targets.iter().filter(|target| TARGETS.contains(&target.as_str())) {
@@ -48,18 +48,18 @@ fn keeps_step(is_meant: impl Fn(&str, &str) -> bool) {
 }
 
 #[test]
-fn hooks_everywhere_in_a_matrix_product_leave_every_register_that_is_wanted() {
+fn matrix_product_runs_in_lockstep_with_hooks_everywhere() {
     keeps_step(|_, kernel| kernel == "matmul_f16");
 }
 
 #[test]
 #[ignore = "for test-long"]
-fn hooks_everywhere_in_chosen_kernels_leave_every_register_that_is_wanted() {
+fn chosen_kernels_run_in_lockstep_with_hooks_everywhere() {
     keeps_step(|_, _| true);
 }
 
 #[test]
-fn tools_count_in_a_softmax_what_the_embedded_gpu_counts() {
+fn tools_agree_with_the_embedded_gpu_on_softmax() {
     each_chosen(|_, kernel, folder| {
         if kernel == "softmax" {
             check_all(&workload(folder));
@@ -69,6 +69,6 @@ fn tools_count_in_a_softmax_what_the_embedded_gpu_counts() {
 
 #[test]
 #[ignore = "for test-long"]
-fn tools_count_in_chosen_kernels_what_the_embedded_gpu_counts() {
+fn tools_agree_with_the_embedded_gpu_on_chosen_kernels() {
     each_chosen(|_, _, folder| check_all(&workload(folder)));
 }
