@@ -13,14 +13,14 @@ mod numbers;
 #[path = "../compiled/pressure.rs"]
 mod pressure;
 
-mod beside;
+mod both_versions;
 mod everywhere;
 mod full_files;
+mod live_range_splitting;
 mod matrices;
 mod preload;
 mod registers;
 mod shared_registers;
-mod sliding;
 mod trampolines;
 
 use everywhere::touched;

@@ -17,10 +17,10 @@ mod command;
 mod compared;
 mod controlled;
 mod cost;
+mod live_range_splitting;
 mod not_counted;
 mod observer;
 mod records;
-mod sliding;
 
 use compared::{Compared, check, run};
 use flipwave_injector::Workload;
@@ -42,8 +42,8 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
             println!("{file} {level} on {machine}");
             let code_object = compile_for(machine, file, &[&[level], options].concat());
             test(TestProgram::new(&code_object).examined(check_all));
-            if sliding::FILES.contains(&file) {
-                test(TestProgram::new(&code_object).examined(sliding::check));
+            if live_range_splitting::FILES.contains(&file) {
+                test(TestProgram::new(&code_object).examined(live_range_splitting::check));
             }
         }
     }

@@ -16,19 +16,19 @@ fn workloads() -> impl Iterator<Item = Workload> {
 
 /// The workload with code that contains original and rewritten kernels. Launches whose number satisfies
 /// `fits` run the rewritten kernels.
-fn beside(original: &Workload, fits: impl Fn(usize) -> bool) -> Workload {
+fn with_both_versions(original: &Workload, fits: impl Fn(usize) -> bool) -> Workload {
     let instrumented = instrument(original, |plan| _ = touch_one_in(2, "", plan));
     let mut new = instrumented.original.clone();
     for (index, dispatch) in new.program.dispatches.iter_mut().enumerate() {
         let object = original.device.code_object(dispatch.module).expect("a loaded module");
         let (_, rewritten) = &instrumented.rewritten[&dispatch.module.0];
         let program = Disassembly::read(object).expect("a program");
-        let both = rewritten.beside(object, &program).unwrap_or_else(|error| panic!("{error}"));
-        keeps_the_original(object, &both.object);
-        dispatch.module = new.device.load(&both.object).expect("code that loads");
+        let versions = rewritten.beside(object, &program).unwrap_or_else(|error| panic!("{error}"));
+        keeps_the_original(object, &versions.object);
+        dispatch.module = new.device.load(&versions.object).expect("code that loads");
         dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(64);
         if fits(index) {
-            let symbol = &both.rewritten[&*dispatch.kernel];
+            let symbol = &versions.rewritten[&*dispatch.kernel];
             dispatch.kernel = symbol.strip_suffix(".kd").expect("a descriptor").to_owned();
         }
     }
@@ -57,10 +57,10 @@ fn executed(workload: &Workload) -> (Vec<Vec<u8>>, u64) {
 fn each_launch_may_run_either_version() {
     for original in workloads() {
         let (outputs, plain) = executed(&original);
-        assert_eq!(executed(&beside(&original, |_| false)), (outputs.clone(), plain));
-        let (rewritten, all) = executed(&beside(&original, |_| true));
+        assert_eq!(executed(&with_both_versions(&original, |_| false)), (outputs.clone(), plain));
+        let (rewritten, all) = executed(&with_both_versions(&original, |_| true));
         assert_eq!(rewritten, outputs);
-        let (mixed, some) = executed(&beside(&original, |index| index % 2 == 0));
+        let (mixed, some) = executed(&with_both_versions(&original, |index| index % 2 == 0));
         assert_eq!(mixed, outputs);
         let only_one = original.program.dispatches.len() == 1;
         assert!(plain < some && (some < all || only_one), "{plain}, {some}, {all} instructions");
