@@ -1,5 +1,5 @@
-// Many allocations of many sizes, freed and allocated again in another order: none overlaps
-// another, and kernels write all of each.
+// Many allocations of different sizes, freed and allocated again in another order. No two overlap,
+// and kernels write every byte of each.
 #include "check.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ __global__ void fill(uint32_t *words, size_t count, uint32_t salt) {
         words[i] = (uint32_t)i * 40503u + salt;
 }
 
-// The first and the last word, and some between.
+// Writes the first and the last word, and some in between.
 __global__ void verify(const uint32_t *words, size_t count, uint32_t salt, int *wrong) {
     size_t i = threadIdx.x * count / blockDim.x;
     if (threadIdx.x == blockDim.x - 1)

@@ -1,5 +1,5 @@
-// Kernel arguments of every size and alignment, structures by value among them, and more bytes of
-// them than most kernels have.
+// Kernel arguments of every size and alignment, including structures passed by value, and more
+// bytes of arguments than most kernels have.
 #include "check.h"
 
 struct Small {
@@ -37,7 +37,7 @@ __global__ void mixed(char a, long long b, short c, double d, bool e, Small f, f
 
 __global__ void large(Large value, int *out) {
     int i = threadIdx.x;
-    // Computed indices into arguments.
+    // Indices into arguments are computed.
     out[i] = value.numbers[i * 7 % 250] + value.pointer[i % 3] + (int)value.nested.inner +
              value.nested.text[i % 20];
     value.numbers[i] = 0;
@@ -65,7 +65,7 @@ int main() {
         value.nested.text[i] = 'a' + i;
     int *large_out = to_device(std::vector<int>(250));
     std::vector<int> expected(250);
-    // Each launch has a copy of its own.
+    // Each launch has its own copy.
     for (int round = 0; round < 3; round++) {
         large<<<1, 250>>>(value, large_out);
         HIP(hipGetLastError());

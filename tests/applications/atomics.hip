@@ -1,5 +1,5 @@
-// Atomics of many workgroups on the same words of global memory: integers of 32 and 64 bits, float
-// and double. Results do not depend on the order; what the atomics return must fit one.
+// Atomics of many workgroups on the same words of global memory: 32-bit and 64-bit integers, float
+// and double. Final values do not depend on the order; returned values must match some order.
 #include "check.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ template <typename T> __global__ void integers(T *slots, T *tickets, T *exchange
     atomicOr(&slots[OR], (T)1 << i % (sizeof(T) * 8 - 3));
     atomicXor(&slots[XOR], value);
     exchanged[i] = atomicExch(&slots[EXCHANGE], (T)i);
-    // A product, which no single instruction does.
+    // Multiplies atomically, for which there is no single instruction.
     T seen = slots[PRODUCT], before;
     do {
         before = seen;
@@ -27,7 +27,7 @@ template <typename T> __global__ void integers(T *slots, T *tickets, T *exchange
     } while (seen != before);
 }
 
-// The compiler's own names: HIP 5.2 calls intrinsics that later compilers no longer have.
+// Compiler builtins, because HIP 5.2 calls intrinsics that later compilers no longer have.
 __global__ void wrapping(unsigned int *up, unsigned int *down) {
     __builtin_amdgcn_atomic_inc32(up, 99, __ATOMIC_RELAXED, "agent");
     __builtin_amdgcn_atomic_dec32(down, 99, __ATOMIC_RELAXED, "agent");
@@ -65,7 +65,7 @@ template <typename T> void check_integers(const char *type) {
         order[i] = i;
     }
     std::vector<T> found = from_device(slots, SLOTS);
-    // Whatever was exchanged last is still there; every other value was handed to somebody.
+    // The last exchanged value is still in memory; every other value was returned to some thread.
     std::vector<T> handed = from_device(exchanged, all);
     handed.push_back(found[EXCHANGE]);
     std::sort(handed.begin(), handed.end());

@@ -1,5 +1,5 @@
-// Functions of the host between kernels of a stream: they see what came before, and what comes
-// after waits for them.
+// Host functions between kernels of a stream: they see the results of earlier kernels, and later
+// kernels wait for them.
 #include "check.h"
 
 __global__ void add(int *values, int addend) {
@@ -14,7 +14,7 @@ struct Visit {
     const char *name;
 };
 
-// Checks what the kernel before it left, and changes it for the next.
+// Checks the result of the previous kernel and changes it for the next.
 void look(hipStream_t, hipError_t status, void *data) {
     Visit &visit = *(Visit *)data;
     bool is_right = status == hipSuccess;

@@ -1,5 +1,5 @@
-// What the programs have in common: every call is checked, and a run ends with `passed` or with a
-// line that says what is wrong.
+// Helpers shared by the programs: every call is checked, and a run ends with `passed` or with a line
+// that describes the failure.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-// Says what is wrong and ends the program.
+// Prints the failure and ends the program.
 __attribute__((format(printf, 1, 2), noreturn)) inline void fail(const char *format, ...) {
     va_list values;
     va_start(values, format);
@@ -28,14 +28,14 @@ inline int passed() {
     return 0;
 }
 
-// What must hold, and what to say otherwise.
+// Checks a condition and prints the message if it does not hold.
 #define EXPECT(condition, ...)                                                                     \
     do {                                                                                           \
         if (!(condition))                                                                          \
             fail(__VA_ARGS__);                                                                     \
     } while (0)
 
-// A call that ends with the status `expected`.
+// Checks that a call returns the status `expected`.
 #define HIP_GIVES(expected, call)                                                                  \
     do {                                                                                           \
         hipError_t status_ = (call);                                                               \
@@ -45,7 +45,7 @@ inline int passed() {
 
 #define HIP(call) HIP_GIVES(hipSuccess, call)
 
-// The same numbers on every machine (a linear congruential generator, Numerical Recipes).
+// A linear congruential generator (Numerical Recipes), with the same numbers on every machine.
 class Random {
   public:
     explicit Random(uint32_t seed) : state(seed) {}
@@ -77,7 +77,7 @@ template <typename T> std::vector<T> from_device(const T *device, size_t count) 
     return values;
 }
 
-// A number as it is printed, without loss.
+// Formats a number without loss.
 template <typename T> std::string shown(T value) {
     if (std::is_integral<T>::value)
         return std::to_string((long long)value);
@@ -95,7 +95,7 @@ void expect_equal(const char *what, const std::vector<T> &found, const std::vect
                shown(expected[i]).c_str());
 }
 
-// Equal up to `tolerance`, relative to values greater than one.
+// Checks equality up to `tolerance`, which is relative for values greater than one.
 template <typename T>
 void expect_close(const char *what, const std::vector<T> &found, const std::vector<T> &expected,
                   double tolerance) {
@@ -104,7 +104,7 @@ void expect_close(const char *what, const std::vector<T> &found, const std::vect
     for (size_t i = 0; i < found.size(); i++) {
         double right = (double)expected[i];
         double error = std::fabs((double)found[i] - right);
-        // Written so that NaN is wrong.
+        // NaN fails the comparison.
         EXPECT(error <= tolerance * std::fmax(1.0, std::fabs(right)), "%s: [%zu] is %s, not %s",
                what, i, shown(found[i]).c_str(), shown(expected[i]).c_str());
     }

@@ -1,5 +1,5 @@
-// The host and a running kernel talk through coherent memory: the kernel waits for each question
-// and the host for each answer.
+// The host and a running kernel communicate through coherent memory: the kernel waits for each
+// question and the host for each answer.
 #include "check.h"
 
 struct Mailbox {

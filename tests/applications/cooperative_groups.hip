@@ -1,4 +1,4 @@
-// Cooperative groups: the workgroup, tiles of it, and the whole grid, which must be resident.
+// Cooperative groups: the workgroup, tiles of the workgroup, and the whole grid, which is resident.
 #include "check.h"
 
 #include <hip/hip_cooperative_groups.h>
@@ -20,19 +20,19 @@ __global__ void tiles(const int *in, int *sums, int *ranks) {
     ranks[i] = reversed[block.thread_rank()];
 }
 
-// Each workgroup reads in a second step what another wrote in the first.
+// In a second step, each workgroup reads the words that another wrote in the first.
 __global__ void whole_grid(int *values) {
     groups::grid_group grid = groups::this_grid();
     int i = grid.thread_rank(), partner = (i + threads) % grid.size();
     for (int step = 0; step < 4; step++) {
-        int other = values[partner];
+        int partner_value = values[partner];
         grid.sync();
-        values[i] = values[i] * 2 + other;
+        values[i] = values[i] * 2 + partner_value;
         grid.sync();
     }
 }
 
-// Launches this many workgroups together.
+// Launches the given number of workgroups together.
 void steps(int blocks) {
     int count = blocks * threads;
     std::vector<int> values(count), next(count);
@@ -56,8 +56,8 @@ int main() {
     for (int i = 0; i < count; i++)
         in[i] = i * i % 1009;
     for (int i = 0; i < count; i++) {
-        for (int other = i / 16 * 16; other < i / 16 * 16 + 16; other++)
-            sums[i] += in[other];
+        for (int member = i / 16 * 16; member < i / 16 * 16 + 16; member++)
+            sums[i] += in[member];
         ranks[i] = 15 - i % 16;
     }
     int *device_in = to_device(in), *device_sums = to_device(in), *device_ranks = to_device(in);

@@ -1,5 +1,5 @@
 // Copies and fills of every shape: between host and device and within the device, asynchronous,
-// rectangles and boxes with a pitch, of odd sizes and at odd places.
+// rectangles and boxes with a pitch, with odd sizes and at unaligned addresses.
 #include "check.h"
 
 #include <cstring>
@@ -15,7 +15,7 @@ Bytes noise(size_t count, uint32_t seed) {
 }
 
 void lines() {
-    // Sizes around what one packet, one page and one word hold.
+    // Sizes close to those of a packet, a page and a word.
     for (size_t count : {1, 3, 4, 63, 4095, 4097, 70001}) {
         Bytes bytes = noise(count, (uint32_t)count), expected = bytes;
         unsigned char *a = to_device(bytes), *b = nullptr;

@@ -1,8 +1,8 @@
-// The null stream waits for blocking streams and they for it, without any event; and the stream
-// that a thread has for itself.
+// The null stream and blocking streams wait for each other without events; and the default stream
+// of a thread.
 #include "check.h"
 
-// Right only at its end.
+// The value is correct only at the end of the kernel.
 __global__ void slowly_set(volatile int *out, int value) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     for (int missing = 60; missing >= 0; missing--)

@@ -1,5 +1,5 @@
-// All devices there are, one or more, of one kind or several: each has its own memory and variables,
-// computes its part, and hands results to the next. Arguments are the names that they have to have.
+// All devices of the system, of one kind or several: each has its own memory and variables, computes
+// its part, and passes results to the next. The arguments are the expected device names.
 #include "check.h"
 
 __device__ int here = -1;
@@ -62,7 +62,7 @@ int main(int named, char **names) {
     }
     expect_equal("handed through", from_device(out[devices - 1], count), expected);
 
-    // Whatever else, a device is not its own peer.
+    // A device is never its own peer.
     int can_access = -1;
     HIP(hipDeviceCanAccessPeer(&can_access, 0, 0));
     EXPECT(can_access == 0, "a device is its own peer");

@@ -1,4 +1,4 @@
-// Lanes that part: loops of different lengths, early returns, switches, nested conditions; a Julia
+// Divergent lanes: loops of different lengths, early returns, switches, nested conditions; a Julia
 // set and the Collatz conjecture.
 #include "check.h"
 
@@ -31,7 +31,7 @@ __device__ __host__ int collatz(unsigned value) {
     return steps;
 }
 
-// A small machine, whose programs differ from lane to lane.
+// A small virtual machine whose program differs from lane to lane.
 __device__ __host__ int interpret(unsigned program) {
     int a = 1, b = (int)(program % 11);
     for (; program; program /= 6) {

@@ -1,7 +1,7 @@
-// Double precision: every rounding the same as the host's, and numbers that float cannot hold.
+// Double precision: every rounding matches the host, including numbers that float cannot represent.
 #include "check.h"
 
-// Products and sums are rounded one by one, unless fma says otherwise.
+// Products and sums are rounded separately, except in fma.
 #pragma clang fp contract(off)
 
 __device__ __host__ double formula(double x, double y) {

@@ -1,4 +1,4 @@
-// Nothing but the start of the runtime.
+// Starts the runtime and does nothing else.
 #include "check.h"
 
 int main() {

@@ -1,4 +1,4 @@
-// What is wrong is refused with the right error, and the device goes on working afterwards.
+// Invalid calls fail with the right error, and the device keeps working afterwards.
 #include "check.h"
 
 __global__ void nothing() {}

@@ -1,4 +1,4 @@
-// Events: recorded, asked, waited for, and the time between two of them.
+// Events: recording, querying, waiting, and the time between two events.
 #include "check.h"
 #include <chrono>
 
@@ -19,7 +19,7 @@ int main() {
     HIP(hipEventCreateWithFlags(&end, hipEventBlockingSync));
     HIP(hipEventCreateWithFlags(&untimed, hipEventDisableTiming));
 
-    // An event that was not recorded is not waited for, and has no time.
+    // Waiting for an unrecorded event returns at once, and it has no time.
     HIP(hipEventQuery(begin));
     HIP(hipEventSynchronize(begin));
     float elapsed = -1;
@@ -45,7 +45,7 @@ int main() {
     HIP(hipEventElapsedTime(&elapsed, begin, end));
     EXPECT(before >= 0 && after >= 0, "time runs backwards");
     EXPECT(elapsed > 0.001f && elapsed <= whole.count(), "the host measures another time");
-    // Milliseconds, with more than microseconds of them.
+    // In milliseconds, with a resolution better than a microsecond.
     EXPECT(std::fabs(before + after - elapsed) <= 0.001f + 0.001f * elapsed,
            "the parts of a time do not add up");
     HIP(hipEventElapsedTime(&elapsed, end, end));

@@ -1,5 +1,5 @@
-// Workgroups that hand work to each other in one launch: the last one to finish adds up what all
-// the others left, after a fence; and a lock.
+// Workgroups that communicate within one launch: after a fence, the last one to finish adds up the
+// results of all others; and a lock.
 #include "check.h"
 
 const int threads = 128, blocks = 16, count = threads * blocks;
@@ -27,12 +27,12 @@ __global__ void sum(const int *in, volatile int *partial, long long *total) {
         for (int block = 0; block < gridDim.x; block++)
             all += partial[block];
         *total = all;
-        // Ready for the next launch.
+        // Resets the counter for the next launch.
         finished = 0;
     }
 }
 
-// One thread of each workgroup at a time changes two numbers that belong together.
+// One thread of each workgroup changes two related numbers while it holds the lock.
 __global__ void locked(volatile int *pair, int *broken) {
     if (threadIdx.x != 0)
         return;

@@ -1,5 +1,5 @@
-// A process that was forked has no GPU of its parent's: it goes on as far as it needs none, what it does is
-// nothing to the parent's GPU, and a program that it becomes has one of its own.
+// A forked process does not inherit the GPU of its parent: it runs until it needs a GPU, cannot affect the
+// GPU of the parent, and a program that it executes (`exec`) has its own.
 #include "check.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ __global__ void add(int *values, int more) {
 
 static void add_to(int *values, int more) { add<<<(COUNT + 255) / 256, 256>>>(values, more); }
 
-// How a child ends that runs `action`.
+// Returns the exit status of a child process that runs `action`.
 template <typename F> static int child(F action) {
     fflush(stdout);
     pid_t process = fork();
@@ -38,7 +38,7 @@ int main(int count, char **arguments) {
         add_to(values, 3);
         return from_device(values, 1)[0] == 3 ? 0 : 1;
     }
-    // While a kernel is on its way.
+    // Forks while a kernel is running.
     add_to(values, 1);
     int status = child([] {
         std::vector<int> values(COUNT, 1);
@@ -50,10 +50,10 @@ int main(int count, char **arguments) {
     });
     EXPECT(status == 0, "a child without a GPU: %d", status);
     add_to(values, 1);
-    // Whatever becomes of a call that needs the GPU, it is the child's.
+    // Calls that need the GPU may fail, but only the child is affected.
     status = child([] {
         alarm(5);
-        // The runtime says there that it has failed.
+        // The runtime prints its failure to standard error.
         dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
         int *memory;
         if (hipMalloc((void **)&memory, 1 << 26) == hipSuccess)

@@ -10,7 +10,7 @@ __device__ __host__ __attribute__((noinline)) uint32_t mix(uint32_t a, uint32_t 
     return a ^ b;
 }
 
-// Different lanes recurse to different depths.
+// The recursion depth differs between lanes.
 __device__ __host__ __attribute__((noinline)) uint32_t ackermann(uint32_t m, uint32_t n) {
     if (m == 0)
         return n + 1;
@@ -44,7 +44,7 @@ __device__ __host__ __attribute__((noinline)) uint32_t area(const Shape &shape) 
     return shape.area();
 }
 
-// Sorts by insertion, in a private array.
+// Insertion sort in a private array.
 __device__ __host__ __attribute__((noinline)) uint32_t median(uint32_t seed) {
     uint32_t sorted[31];
     for (int count = 0; count < 31; count++) {

@@ -1,4 +1,4 @@
-// A graph of copies, kernels and a fill, captured from two streams, and launched again and again.
+// A graph of copies, kernels and a fill, captured from two streams and launched repeatedly.
 #include "check.h"
 
 __global__ void add(int *values, const int *addends) {

@@ -1,4 +1,4 @@
-// Grids and workgroups of three dimensions: every thread has its place, none runs twice.
+// Three-dimensional grids and workgroups: every thread has the right index and runs exactly once.
 #include "check.h"
 
 struct Place {

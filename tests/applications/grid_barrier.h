@@ -1,10 +1,10 @@
-// A barrier of all workgroups in global memory.
+// A barrier of all workgroups, in global memory.
 #pragma once
 #include "check.h"
 
 const int threads = 1024;
 
-// Reads after the barrier what the next workgroup wrote before it.
+// After the barrier, reads the words that the next workgroup wrote before it.
 __global__ __launch_bounds__(threads) void neighbours(int *arrived, int *written, int *read) {
     int block = blockIdx.x;
     if (threadIdx.x == 0) {
@@ -22,7 +22,7 @@ __global__ __launch_bounds__(threads) void neighbours(int *arrived, int *written
                                         __HIP_MEMORY_SCOPE_AGENT);
 }
 
-// As many workgroups as the device keeps resident.
+// Returns the number of workgroups that the device keeps resident.
 inline int resident_blocks() {
     int blocks = 0, units = 0;
     HIP(hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, neighbours, threads, 0));

@@ -1,5 +1,5 @@
-// Workgroups that wait for all others at a barrier of the program's own: nine, many, and as many as
-// the device keeps resident.
+// Workgroups that wait for all others at a barrier in global memory: nine, many, and as many as the
+// device keeps resident.
 #include "grid_barrier.h"
 
 int main() {

@@ -1,8 +1,8 @@
-// Half precision: __half and pairs of it by HIP's functions, and the compiler's own _Float16.
+// Half precision: HIP functions on __half and __half2, and _Float16 of the compiler.
 #include "check.h"
 
 #if __clang_major__ >= 20 && HIP_VERSION_MAJOR < 6
-// HIP's header before 6.0 names two functions that headers of clang declared until version 19.
+// Before 6.0, HIP's header uses two functions that clang's headers declare only up to version 19.
 typedef _Float16 HalfPair __attribute__((ext_vector_type(2)));
 __device__ inline _Float16 __llvm_amdgcn_rcp_f16(_Float16 x) { return __builtin_amdgcn_rcph(x); }
 __device__ inline HalfPair __llvm_amdgcn_rcp_2f16(HalfPair x) {
@@ -22,7 +22,7 @@ __global__ void halves(const float *x, const float *y, float *sum, float *produc
     root[i] = __half2float(hsqrt(__habs(a)));
 }
 
-// Two at a time.
+// Packed pairs.
 __global__ void pairs(const __half2 *x, const __half2 *y, __half2 *out, int *greater) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = __hfma2(x[i], y[i], __hadd2(x[i], __float2half2_rn(0.5f)));
@@ -47,7 +47,7 @@ int main() {
     for (int i = 0; i < count; i++) {
         x[i] = rounded(random.real(-4, 4));
         y[i] = rounded(random.real(-100, 100) * (i % 10 == 0 ? 1e-5f : 1));
-        // float holds sums and products of halves exactly, or near enough to round once more.
+        // float represents sums and products of halves exactly, or closely enough for correct rounding.
         sum[i] = rounded(x[i] + y[i]);
         product[i] = rounded(x[i] * y[i]);
         fused[i] = (float)(_Float16)((double)x[i] * y[i] + x[i]);

@@ -1,4 +1,4 @@
-// Integer arithmetic of 8 to 64 bits, signed and not, the same as the host's: division, remainders,
+// Signed and unsigned integer arithmetic of 8 to 64 bits matches the host: division, remainders,
 // high halves of products, shifts by variable amounts, bit fields, saturation, a hash.
 #include "check.h"
 
@@ -51,7 +51,7 @@ int main() {
     Random random(17);
     std::vector<uint64_t> a(count), b(count), expected(count * results);
     for (int i = 0; i < count; i++) {
-        // Of every magnitude, with the ends of the range among them.
+        // Values of every magnitude, including the limits of the range.
         a[i] = ((uint64_t)random.word() << 32 | random.word()) >> i % 64;
         b[i] = ((uint64_t)random.word() << 32 | random.word()) >> i / 8 % 64;
         if (i % 16 == 15)

@@ -1,5 +1,5 @@
-// Heat on a plate: Jacobi's iteration over two buffers in turns, with the largest change of each
-// step found on the device, until it is small enough.
+// Heat on a plate: Jacobi iteration with two alternating buffers. The device computes the largest
+// change of each step, and the iteration ends when it is small enough.
 #include "check.h"
 
 const int side = 34;
@@ -12,7 +12,7 @@ __global__ void iterate(const float *in, float *out, float *change) {
     const float *center = in + y * side + x;
     float value = 0.25f * ((center[-1] + center[1]) + (center[-side] + center[side]));
     out[y * side + x] = value;
-    // Bits of floats that are not negative are in the order of the numbers.
+    // The bits of non-negative floats compare like the numbers.
     atomicMax((int *)change, __float_as_int(fabsf(value - *center)));
 }
 

@@ -1,4 +1,4 @@
-// Memory that host and device use by the same address, without copies: allocated, and a managed
+// Memory that host and device use at the same address, without copies: allocations and a managed
 // variable.
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// The device's mathematical functions, single and double, against the host's.
+// Compares mathematical functions in single and double precision with those of the host.
 #include "check.h"
 
 #define FUNCTIONS(FUNCTION)                                                                        \
@@ -32,7 +32,7 @@ const int functions = FUNCTIONS(ONE);
 #define NAME(formula) #formula,
 const char *const names[] = {FUNCTIONS(NAME)};
 
-// Names without std::, so that the same text means the function of T on both sides.
+// Names without std::, so that the same text selects the function for T on both sides.
 template <typename T> __device__ __host__ void evaluate(T x, T y, T *out) {
 #define EVALUATE(formula) *out++ = formula;
     using namespace std;
@@ -44,7 +44,7 @@ template <typename T> __global__ void evaluate_all(const T *x, const T *y, T *ou
     evaluate(x[i], y[i], out + i * functions);
 }
 
-// Fast versions, as exact as the hardware's instructions.
+// Fast versions, as accurate as the hardware instructions.
 __global__ void fast(const float *x, float *out) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = __sinf(x[i]) + __expf(x[i]) * __fdividef(x[i], 3.0f) + rsqrtf(fabsf(x[i]) + 1);

@@ -1,5 +1,5 @@
-// A product of matrices on the matrix cores (gfx908 and gfx90a), in float, half and double; by
-// plain multiplication on devices without them.
+// A matrix product on the matrix cores (gfx908 and gfx90a), in float, half and double. Other devices
+// use plain multiplication.
 #include "check.h"
 
 typedef float Float4 __attribute__((ext_vector_type(4)));
@@ -26,7 +26,7 @@ __device__ void plainly(int side, const T *a, const T *b, Sum *c) {
     }
 }
 
-// 32 x 32: each lane has one element of a column of A and of a row of B per step, and 16 of C.
+// 32 x 32: per step, each lane holds one element of a column of A and of a row of B, and 16 of C.
 __global__ void single_32(const float *a, const float *b, float *c) {
 #ifdef HAS_MFMA
     int lane = threadIdx.x, place = lane % 32, group = lane / 32;
@@ -75,7 +75,7 @@ __global__ void double_16(const double *a, const double *b, double *c) {
 
 template <typename T, typename Sum>
 void check(const char *what, void (*kernel)(const T *, const T *, Sum *), int side) {
-    // Small whole numbers: exact in every format and order.
+    // Small integers are exact in every format and order.
     Random random(15);
     std::vector<T> a(side * depth), b(depth * side);
     for (int i = 0; i < side * depth; i++) {

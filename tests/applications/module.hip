@@ -1,5 +1,5 @@
-// A code object of its own (module.kernel.hip, whose path is the argument): loaded from the file
-// and from memory, kernels found by name and launched with arguments given in both ways.
+// A separate code object (module.kernel.hip, whose path is the argument): loaded from the file and
+// from memory; kernels are found by name and launched with arguments in both forms.
 #include "check.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ void check(hipModule_t module, int factor) {
                               nullptr));
     expect_equal("scaled", from_device(device_out, count), expected);
 
-    // Arguments as one block of memory, laid out as the kernel has them.
+    // Arguments as one block of memory in the layout of the kernel.
     struct {
         Pair pair;
         double *out;
@@ -47,7 +47,7 @@ void check(hipModule_t module, int factor) {
     HIP(hipFree(block.out));
 }
 
-// Makes all instructions of the code objects in an image the end of the program.
+// Overwrites all instructions of the code objects in an image with the end of the program.
 void end_at_once(std::vector<char> &image) {
     const char magic[] = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3};
     auto next = image.begin();
@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     hipModule_t module;
     HIP(hipModuleLoad(&module, argv[1]));
     check(module, 2);
-    // A variable of the module, changed.
+    // Changes a variable of the module.
     hipDeviceptr_t factor = nullptr;
     size_t bytes = 0;
     HIP(hipModuleGetGlobal(&factor, &bytes, module, "factor"));
@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
     HIP(hipModuleLoadData(&module, image.data()));
     check(module, 2);
     HIP(hipModuleUnload(module));
-    // What was loaded is not read again: other code may be where it was.
+    // The loaded image is not read again: its memory may now contain other code.
     HIP(hipModuleLoadData(&module, image.data()));
     end_at_once(image);
     check(module, 2);

@@ -1,4 +1,4 @@
-// The code object that module.hip loads.
+// Code object loaded by module.hip.
 #include <hip/hip_runtime.h>
 
 __device__ int factor = 2;

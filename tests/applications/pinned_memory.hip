@@ -1,7 +1,7 @@
-// Host memory that the device reads and writes in place: allocated for that, and registered.
+// Host memory that the device reads and writes in place: allocated as pinned, and registered.
 #include "check.h"
 
-// The field has another name from HIP 6.0 on.
+// HIP 6.0 renamed the field.
 static hipMemoryType kind(const hipPointerAttribute_t &attributes) {
 #if HIP_VERSION_MAJOR < 6
     return attributes.memoryType;
@@ -23,7 +23,7 @@ int main() {
     for (int i = 0; i < count; i++)
         mapped[i] = i * 0.25f;
 
-    // Registered memory need not begin at a page.
+    // Registered memory need not begin at a page boundary.
     std::vector<float> storage(count + 16);
     float *registered = storage.data() + 8, *registered_device = nullptr;
     HIP(hipHostRegister(registered, count * sizeof(float), hipHostRegisterDefault));

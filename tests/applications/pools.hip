@@ -1,4 +1,4 @@
-// Memory that is allocated and given back in the order of a stream, from pools.
+// Memory pools: memory is allocated and freed in stream order.
 #include "check.h"
 
 __global__ void fill(int *values, int count, int value) {
@@ -28,7 +28,7 @@ static void use(hipStream_t stream, hipMemPool_t pool, int rounds) {
 int main() {
     int supported = 0;
     HIP(hipDeviceGetAttribute(&supported, hipDeviceAttributeMemoryPoolsSupported, 0));
-    // ROCm 5 has none unless it is asked by its environment.
+    // ROCm 5 supports pools only with an environment variable.
     if (HIP_VERSION_MAJOR < 6 && !supported)
         return passed();
     EXPECT(supported, "no pools");

@@ -1,4 +1,4 @@
-// printf on the device: every kind of argument, from many lanes. The program reads what it printed.
+// printf on the device: every kind of argument, from many lanes. The program reads its own output.
 #include "check.h"
 
 #include <algorithm>
@@ -14,14 +14,14 @@ __global__ void kinds(const void *pointer) {
     printf("%*d|%p\n", 6, 17, pointer);
 }
 
-// Lanes of several waves print, some of them.
+// Some lanes of several waves print.
 __global__ void lanes() {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i % 7 == 3)
         printf("lane %d of workgroup %d\n", (int)threadIdx.x, (int)blockIdx.x);
 }
 
-// What is printed to standard output while `work` runs.
+// Captures standard output while `work` runs.
 template <typename Work> std::string printed(Work work) {
     fflush(stdout);
     FILE *file = tmpfile();
@@ -53,7 +53,7 @@ int main() {
                            "    17|0x7f0012345678\n";
     EXPECT(text == expected, "printed:\n%snot:\n%s", text.c_str(), expected);
 
-    // In any order, but every line once and whole.
+    // Lines may be in any order, but each is complete and printed once.
     text = printed([] { lanes<<<3, 100>>>(); });
     std::vector<std::string> lines, wanted;
     for (size_t begin = 0; begin < text.size();) {

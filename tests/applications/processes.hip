@@ -1,5 +1,5 @@
-// Two processes with a GPU each share memory: one writes, the other adds and writes back. The second is
-// this program again, as processes with a GPU are not forked.
+// Two processes with a GPU each share memory: one writes, the other adds and writes back. The second
+// process executes this program again, because a process with a GPU cannot be forked.
 #include "check.h"
 
 #include <cstring>
@@ -36,7 +36,7 @@ static int second(const char *text) {
     add<<<(COUNT + 255) / 256, 256>>>(values, 1000);
     HIP(hipDeviceSynchronize());
     HIP(hipIpcCloseMemHandle(values));
-    // What is closed is not this process's any more, and its place is another's.
+    // Closed memory no longer belongs to this process, and its address is reused.
     int *other;
     HIP(hipMalloc((void **)&other, COUNT * sizeof(int)));
     HIP(hipMemset(other, 0xff, COUNT * sizeof(int)));

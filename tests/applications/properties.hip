@@ -1,4 +1,4 @@
-// What the runtime says of the device, against what kernels see; memory, occupancy and attributes.
+// Compares device properties of the runtime with the view of kernels; memory, occupancy, attributes.
 #include "check.h"
 
 #include <cstring>
@@ -6,7 +6,7 @@
 __global__ void look(int *warp, long long *clocks) {
     long long before = clock64();
     *warp = warpSize;
-    // Something that takes time.
+    // Work that takes time.
     for (int i = 0; i < 100; i++)
         __builtin_amdgcn_s_sleep(1);
     *clocks = clock64() - before;

@@ -1,5 +1,5 @@
-// Ranges that have names, as profilers show them, one within another: what is submitted within one is a
-// part of it, also where the GPU comes to it when the range has ended. They mean nothing to results.
+// Nested named ranges, as profilers show them. Work submitted within a range belongs to it, even if the
+// GPU executes it after the end of the range. Ranges do not affect results.
 #include "check.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@ __global__ void scale(float *values, float factor) {
     values[threadIdx.x] *= factor;
 }
 
-// The library's functions, from whoever has them; nothing of them is there without a profiler.
+// Functions of the library, from any loaded library. They are missing without a profiler.
 static int begin(const char *name) {
     auto function = (int (*)(const char *))dlsym(RTLD_DEFAULT, "roctxRangePushA");
     return function ? function(name) : 0;
@@ -20,7 +20,7 @@ static void end() {
 }
 
 int main() {
-    // Begun before there is a device.
+    // Begins before a device is opened.
     begin("setup");
     float *values = to_device(std::vector<float>(64, 1.0f));
     scale<<<1, 64>>>(values, 2.0f);
@@ -41,7 +41,7 @@ int main() {
     }
     scale<<<1, 64, 0, streams[0]>>>(values, 2.0f);
     end();
-    end(); // one more than was begun
+    end(); // without a matching begin
     scale<<<1, 64, 0, streams[0]>>>(values, 2.0f);
     HIP(hipDeviceSynchronize());
 

@@ -1,4 +1,4 @@
-// A pipeline of kernels: each workgroup reduces its values in shared memory, and what they leave is
+// A pipeline of kernels: each workgroup reduces its values in shared memory, and the results are
 // reduced again until one value is left.
 #include "check.h"
 

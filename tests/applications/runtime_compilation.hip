@@ -1,4 +1,4 @@
-// A kernel that the program compiles itself while it runs (hiprtc), for the device that is there.
+// A kernel that the program compiles at run time (hiprtc) for the current device.
 #include "check.h"
 
 #include <hip/hiprtc.h>

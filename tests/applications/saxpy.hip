@@ -1,4 +1,4 @@
-// Launches in both notations, over grids that do not divide the work: y = a x + y.
+// y = a x + y, launched in both notations, with grids whose size does not divide the work.
 #include "check.h"
 
 __global__ void saxpy(int count, float a, const float *x, float *y) {
@@ -7,7 +7,7 @@ __global__ void saxpy(int count, float a, const float *x, float *y) {
         y[i] = fmaf(a, x[i], y[i]);
 }
 
-// Fewer threads than elements.
+// With fewer threads than elements.
 __global__ void saxpy_in_strides(int count, float a, const float *x, float *y) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
         y[i] = fmaf(a, x[i], y[i]);
@@ -30,7 +30,7 @@ int main() {
     HIP(hipGetLastError());
     saxpy_in_strides<<<3, 100, 0, nullptr>>>(count, 3.0f, device_x, device_y);
     HIP(hipGetLastError());
-    // By address, as the compiler's own launches do it.
+    // Launches by address, like launches that the compiler generates.
     float a = 0.125f;
     int all = count;
     void *arguments[] = {&all, &a, &device_x, &device_y};

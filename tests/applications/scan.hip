@@ -1,4 +1,4 @@
-// Prefix sums over many workgroups in three kernels: scan each workgroup, scan their totals, add.
+// Prefix sums over many workgroups in three kernels: scan each workgroup, scan the totals, add.
 #include "check.h"
 
 const int threads = 128;

@@ -1,5 +1,5 @@
-// Atomics in shared memory: a histogram, extremes, 64-bit sums, floats, and a maximum by
-// compare-and-swap, of one workgroup each.
+// Atomics in shared memory, in one workgroup each: a histogram, extremes, 64-bit sums, floats, and a
+// maximum with compare-and-swap.
 #include "check.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Memory that a process manages itself goes to another by a file, and is mapped there, too.
+// Memory that a process manages itself is exported as a file and also mapped in another process.
 #include "check.h"
 
 #include <spawn.h>
@@ -8,7 +8,7 @@
 extern char **environ;
 
 #if HIP_VERSION_MAJOR < 6
-// There are the names, and nothing behind them.
+// HIP 5 declares these functions without implementing them.
 int main() { return passed(); }
 #else
 
@@ -51,14 +51,14 @@ static void add_to_all(int *values, int more) {
     HIP(hipDeviceSynchronize());
 }
 
-// The number of the file in the second process.
+// File descriptor in the second process.
 const int FILE_NUMBER = 100;
 
 static int second() {
     HIP(hipFree(nullptr));
     hipMemGenericAllocationHandle_t handle;
     int file = FILE_NUMBER;
-    // HIP 6 reads the number there.
+    // HIP 6 reads the file descriptor from the address.
     HIP(hipMemImportFromShareableHandle(&handle, &file, hipMemHandleTypePosixFileDescriptor));
     int *values = map(handle);
     EXPECT(from_device(values, 1)[0] == 5, "not of the first process");

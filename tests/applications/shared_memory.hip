@@ -1,5 +1,5 @@
-// Shared memory of fixed size (a product of matrices by tiles) and of a size given at the launch
-// (reversal, two arrays in one allocation), with barriers.
+// Shared memory of a fixed size (a tiled matrix product) and of a size given at the launch (reversal,
+// two arrays in one allocation), with barriers.
 #include "check.h"
 
 const int tile = 16, side = 48;
@@ -19,7 +19,7 @@ __global__ void multiply(const float *a, const float *b, float *c) {
     c[row * side + column] = sum;
 }
 
-// Each workgroup reverses its words, and counts the even ones before each.
+// Each workgroup reverses its words and counts the even words before each.
 __global__ void reverse(const int *in, int *reversed, int *evens_before) {
     extern __shared__ int dynamic[];
     int *words = dynamic;

@@ -1,5 +1,5 @@
-// Two sorts of many launches each: bitonic over global memory, and by digits (radix) with counting,
-// offsets and scattering in kernels of their own.
+// Two sorts of many launches each: bitonic over global memory, and radix with separate kernels for
+// counting, offsets and scattering.
 #include "check.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Four streams that depend on each other by events: in each round one kernel feeds two that may
-// run side by side, and a fourth needs both. Any other order gives other numbers.
+// Four streams that depend on each other through events: in each round, one kernel feeds two that
+// may run concurrently, and a fourth needs both. Any other order changes the result.
 #include "check.h"
 
 __global__ void first(const uint32_t *last, uint32_t *out, uint32_t round) {
@@ -7,7 +7,7 @@ __global__ void first(const uint32_t *last, uint32_t *out, uint32_t round) {
     out[i] = last[i] + round;
 }
 
-// Takes its time, so that whoever does not wait for it is too early.
+// Takes time, so that a kernel that does not wait for it runs too early.
 __global__ void left(const uint32_t *in, uint32_t *out) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     uint32_t value = in[i];

@@ -1,5 +1,5 @@
-// Kernels of several streams run in the order in which the host submits them, unless they have to
-// wait: each notes its number in a list as its turn comes.
+// Kernels of several streams run in the order of submission unless they have to wait. Each kernel
+// appends its number to a list.
 #include "check.h"
 
 #include <unistd.h>
@@ -13,7 +13,7 @@ __global__ void note(List *list, uint32_t number) {
     list->numbers[atomicAdd(&list->count, 1)] = number;
 }
 
-// Takes longer than it takes to submit some more.
+// Takes longer than the submission of some more kernels.
 __global__ void note_slowly(List *list, uint32_t number) {
     uint32_t value = number;
     for (int step = 0; step < 20000; step++)
@@ -21,7 +21,7 @@ __global__ void note_slowly(List *list, uint32_t number) {
     list->numbers[atomicAdd(&list->count, 1 + (value == 1))] = number;
 }
 
-// What the host has submitted, in order.
+// Submitted kernels, in order.
 class Submissions {
   public:
     Submissions() : list(to_device(std::vector<List>(1))) {}
@@ -57,16 +57,16 @@ int main() {
     Submissions submissions;
     Random random(5);
 
-    // Nobody waits for anybody.
+    // Independent streams.
     for (int i = 0; i < 400; i++) {
         submissions.submit(streams[random.word() % 4], i % 50 == 0);
-        // Now and then the device has nothing to do.
+        // Sometimes the device is idle.
         if (i % 100 == 99)
             usleep(2000);
     }
     submissions.check("streams alone");
 
-    // Copies, which streams wait for, and others that nobody waits for.
+    // Copies that streams wait for, and independent copies.
     void *host = nullptr, *device = nullptr;
     HIP(hipHostMalloc(&host, bytes, hipHostMallocDefault));
     HIP(hipMalloc(&device, bytes));
@@ -86,7 +86,7 @@ int main() {
     }
     submissions.check("streams with copies");
 
-    // Events, by which streams wait for each other and for copies.
+    // Events that make streams wait for each other and for copies.
     hipEvent_t event;
     HIP(hipEventCreateWithFlags(&event, hipEventDisableTiming));
     for (int i = 0; i < 100; i++) {

@@ -1,5 +1,5 @@
-// Variables of the device, constant and not: their first values, copies to and from them by name,
-// their addresses and sizes.
+// Constant and other device variables: initial values, copies to and from them by name, addresses
+// and sizes.
 #include "check.h"
 
 __constant__ float coefficients[5] = {1, 2, 3, 4, 5};
@@ -45,7 +45,7 @@ int main() {
         }
         expect_equal(round == 0 ? "with first values" : "with copied values", found, expected);
 
-        // Two of the coefficients, in the middle; and one element by its address.
+        // Two coefficients in the middle, and one element by its address.
         host_coefficients[1] = -1.5f, expected[2] = 0.25f;
         HIP(hipMemcpyToSymbol(HIP_SYMBOL(coefficients), &host_coefficients[1], 2 * sizeof(float),
                               sizeof(float), hipMemcpyHostToDevice));

@@ -1,4 +1,4 @@
-// Atomics of the device and of the host on the same words, while the kernel runs.
+// Atomics of the device and the host on the same words while the kernel runs.
 #include "check.h"
 
 const int threads = 128, blocks = 8, all = threads * blocks;

@@ -1,4 +1,4 @@
-// Kernels and device code as templates: over types, sizes, function objects, lambdas and packs.
+// Templates of kernels and device code over types, sizes, function objects, lambdas and packs.
 #include "check.h"
 
 template <int unroll, typename T, typename Function>
@@ -55,7 +55,7 @@ void check(const char *what, Function function) {
 }
 
 int main() {
-    // Whole numbers, so that a fused multiplication changes nothing.
+    // Integers, so that a fused multiply-add does not change the result.
     check<1, int>("polynomial of int", Polynomial<int>{{1, -2, 3, 4}});
     check<3, double>("polynomial of double", Polynomial<double>{{5, 4, -3, 2}});
     check<2, float>("polynomial of float", Polynomial<float>{{1, 2, 3, 1}});

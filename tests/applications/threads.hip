@@ -1,4 +1,4 @@
-// Threads of the host that launch side by side, each in a stream of its own, and all in one.
+// Host threads that launch concurrently, each in its own stream, and all in one.
 #include "check.h"
 
 #include <thread>

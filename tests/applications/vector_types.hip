@@ -1,4 +1,4 @@
-// HIP's vector types, from four bytes to four doubles: loaded and stored whole, and arithmetic.
+// HIP's vector types from four bytes to four doubles: loads and stores of whole vectors, arithmetic.
 #include "check.h"
 
 struct All {
@@ -26,7 +26,7 @@ __global__ void compute(const All *in, All *out) {
     out[i] = all;
 }
 
-// The components one after another, as numbers.
+// Components in order, as numbers.
 std::vector<double> numbers(const All &all) {
     return {(double)all.bytes.x, (double)all.bytes.y, (double)all.bytes.z, (double)all.bytes.w,
             (double)all.shorts.x, (double)all.shorts.y, (double)all.ints.x, (double)all.ints.y,

@@ -1,5 +1,5 @@
-// Memory at addresses that the program has reserved, and which it maps for the GPU by itself. What is
-// mapped when the program ends stays so.
+// Memory at addresses that the program reserves and maps for the GPU itself. Some memory is still
+// mapped when the program ends.
 #include "check.h"
 
 __global__ void add(int *values, int count, int more) {
@@ -10,7 +10,7 @@ __global__ void add(int *values, int count, int more) {
 
 int main() {
 #if HIP_VERSION_MAJOR < 6
-    // There are the names, and nothing behind them.
+    // HIP 5 declares these functions without implementing them.
     return passed();
 #else
     int supported = 0;
@@ -30,7 +30,7 @@ int main() {
     hipMemAccessDesc access = {};
     access.location = property.location;
     access.flags = hipMemAccessFlagsProtReadWrite;
-    // The second half first: what is one range for the kernel is two allocations.
+    // The second half first: one range for the kernel consists of two allocations.
     for (int half : {1, 0}) {
         void *address = (char *)place + half * part;
         HIP(hipMemMap(address, part, 0, handles[half], 0));
@@ -43,7 +43,7 @@ int main() {
     std::vector<int> found = from_device(values, count);
     for (int i = 0; i < count; i++)
         EXPECT(found[i] == 5 + i, "[%d] is %d", i, found[i]);
-    // The same memory at the other half's place.
+    // Maps the same memory at the address of the other half.
     HIP(hipMemUnmap(values, part));
     HIP(hipMemUnmap((char *)place + part, part));
     HIP(hipMemMap(place, part, 0, handles[1], 0));

@@ -1,5 +1,5 @@
-// What lanes of a wave exchange: shuffles, votes, masks; and counting bits. For waves of 64 lanes
-// and of 32.
+// Exchange between lanes of a wave: shuffles, votes, masks; and counting bits. For waves of 64 and
+// of 32 lanes.
 #include "check.h"
 
 const int outputs = 12;
@@ -25,7 +25,7 @@ __global__ void exchange(const int *values, unsigned long long *out) {
         (unsigned long long)__brev((unsigned)value),
         0,
     };
-    // Lanes that are switched off have no vote.
+    // Inactive lanes do not vote.
     if (value % 2 == 0) {
         unsigned long long fours = __ballot(value % 4 == 0);
         results[11] = fours + (lane == __ffsll(fours) - 1);

@@ -1,6 +1,6 @@
-// Kernels of many workgroups: some whose order leaves nothing that can be seen, and some whose order
-// decides what they compute. Says which of them several threads of this process have executed, by
-// whether these have executed at all, and what came out of those that depend on their order.
+// Kernels of many workgroups: in some, the order of workgroups has no visible effect; in others, it
+// decides the result. Prints the kernels that several threads of this process executed (seen from
+// the processor time of these threads), and the results that depend on the order.
 #include "check.h"
 
 #include <cstring>
@@ -52,7 +52,7 @@ __global__ void mixing(unsigned int *out, unsigned int rounds) {
     atomicXor(out, value >> 3);
 }
 
-// A thread of this process that shares dispatches.
+// A thread of this process that executes parts of dispatches.
 struct Helper {
     bool sleeps;
     unsigned long long nanoseconds;
@@ -75,8 +75,8 @@ std::vector<Helper> helpers() {
         std::string folder = std::string("/proc/self/task/") + task->d_name;
         if (content(folder + "/comm") != "flipwave share\n")
             continue;
-        // The state follows the name in parentheses. It is read first: the time of a thread that sleeps
-        // no longer changes.
+        // The state follows the name in parentheses. It is read first, because the time of a sleeping
+        // thread no longer changes.
         std::string state = content(folder + "/stat");
         bool sleeps = state.find(") S") != std::string::npos;
         found.push_back({sleeps, strtoull(content(folder + "/schedstat").c_str(), nullptr, 10)});
@@ -85,8 +85,8 @@ std::vector<Helper> helpers() {
     return found;
 }
 
-// Nanoseconds that these have executed, once all of them sleep. Until then the kernel has not accounted
-// for all of it, and they may still look for work, for long on a machine that has other things to do.
+// Processor time of the threads in nanoseconds, once all of them sleep. Earlier, the kernel has not accounted
+// for all of the time, and threads may still look for work, for a long time on a busy machine.
 unsigned long long time_shared() {
     for (int attempt = 0; attempt < 100000; attempt++) {
         unsigned long long sum = 0;
@@ -103,7 +103,7 @@ unsigned long long time_shared() {
     exit(1);
 }
 
-// Launches a kernel on zeroed memory, and gives what is there afterwards.
+// Launches a kernel on zeroed memory and returns the memory afterwards.
 template <typename T, typename Kernel>
 std::vector<T> launched(const char *name, Kernel kernel, unsigned int rounds) {
     T *out = to_device(std::vector<T>(all));
@@ -111,7 +111,7 @@ std::vector<T> launched(const char *name, Kernel kernel, unsigned int rounds) {
     kernel<<<blocks, size>>>(out, rounds);
     HIP(hipGetLastError());
     HIP(hipDeviceSynchronize());
-    // Each has something to do where a dispatch is shared, and else sleeps on.
+    // Each thread has work if the dispatch is shared and keeps sleeping otherwise.
     bool shared = time_shared() > before;
     std::vector<T> found = from_device(out, all);
     uint32_t digest = 0;

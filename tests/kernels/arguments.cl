@@ -1,4 +1,4 @@
-// As many arguments as fit into the user SGPRs and more.
+// More arguments than fit into the user SGPRs.
 kernel void arguments(global uint *out, uint a, uint b, uint c, uint d, uint e, uint f, uint g,
                       uint h, uint i, uint j, uint k, uint l)
 {

@@ -1,4 +1,4 @@
-// A kernel that calls the host when a value is not what it should be.
+// A kernel that calls the host if a value is wrong.
 #include <hip/hip_runtime.h>
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-// Follows chains through memory: almost every register is an address or becomes one.
+// Follows chains of pointers: almost every register holds an address or becomes part of one.
 kernel void chase(global const uint *next, global const uint *values, global uint *sums,
                   uint length) {
     size_t i = get_global_id(0);

@@ -1,6 +1,6 @@
 // Control flow that differs from lane to lane.
 
-// Steps of the Collatz sequence down to 1: a loop whose length no two lanes agree on.
+// Steps of the Collatz sequence down to 1: a loop whose length differs between lanes.
 kernel void collatz(global const uint *start, global uint *steps) {
     size_t i = get_global_id(0);
     uint count = 0;
@@ -9,7 +9,7 @@ kernel void collatz(global const uint *start, global uint *steps) {
     steps[i] = count;
 }
 
-// A stack machine: the same program everywhere, other paths by the values on the stack.
+// A stack machine: all lanes run the same program, on paths that depend on the stack.
 enum { PUSH, ADD, SUBTRACT, MULTIPLY, DUPLICATE, SWAP, SKIP_IF_ODD, SKIP_IF_NEGATIVE, NEGATE, INPUT };
 
 kernel void interpret(global const int *program, int length, global const int *input,
@@ -35,7 +35,7 @@ kernel void interpret(global const int *program, int length, global const int *i
     result[i] = stack[top];
 }
 
-// The least factor and the number of primes below: loops in loops, left early.
+// The smallest factor and the number of smaller primes: nested loops with early exits.
 kernel void factors(global const uint *numbers, global uint2 *results) {
     size_t i = get_global_id(0);
     uint number = numbers[i], least = number, primes = 0;
@@ -55,7 +55,7 @@ kernel void factors(global const uint *numbers, global uint2 *results) {
     results[i] = (uint2)(least, primes);
 }
 
-// Functions that are called, one with memory of the caller.
+// Called functions, one of which accesses memory of the caller.
 __attribute__((noinline)) static uint mix(uint value, uint key) {
     value ^= key * 0x9e3779b9u;
     return value << 7 | value >> 25;

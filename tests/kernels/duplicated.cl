@@ -1,4 +1,4 @@
-/* Each sum is computed twice, and an error noted where the two differ. */
+/* Computes each sum twice and reports an error if the two differ. */
 kernel void duplicated(global uint *sums, global uint *errors, global const uint *in)
 {
     size_t id = get_global_id(0);

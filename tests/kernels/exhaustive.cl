@@ -1,4 +1,4 @@
-/* One wave of few instructions whose faults end in every way: wrong values, lost bits, wild
+/* One wave of few instructions whose faults have every outcome: wrong values, lost bits, wild
  * addresses. */
 kernel void mix(global uint *out, global const uint *in)
 {

@@ -1,4 +1,4 @@
-// Vector arithmetic of several units beside memory instructions of several kinds.
+// Vector arithmetic of several units mixed with memory instructions of several kinds.
 
 kernel void mixed(global float *out, global const float *in, uint n) {
     local float shared[64];

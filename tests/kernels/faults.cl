@@ -1,4 +1,4 @@
-/* Everything that faults can strike: numbers, addresses, branches, LDS, private memory. */
+/* All kinds of fault targets: numbers, addresses, branches, LDS, private memory. */
 kernel void everything(global float *out, global const float *in, int rounds)
 {
     local float tile[128];

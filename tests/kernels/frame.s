@@ -1,7 +1,7 @@
-// What stands around the instructions of a kernel. Its only argument is a pointer to a buffer. At
-// the start s[0:1] is the kernarg segment and v0 the work-item. The instructions may set `lds_bytes`
-// and `private_bytes`, and have `preload_length` dwords of the arguments preloaded from dword
-// `preload_offset` on.
+// Frame around the instructions of a kernel. The only argument is a pointer to a buffer. At entry
+// s[0:1] is the kernarg segment and v0 the work-item. The instructions may set `lds_bytes` and
+// `private_bytes`, and `preload_length` and `preload_offset` to preload that many dwords of the
+// arguments starting at that dword.
     .text
     .globl planted
     .p2align 8
@@ -10,7 +10,7 @@ planted:
     s_load_dwordx2 s[2:3], s[0:1], 0x0
     v_lshlrev_b32 v1, 2, v0
     s_waitcnt lgkmcnt(0)
-    // From here on: s[2:3] is the buffer, v1 the offset of the work-item's dword.
+    // From here on, s[2:3] is the buffer and v1 the offset of the work-item's dword.
     .include "body.s"
 end:
     s_endpgm

@@ -1,6 +1,6 @@
-// Workgroups that wait for all others of the grid, as programs do that bring a barrier of their own.
+// Workgroups that wait for all others of the grid, as in programs that implement a grid barrier.
 
-// The first work-item of a workgroup says that it is there, and waits until `all` are.
+// The first work-item of a workgroup counts its arrival and waits until `all` have arrived.
 static void meet(volatile global uint *arrived, uint all) {
     barrier(CLK_GLOBAL_MEM_FENCE);
     if (get_local_id(0) == 0) {
@@ -11,7 +11,7 @@ static void meet(volatile global uint *arrived, uint all) {
     barrier(CLK_GLOBAL_MEM_FENCE);
 }
 
-// Reads after the barrier what another workgroup wrote before it.
+// After the barrier, reads the words that another workgroup wrote before it.
 __attribute__((reqd_work_group_size(256, 1, 1)))
 kernel void neighbours(volatile global uint *arrived, volatile global uint *written,
                        global uint *read) {
@@ -26,7 +26,7 @@ kernel void neighbours(volatile global uint *arrived, volatile global uint *writ
         written[group] = 0;
 }
 
-// Waits for work-items that are not there, and counts how often it has looked.
+// Waits for work-items that do not exist, and counts its polls.
 __attribute__((reqd_work_group_size(256, 1, 1)))
 kernel void counts(volatile global uint *arrived, global uint *looks) {
     uint count = 0;

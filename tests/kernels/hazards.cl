@@ -1,4 +1,4 @@
-// Instructions that hardware does not keep apart: compilers put s_nop between them.
+// Instructions without hardware interlocks: compilers insert s_nop between them.
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 

@@ -1,5 +1,5 @@
-// Calls through pointers next to kernels that index registers: a call may reach `sum`, `product` and
-// `chosen`, never a kernel.
+// Calls through pointers next to kernels that index registers. A call may reach `sum`, `product` and
+// `chosen`, but never a kernel.
 #pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
 
 typedef int (*operation)(int, int);
@@ -8,7 +8,7 @@ __attribute__((noinline)) static int sum(int a, int b) { return a * 3 + b; }
 
 __attribute__((noinline)) static int product(int a, int b) { return a * b + 7; }
 
-// Indexes registers of whichever kernel calls it.
+// Indexes registers of its caller.
 __attribute__((noinline)) static int chosen(int a, int b) {
     int8 values = (int8)(a, b, a + b, a - b, a ^ b, a & b, a | b, ~a);
     return values[__builtin_amdgcn_readfirstlane(b) & 7];
@@ -24,7 +24,7 @@ kernel void call(global const int *choices, int count, global int *values) {
     values[item] = value;
 }
 
-// The index is the same in all lanes, and is known to be less than 16.
+// The index is uniform and known to be less than 16.
 kernel void rotate(global const int16 *input, int at, global int16 *output) {
     int item = get_global_id(0);
     int16 values = input[item], result = values;
@@ -33,7 +33,7 @@ kernel void rotate(global const int16 *input, int at, global int16 *output) {
     output[item] = result;
 }
 
-// Each lane has an index of its own.
+// The index differs between lanes.
 kernel void pick(global const int16 *input, global const int *places, global int *output) {
     int item = get_global_id(0);
     output[item] = input[item][places[item] & 15];

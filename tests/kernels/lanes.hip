@@ -1,4 +1,4 @@
-// What lanes of a wave exchange, and floating-point atomics.
+// Exchange between lanes of a wave, and floating-point atomics.
 #include <hip/hip_runtime.h>
 
 extern "C" __global__ void exchange(const int *values, int *sums, int *shuffled,
@@ -14,7 +14,7 @@ extern "C" __global__ void exchange(const int *values, int *sums, int *shuffled,
 
     shuffled[i] = __shfl_xor(value, 5) - 3 * __shfl(value, (lane * 7 + 3) % 64) + __shfl_up(value, 1);
 
-    // Lanes that are switched off have no vote.
+    // Inactive lanes do not vote.
     unsigned long long ballot = __ballot(value > 0);
     if (value & 1)
         ballot ^= __ballot(value & 2);

@@ -1,4 +1,4 @@
-/* A product of 32 x 32 elements by a wave of each workgroup; lanes add up what they hold. */
+/* A product of 32 x 32 elements in one wave per workgroup; lanes add up their elements. */
 typedef float Sums __attribute__((ext_vector_type(16)));
 
 kernel void product(global float *out, global const float *in)

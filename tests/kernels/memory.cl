@@ -1,4 +1,4 @@
-// Memory of every kind and width, shared between work-items in every way.
+// Memory of every kind and width, shared between work-items in different ways.
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
 
@@ -16,8 +16,8 @@ kernel void histogram(global const uchar *values, uint count, global uint *bins)
             atomic_add(&bins[bin], local_bins[bin]);
 }
 
-// Atomics with results. Each work-item draws a ticket; all of them fold their value into one
-// word per operation, so that the words afterwards do not depend on the order.
+// Atomics with results. Each work-item draws a ticket; all of them combine their values in one
+// word per operation, so that the final words do not depend on the order.
 kernel void atomics(global const uint *values, global uint *tickets, global uint *words,
                     global ulong *wide) {
     size_t i = get_global_id(0);
@@ -30,7 +30,7 @@ kernel void atomics(global const uint *values, global uint *tickets, global uint
     atomic_or(&words[5], value & 0xff);
     atomic_xor(&words[6], value);
     atomic_min((global int *)&words[7], (int)value);
-    // The sum of squares by compare and exchange: lanes of one wave retry against each other.
+    // The sum of squares with compare-and-swap: lanes of one wave retry against each other.
     uint seen = words[8], before;
     do {
         before = seen;
@@ -42,7 +42,7 @@ kernel void atomics(global const uint *values, global uint *tickets, global uint
     atom_sub(&wide[3], (ulong)value);
 }
 
-// Bitonic sort of a workgroup's values: barriers in nested loops.
+// Bitonic sort of a workgroup's values, with barriers in nested loops.
 kernel void sort(global int *values) {
     local int block[256];
     uint i = get_local_id(0);
@@ -61,7 +61,7 @@ kernel void sort(global int *values) {
     values[get_global_id(0)] = block[i];
 }
 
-// What a work-item is given of its place, in grids whose last workgroups are partial.
+// Work-item indices and sizes, in grids whose last workgroups are partial.
 kernel void places(global uint *results) {
     size_t x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
     size_t at = (z * get_global_size(1) + y) * get_global_size(0) + x;
@@ -73,7 +73,7 @@ kernel void places(global uint *results) {
             get_work_dim() << 24;
 }
 
-// Bytes, halves of words and vectors, signed and unsigned, at every alignment.
+// Bytes, half words and vectors, signed and unsigned, at every alignment.
 kernel void narrow(global const uchar *bytes, global char *signed_bytes, global ushort *words,
                    global short *signed_words, global uchar4 *vectors, global int *triples) {
     size_t i = get_global_id(0);

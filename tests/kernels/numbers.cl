@@ -1,4 +1,4 @@
-// Arithmetic for which the hardware has no single instruction, and conversions.
+// Arithmetic without a single hardware instruction, and conversions.
 
 kernel void integers(global const ulong *left, global const ulong *right, global ulong *results) {
     size_t i = get_global_id(0);
@@ -7,7 +7,7 @@ kernel void integers(global const ulong *left, global const ulong *right, global
     global ulong *to = results + 12 * i;
     to[0] = a / b;
     to[1] = a % b;
-    // The least number divided by -1 has no quotient.
+    // The smallest integer divided by -1 overflows.
     to[2] = d == -1 ? 0 : c / d;
     to[3] = d == -1 ? 0 : c % d;
     to[4] = a * b;

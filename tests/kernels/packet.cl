@@ -1,4 +1,4 @@
-// The packet of the dispatch as the kernel sees it, and what the packet's addresses lead to.
+// The dispatch packet as seen by the kernel, and the memory at the addresses in the packet.
 kernel void packet(global uint *seen) {
     if (get_global_id(0) + get_global_id(1) != 0)
         return;

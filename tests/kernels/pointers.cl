@@ -1,5 +1,5 @@
-// Functions whose pointers lead to memory of any kind, so that each access finds out: a private array, an
-// array of all work-items, and device memory; and a pointer that leads elsewhere in each lane.
+// Functions with generic pointers, so that accesses select the memory at run time: a private array, an
+// array in LDS, and device memory; and a pointer to a different kind of memory in each lane.
 __attribute__((noinline)) void sort(int *values, int count) {
     for (int i = 1; i < count; ++i) {
         int value = values[i], at = i;

@@ -1,10 +1,10 @@
-// Kernels that need more registers than they get, and calls that the compiler cannot follow.
+// Kernels that need more registers than available, and indirect calls.
 #include <hip/hip_runtime.h>
 
 #define VECTORS 48
 #define SCALARS 96
 
-// Uses each of `count` values twice, in both orders, so that all live at once.
+// Uses each of `count` values twice, in both orders, so that all are live at the same time.
 #define MIX(values, count, mixed)                                                                  \
     _Pragma("unroll") for (int k = 0; k < (count); ++k) mixed = mixed * 31 + values[(count) - 1 - k]; \
     _Pragma("unroll") for (int k = 0; k < (count); ++k) mixed ^= values[k] >> k % 7;
@@ -16,7 +16,7 @@ vectors(const unsigned *in, unsigned *out) {
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
         values[k] = in[i * VECTORS + k];
-        // What the compiler does not see through, it cannot load again.
+        // The compiler cannot rematerialize an opaque value with another load.
         asm volatile("" : "+v"(values[k]));
     }
     unsigned mixed = 0;
@@ -30,7 +30,7 @@ scalars(const unsigned *in, unsigned *out) {
 #pragma unroll
     for (int k = 0; k < SCALARS; ++k) {
         values[k] = __builtin_amdgcn_readfirstlane(in[blockIdx.x * SCALARS + k]);
-#ifdef __OPTIMIZE__ // Else the compiler has them in vector registers, and refuses.
+#ifdef __OPTIMIZE__ // Otherwise the values are in vector registers, which the compiler rejects.
         asm volatile("" : "+s"(values[k]));
 #endif
     }

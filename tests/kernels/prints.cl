@@ -1,4 +1,4 @@
-// A kernel that prints when a value is not what it should be.
+// A kernel that prints if a value is wrong.
 kernel void prints(global const int *values, global int *doubled) {
     int i = get_local_id(0);
     if (values[i] == 37)

@@ -1,4 +1,4 @@
-// An array in private memory whose elements hold their work-item and their place.
+// An array in private memory whose elements hold their work-item and index.
 kernel void keeps(global uint *out) {
     volatile uint array[8];
     uint id = get_global_id(0);

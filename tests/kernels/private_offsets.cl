@@ -1,6 +1,6 @@
-// Private arrays whose address is a constant and a negative number in a register.
+// Private arrays whose address is the sum of a constant and a negative number in a register.
 
-// Sums in bins that are counted from the end of the array.
+// Sums in bins indexed from the end of the array.
 kernel void from_the_end(global const int *places, uint count, global double *out) {
     double bins[17];
     for (uint bin = 0; bin < 17; ++bin)
@@ -12,7 +12,7 @@ kernel void from_the_end(global const int *places, uint count, global double *ou
         out[i * 17 + bin] = bins[bin];
 }
 
-// Bytes, halves and words by an index that begins below zero.
+// Bytes, halves and words with an index that starts below zero.
 kernel void from_below(global const int *places, uint count, global uint *out) {
     uchar bytes[32];
     short halves[32];

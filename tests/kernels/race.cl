@@ -1,5 +1,5 @@
-// A race as it is found in libraries: each round all waves read what the first thread then overwrites,
-// with a barrier after that only. Waves that go on side by side have all read it by then.
+// A race as found in libraries: in each round all waves read a word that the first thread then
+// overwrites, with a barrier only afterwards. Waves in lockstep have all read the word by then.
 __attribute__((reqd_work_group_size(256, 1, 1)))
 kernel void overwrites_what_all_read(global const uint *rounds, global uint *seen) {
     local volatile uint word;

@@ -1,4 +1,4 @@
-// Kernels with one data race each. The two lines that race end with the name of the kernel.
+// Kernels with one data race each. The two racing lines end with the name of the kernel.
 
 #define I get_local_id(0)
 #define G get_global_id(0)
@@ -69,8 +69,8 @@ kernel void one_result(global uint *data, global uint *out) {
     out[0] = data[G] + G; // one_result
 }
 
-kernel void own_barrier(global uint *data, global uint *out) {
-    data[G] = G * 7; // own_barrier
+kernel void user_barrier(global uint *data, global uint *out) {
+    data[G] = G * 7; // user_barrier
     BARRIER;
-    out[G] = data[1023 - G]; // own_barrier
+    out[G] = data[1023 - G]; // user_barrier
 }

@@ -1,11 +1,11 @@
-// Software-pipelined loops as in flash attention: each round all waves read a tile in LDS, and each wave
-// then refills its part of it. The barrier between reading and refilling is missing; waves that advance
-// side by side have read the tile by then.
+// Software-pipelined loops as in flash attention: in each round all waves read a tile in LDS, and each
+// wave then refills its part. The barrier between reading and refilling is missing; waves in lockstep
+// have read the tile by then.
 
 #define READS 40
 #define SIZES __attribute__((amdgpu_flat_work_group_size(64, 1024)))
 
-// A word of the tile that is mostly another wave's.
+// A word of the tile, usually of another wave.
 #define WORD(k) ((i + (k) * (n / 8) + (k)) % n)
 
 #define READ_TILE(tile)                                                                              \
@@ -25,7 +25,7 @@ SIZES kernel void refills(global const uint *tiles, global uint *sums, uint coun
     sums[i] = sum;
 }
 
-// The same without branches.
+// Like `refills`, without branches.
 SIZES kernel void refills_unrolled(global const uint *tiles, global uint *sums, uint count) {
     local volatile uint tile[2][1024];
     uint i = get_local_id(0), n = get_local_size(0), sum = 0;
@@ -41,7 +41,7 @@ SIZES kernel void refills_unrolled(global const uint *tiles, global uint *sums, 
 }
 
 #if defined(__gfx942__) || defined(__gfx950__)
-// Loads to LDS, without registers between.
+// Loads directly to LDS, without registers.
 SIZES kernel void refills_by_loads(global const uint *tiles, global uint *sums, uint count) {
     local uint tile[2][1024];
     local volatile uint *words = &tile[0][0];

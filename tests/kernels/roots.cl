@@ -1,4 +1,4 @@
-// Instructions of gfx11 that hardware does not keep apart: compilers put s_waitcnt_depctr between
+// Instructions of gfx11 without hardware interlocks: compilers insert s_waitcnt_depctr between
 // them.
 
 kernel void roots(global float *out) {

@@ -1,4 +1,4 @@
-// Takes an index out of local memory that nobody has written.
+// Reads an index from local memory that was never written.
 kernel void gather(global const uint *values, global uint *out) {
     local uint places[64];
     uint i = get_local_id(0);

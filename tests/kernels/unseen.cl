@@ -1,6 +1,6 @@
-// What must be seen one by one, between parts of a loop that are compiled and run in rows: a result that
-// no document settles decides an address, in the first round that has one and in no other; and one lane
-// is written, whichever are active. Other processors lack the first of these operations.
+// Operations that need single stepping in a loop whose other parts are compiled and run in rows: an
+// undocumented result decides an address, only in the first round that has one; and v_writelane writes
+// one lane independently of EXEC. Processors other than gfx950 lack the first operation.
 __kernel void rounds(__global uint *data, __global const uint *table, uint rounds) {
     uint a = data[get_global_id(0)], b = 3 * a;
     for (uint round = 0; round < rounds; ++round) {

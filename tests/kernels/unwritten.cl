@@ -1,7 +1,7 @@
 // Private memory that is read before it is written, and padding that is copied.
 
-// One element of an array is not written by the last workgroup, and some of its lanes read it: many
-// workgroups have had that private memory before.
+// The last workgroup does not write one element of an array, and some of its lanes read it. Many
+// workgroups used that private memory before.
 kernel void sparse(global uint *out, global const uint *values, uint absent) {
     volatile uint places[8];
     uint i = get_local_id(0);

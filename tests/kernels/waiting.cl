@@ -16,7 +16,7 @@ kernel void waits_for_wave(global uint *out) {
     out[i] = ready;
 }
 
-// Every workgroup waits for the one behind it; the last one waits for none.
+// Every workgroup waits for the next one; the last one does not wait.
 kernel void waits_for_workgroup(volatile global uint *done, global uint *out) {
     uint group = get_group_id(0), last = get_num_groups(0) - 1;
     if (get_local_id(0) == 0) {
@@ -33,7 +33,7 @@ kernel void waits_for_ever(volatile global uint *out) {
         ;
 }
 
-// What each wave sees depends on the order in which the waves execute, and on its clock.
+// The result of each wave depends on the execution order of the waves and on its clock.
 __attribute__((reqd_work_group_size(128, 1, 1)))
 kernel void sees_order(volatile global uint *next, global uint *places, global ulong *clocks) {
     uint wave = get_local_id(0) / 64;

@@ -1,12 +1,12 @@
-// What the programs of `addressing.rs` are written in: elements, address spaces, and values that the
-// compiler knows nothing of.
+// Building blocks of the programs of `addressing.rs`: elements, address spaces, and values that are
+// opaque to the compiler.
 #include <stdint.h>
 
 #define NOINLINE static __attribute__((noinline))
 #define LANES 64
-// Words of the table, which all lanes read.
+// Words of the table that all lanes read.
 #define TABLE_WORDS 65536
-// Bytes of a lane's memory.
+// Bytes of memory per lane.
 #define MEMORY_BYTES 65536
 
 typedef uint32_t vector __attribute__((ext_vector_type(4)));
@@ -46,7 +46,7 @@ static inline uint32_t opaque(uint32_t value) {
 #define opaque_uniform opaque
 #endif
 
-// An address `bytes` before `pointer`, which the compiler cannot undo. Flat addresses keep their window.
+// An opaque address `bytes` before `pointer`. Flat addresses stay in their aperture.
 #ifdef __AMDGCN__
 #define POINTER_BEFORE(name, SPACE, INTEGER)                                                      \
     static inline SPACE char *name(SPACE char *pointer, int64_t bytes) {                          \
@@ -66,7 +66,7 @@ POINTER_BEFORE(before_private, PRIVATE, uint32_t)
 POINTER_BEFORE(before_local, LOCAL, uint32_t)
 POINTER_BEFORE(before_global, GLOBAL, uint64_t)
 
-// Each element type has a way to be filled from a word and to be made one.
+// Each element type has conversions from and to a word.
 #define SCALAR(T)                                                                                 \
     static inline T fill_##T(uint64_t x) { return (T)x; }                                         \
     static inline uint64_t word_##T(T e) { return (uint64_t)e; }
@@ -100,7 +100,7 @@ static inline uint64_t word_vector(vector e) {
     return e.x ^ (uint64_t)e.y << 5 ^ (uint64_t)e.z << 14 ^ (uint64_t)e.w << 29;
 }
 
-// A scalar base `bytes` before the table, which the compiler cannot undo.
+// An opaque scalar base `bytes` before the table.
 static inline GLOBAL const char *before_table(GLOBAL const uint32_t *table, uint32_t bytes) {
     uint64_t before = (uint64_t)table - bytes;
     uint32_t high = opaque_uniform(before >> 32);
@@ -109,7 +109,7 @@ static inline GLOBAL const char *before_table(GLOBAL const uint32_t *table, uint
 }
 static inline uint32_t word_at(GLOBAL const char *base, uint32_t offset) {
 #ifdef __gfx1250__
-    // LLVM 22 takes 32-bit offsets there for signed ones (llvm-project pull request 217195).
+    // LLVM 22 treats 32-bit offsets there as signed (llvm-project pull request 217195).
     uint64_t wide = offset;
     __asm__ volatile("" : "+v"(wide));
     return *(GLOBAL const uint32_t *)(base + wide);
@@ -123,7 +123,7 @@ static inline uint32_t scalar_word_at(GLOBAL const char *base, uint32_t offset) 
 
 #define MIX(s, word) (((s) ^ (word)) * 0x9e3779b97f4a7c15u + ((s) >> 29))
 
-// A dword of the first `bytes` bytes of the table by a buffer resource; zero beyond them.
+// Loads a dword of the first `bytes` bytes of the table with a buffer resource; zero beyond.
 static inline uint32_t buffer_dword(GLOBAL const uint32_t *table, uint32_t bytes, uint32_t offset,
                                     uint32_t scalar_offset) {
 #ifdef __AMDGCN__

@@ -1,4 +1,4 @@
-// Runs each program of a source once per lane: a kernel each on the device.
+// Runs each program of a source once per lane, in a separate kernel each on the device.
 
 #ifdef __AMDGCN__
 

@@ -1,25 +1,25 @@
-// Stands in for csmith's own runtime, on the device and on the host alike: arithmetic without
-// undefined behaviour, and a report of the global variables in place of printed text. A program
-// of `random_program.rs` includes it first and `csmith_entry.h` last.
+// Replaces the runtime of csmith on the device and on the host: arithmetic without undefined
+// behaviour, and a report of the global variables instead of printed text. A program of
+// `random_program.rs` includes this file first and `csmith_entry.h` last.
 #include <stdint.h>
 
-// LLVM 22 crashes without optimisation on a local function that only dead code calls.
+// Without optimisation, LLVM 22 crashes on a local function that only dead code calls.
 #if defined(__AMDGCN__) && !defined(__OPTIMIZE__)
 #define static
 #endif
 
-// Which of the lanes is running.
+// Index of the running lane.
 #ifdef __AMDGCN__
 #define LANE (__builtin_amdgcn_workgroup_id_x() * WORKGROUP + __builtin_amdgcn_workitem_id_x())
 #else
 static uint32_t LANE;
 #endif
 
-// What is no part of the program; its steps do not count.
+// Code outside the program; its steps are not counted.
 #define RUNTIME __attribute__((no_sanitize("coverage"))) static
 
-// What a scalar starts with: in lane 0 what csmith wrote, elsewhere often another value, so that
-// lanes part at branches. It varies with the line of the source.
+// Initial value of a scalar: csmith's value in lane 0, often another value in other lanes, so that
+// lanes diverge at branches. It varies with the source line.
 #define VARY(value) ((value) ^ variation(LANE, __LINE__))
 
 RUNTIME uint64_t variation(uint32_t lane, uint32_t line) {
@@ -29,7 +29,7 @@ RUNTIME uint64_t variation(uint32_t lane, uint32_t line) {
     return lane == 0 || mixed & 3 ? 0 : mixed >> (mixed >> 58 & 63);
 }
 
-// The report of a lane: a checksum over all values, how many there are, and the first of them.
+// Report of a lane: a checksum of all values, their number, and the first of them.
 #define REPORT_WORDS 1024
 
 struct report {
@@ -60,7 +60,7 @@ RUNTIME void record(struct report *report, uint64_t value) {
 #define platform_main_end(crc, print)
 #define crc32_gentab()
 
-// What the hardware's bit searches give for zero is not C's business.
+// C does not define the result of bit searches for zero.
 #define __builtin_clz(value) ({ uint32_t v_ = (value); v_ ? __builtin_clz(v_) : 32; })
 #define __builtin_clzl(value) ({ uint64_t v_ = (value); v_ ? __builtin_clzl(v_) : 64; })
 #define __builtin_clzll(value) ({ uint64_t v_ = (value); v_ ? __builtin_clzll(v_) : 64; })
@@ -68,8 +68,8 @@ RUNTIME void record(struct report *report, uint64_t value) {
 #define __builtin_ctzl(value) ({ uint64_t v_ = (value); v_ ? __builtin_ctzl(v_) : 64; })
 #define __builtin_ctzll(value) ({ uint64_t v_ = (value); v_ ? __builtin_ctzll(v_) : 64; })
 
-// Arithmetic as csmith names it. Sums and products wrap (-fwrapv); where a quotient or a shift has
-// no value in C, the left operand is the result.
+// Arithmetic under csmith's names. Sums and products wrap (-fwrapv); the result of an undefined
+// quotient or shift is the left operand.
 #define SIGNED(T, bits, least)                                                                    \
     static T safe_unary_minus_func_##T##_s(T a) { return (T)-a; }                                 \
     static T safe_add_func_##T##_s_s(T a, T b) { return (T)(a + b); }                             \

@@ -1,7 +1,7 @@
-// Runs a program once per lane: on the device in a wave, on the host one lane after the other.
-// `struct globals` holds the program's global variables where each lane has its own.
+// Runs a program once per lane: in a wave on the device, one lane after the other on the host.
+// `struct globals` holds the global variables of a program with separate variables per lane.
 
-// Memory of a lane for them.
+// Memory of a lane for the global variables.
 #define GLOBALS_BYTES 65536
 _Static_assert(sizeof(struct globals) <= GLOBALS_BYTES, "more memory for the globals");
 
@@ -35,18 +35,18 @@ __attribute__((amdgpu_kernel)) void entry(uint64_t *words, unsigned char *memory
 #include <stdlib.h>
 #include <string.h>
 
-// Basic blocks of the program that all lanes together may run, and that they must: programs that
-// never end, or that are over before they begin, are no use. Counted, so that the choice does not
-// depend on the host's speed.
-#define MOST_BLOCKS 300000
-#define LEAST_BLOCKS (30 * LANES)
-#define NO_USE 3
+// Maximum and minimum number of basic blocks that all lanes together run: endless and trivial
+// programs are rejected. Blocks are counted so that the choice does not depend on the speed of the
+// host.
+#define MAX_BLOCKS 300000
+#define MIN_BLOCKS (30 * LANES)
+#define UNSUITABLE 3
 
 static uint32_t blocks;
 
 __attribute__((no_sanitize("coverage"))) void __sanitizer_cov_trace_pc(void) {
-    if (++blocks > MOST_BLOCKS)
-        _Exit(NO_USE);
+    if (++blocks > MAX_BLOCKS)
+        _Exit(UNSUITABLE);
 }
 
 RUNTIME void run_lane(void) {
@@ -61,7 +61,7 @@ RUNTIME void run_lane(void) {
 __attribute__((no_sanitize("coverage"))) int main(void) {
     for (LANE = 0; LANE < LANES; ++LANE)
         run_lane();
-    return blocks < LEAST_BLOCKS ? NO_USE : 0;
+    return blocks < MIN_BLOCKS ? UNSUITABLE : 0;
 }
 
 #endif

@@ -1,6 +1,6 @@
-// What the programs of `float.rs` are written in. IEEE 754 leaves nothing open in it but NaNs:
-// their signs and payloads differ between processors, so results show every NaN as one, and no
-// operation here makes a number of a NaN's sign.
+// Building blocks of the programs of `float.rs`. IEEE 754 defines everything in it except NaNs:
+// their signs and payloads differ between processors. Results therefore show every NaN as the same
+// value, and no operation here turns the sign of a NaN into a number.
 #include <stdint.h>
 
 typedef _Float16 half;
@@ -15,7 +15,7 @@ struct inputs {
 
 #define EACH_TYPE(OF) OF(half, f16, int16_t) OF(float, f, int32_t) OF(double, , int64_t)
 
-// C leaves open which zero the minimum of two zeros is; adding zero makes it the positive one.
+// C does not define the sign of the minimum of two zeros; adding zero makes it positive.
 #define OPERATIONS(T, suffix, bits)                                                               \
     static T sqrt_##T(T a) { return __builtin_sqrt##suffix(a); }                                  \
     static T fabs_##T(T a) { return __builtin_fabs##suffix(a); }                                  \
@@ -45,7 +45,7 @@ static half fma_half(half a, half b, half c) {
 }
 #endif
 
-// Conversions to integers saturate, and NaN is zero. `limit` is one more than the greatest.
+// Conversions to integers saturate, and NaN becomes zero. `limit` is the maximum plus one.
 #define TO_INTEGER(T, I, least, greatest, limit)                                                  \
     static I T##_to_##I(T a) {                                                                    \
         double wide = a;                                                                          \

@@ -1,4 +1,4 @@
-// Runs the programs of a source once per lane.
+// Runs each program of a source once per lane.
 
 static void run(const struct inputs *inputs, uint64_t *words) {
     PROGRAMS

@@ -1,4 +1,4 @@
-// Every function of the math library, one kernel per type, from `x`, `y` and `z` to `results`.
+// Every function of the math library, with one kernel per type, from `x`, `y` and `z` to `results`.
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 
 #define KERNEL(name, T, suffix, call)                                                             \

@@ -1,5 +1,5 @@
-// The functions of `math.cl` in quadruple precision, by the C library: for each three doubles of
-// the input, the result as the nearest double and what is missing to it.
+// The functions of `math.cl` in quadruple precision, from the C library: for each three doubles of
+// input, the result as the nearest double and the remaining difference.
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ quad QUAD(fma)(quad, quad, quad);
 quad QUAD(ldexp)(quad, int);
 quad QUAD(frexp)(quad, int *);
 
-// Sine and cosine of a multiple of pi: the multiple is reduced exactly.
+// Sine and cosine of a multiple of pi, which is reduced exactly.
 static quad sinpi(quad x) {
     quad r = QUAD(remainder)(x, 2);
     r = r > (quad)0.5 ? 1 - r : r < (quad)-0.5 ? -1 - r : r;

@@ -1,5 +1,5 @@
-// An OpenCL program that checks itself: kernels that the vendor's runtime compiles, with buffers, shared memory,
-// barriers, atomics and doubles. Ends with `passed`, or with a line that says what is wrong.
+// An OpenCL program that checks its results: kernels compiled by the vendor's runtime, with buffers, shared memory,
+// barriers, atomics and doubles. Ends with `passed` or with a line that describes the failure.
 #define CL_TARGET_OPENCL_VERSION 200
 #include <CL/cl.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void check(cl_int status, const char *what) {
     exit(1);
 }
 
-// A call that ends with CL_SUCCESS, and one whose last argument is where its status goes.
+// Checks that a call returns CL_SUCCESS, directly or through its last argument.
 #define DO(call) check(call, #call)
 #define MAKE(type, name, function, ...)                                                            \
     cl_int name##_status;                                                                          \
@@ -84,7 +84,7 @@ int main(void) {
 
     double sum = 0, expected = 0;
     for (int i = 0; i < COUNT; i++) {
-        // All of it is exact.
+        // All values are exact.
         if (result[i] != a * x[i] + y[i]) {
             printf("y[%d] is %g, not %g\n", i, result[i], a * x[i] + y[i]);
             return 1;

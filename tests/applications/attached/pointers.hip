@@ -1,5 +1,5 @@
-// Functions called by pointers that stand in a table: which of two versions of the code they lead
-// to is for one of them the wrong one.
+// Calls functions through a table of pointers. With two versions of the code, the pointers of one
+// version point into the other.
 
 #include <cstdio>
 #include <hip/hip_runtime.h>

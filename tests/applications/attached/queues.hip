@@ -1,5 +1,5 @@
 // Many launches, one after the other, in several streams: kernels with LDS, scratch and barriers,
-// beside those by which HIP fills memory.
+// mixed with the kernels that HIP uses to fill memory.
 
 #include <cstdio>
 #include <hip/hip_runtime.h>
@@ -27,7 +27,7 @@ __global__ void sort(unsigned *values, unsigned seed) {
 }
 
 int main() {
-    // A host that waits by looking takes a core, and the embedded GPU needs it.
+    // A host that waits by polling occupies a core that the embedded GPU needs.
     hipSetDeviceFlags(hipDeviceScheduleBlockingSync);
     unsigned *values, result[544];
     hipMalloc(&values, sizeof result);

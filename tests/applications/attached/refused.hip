@@ -1,4 +1,4 @@
-// A kernel with instructions that no hook can be put at: GPR-index mode may be on there.
+// A kernel with instructions that cannot have hooks, because GPR-index mode may be on there.
 #include "../check.h"
 
 __global__ void refused(int *values) {
@@ -8,9 +8,9 @@ __global__ void refused(int *values) {
     __syncthreads();
     int zero = 0;
     asm volatile("s_setreg_b32 hwreg(HW_REG_MODE, 27, 1), %0" : : "s"(zero) : "memory");
-    int other = shared[lane ^ 1];
-    if (other & 1)
-        values[lane] = other * 3;
+    int neighbour = shared[lane ^ 1];
+    if (neighbour & 1)
+        values[lane] = neighbour * 3;
 }
 
 int main() {
@@ -24,8 +24,8 @@ int main() {
     HIP(hipMemcpy(values, device, sizeof values, hipMemcpyDeviceToHost));
     HIP(hipFree(device));
     for (int i = 0; i < COUNT; ++i) {
-        int other = i ^ 1;
-        EXPECT(values[i] == (other & 1 ? other * 3 : i), "element %d is %d", i, values[i]);
+        int neighbour = i ^ 1;
+        EXPECT(values[i] == (neighbour & 1 ? neighbour * 3 : i), "element %d is %d", i, values[i]);
     }
     return passed();
 }

@@ -1,5 +1,5 @@
-// Variables of all kinds, which kernels share with each other and with the host: a copy of them
-// beside the originals would be seen in the result.
+// Variables of all kinds, shared by kernels with each other and with the host. A second copy of the
+// variables would change the result.
 
 #include <cstdio>
 #include <hip/hip_runtime.h>
@@ -8,7 +8,7 @@ __device__ unsigned total = 1000;
 __constant__ unsigned weights[4] = {1, 10, 100, 1000};
 __device__ unsigned seen[256];
 
-// An application's own variable may have the name that a hook's has.
+// A variable of the application may have the same name as one of a hook.
 __device__ unsigned long long counters[4] = {5, 6, 7, 8};
 
 __global__ void add(unsigned step) {

@@ -1,10 +1,10 @@
-// Kernels in more code than a branch leads over, as those of large libraries are.
+// Kernels in a code object larger than the range of a branch, as in large libraries.
 #include "../check.h"
 
 const int count = 64;
 
 template <int number> __global__ void scale(const float *in, float *out) {
-    // What is never executed.
+    // Never executed.
     if (in == nullptr)
         asm volatile(".rept 6000\n s_nop 0\n .endr");
     float value = in[threadIdx.x];

@@ -1,16 +1,16 @@
-// A small computation, and what a program may do when its result is wrong: the argument says which.
-// Without a fault it prints the same with any argument.
+// A small computation. The argument selects the reaction of the program to a wrong result. Without
+// a fault the output does not depend on the argument.
 #include "../check.h"
 
 #include <unistd.h>
 
 const int count = 64;
-// The compiler must not leave out what is stored here.
+// The compiler must not remove stores to it.
 void *volatile kept;
 
 __global__ void fill(const float *in, float *out, int rounds) {
     float value = in[threadIdx.x];
-    // The compiler must keep the loop, whose counter is a scalar.
+    // The compiler must keep the loop and its scalar counter.
     for (int round = 0; round < rounds; round++)
         value = __builtin_fmaf(value, 0.5f, 1.0f);
     out[threadIdx.x] = value;

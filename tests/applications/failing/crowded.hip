@@ -1,4 +1,4 @@
-// One workgroup more than the device keeps resident meets the others at a barrier: none can end.
+// A grid barrier with one workgroup more than the device keeps resident: no workgroup can end.
 #include "../grid_barrier.h"
 
 int main() {

@@ -1,5 +1,5 @@
-// A kernel names an address where nothing is as the signal of its own packet.
-#include "../own_packet.h"
+// A kernel sets the completion signal of its dispatch packet to an unmapped address.
+#include "../dispatch_packet.h"
 
 int main() {
     rewrite<<<1, 1>>>((long *)0x123450000000);

@@ -1,4 +1,4 @@
-// One lane of a kernel gives up.
+// One lane of a kernel calls abort().
 #include "../check.h"
 
 __global__ void give_up(int *out) {

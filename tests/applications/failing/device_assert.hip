@@ -1,4 +1,4 @@
-// An assertion of a kernel fails in one lane, and says where.
+// An assertion of a kernel fails in one lane and reports its location.
 #include "../check.h"
 
 #include <cassert>

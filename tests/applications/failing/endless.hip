@@ -7,7 +7,7 @@ __global__ void wait(volatile int *never) {
 }
 
 int main() {
-    // A host that waits by looking takes a core, and the embedded GPU needs it.
+    // A host that waits by polling occupies a core that the embedded GPU needs.
     HIP(hipSetDeviceFlags(hipDeviceScheduleBlockingSync));
     int *never = to_device(std::vector<int>(1));
     wait<<<1, 64>>>(never);

@@ -1,6 +1,6 @@
-// A kernel names memory of the host, which was never mapped for the GPU, as the signal of its own
-// packet: who decrements that signal would write there.
-#include "../own_packet.h"
+// A kernel sets the completion signal of its dispatch packet to host memory that was never mapped
+// for the GPU. Decrementing the signal would write to that memory.
+#include "../dispatch_packet.h"
 
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ int main() {
         canary[i] = expected(i);
     rewrite<<<1, 1>>>(canary);
     HIP(hipGetLastError());
-    // Nobody decrements what the runtime waits for: the program is ended meanwhile.
+    // The signal that the runtime waits for is never decremented: the program is ended before.
     for (int milliseconds = 0; milliseconds < 60000; milliseconds++) {
         usleep(1000);
         for (int i = 0; i < 16; i++)

@@ -1,4 +1,4 @@
-// Memory of the program that it gives back to the system although the GPU still has it.
+// The program unmaps memory that is still mapped for the GPU.
 #include "../check.h"
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@ int main() {
     HIP(hipDeviceSynchronize());
     EXPECT(*(volatile int *)memory == 1, "the kernel has not written");
     munmap((char *)memory + bytes / 2, bytes / 2);
-    // What is left is the GPU's as before.
+    // The rest of the memory is still mapped for the GPU.
     write<<<1, 1>>>(device + 1);
     HIP(hipDeviceSynchronize());
     EXPECT(((volatile int *)memory)[1] == 1, "the kernel has not written to what is left");

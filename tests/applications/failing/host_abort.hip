@@ -1,4 +1,4 @@
-// The host gives up, after a kernel that did its work.
+// The host calls abort() after a kernel that succeeded.
 #include "../check.h"
 
 __global__ void set(int *out) { out[threadIdx.x] = threadIdx.x; }

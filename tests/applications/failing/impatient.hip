@@ -1,5 +1,5 @@
-// A kernel that uses what it loads before it has arrived: right on the embedded GPU, and a matter of
-// luck on hardware.
+// A kernel that uses a loaded value without waiting for it: correct on the embedded GPU, undefined
+// on hardware.
 #include "../check.h"
 
 __global__ void impatient(const int *in, int *out) {

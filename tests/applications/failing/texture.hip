@@ -1,4 +1,4 @@
-// A kernel samples an image, which no compute wave can on a GPU without an image unit.
+// A kernel samples an image on a GPU without an image unit.
 #include "../check.h"
 
 __global__ void sample(float *out) {

@@ -1,4 +1,4 @@
-// Workgroups far into a grid write to addresses that nothing is mapped at, each to another.
+// Late workgroups of a grid write to unmapped addresses, each to a different one.
 #include "../check.h"
 
 __global__ void write(unsigned int *out, unsigned int rounds, unsigned int first) {

@@ -1,4 +1,4 @@
-// A kernel writes to an address that nothing is mapped at.
+// A kernel writes to an unmapped address.
 #include "../check.h"
 
 __global__ void write(int *anywhere) { *anywhere = 1; }

@@ -1,4 +1,4 @@
-// What the host pays for waiting: wall time, and processor time of its own threads and of the GPU's.
+// Measures the cost of waiting on the host: wall time, and processor time of its threads and the GPU's.
 //
 //     host launches|synced|copies|long|threads COUNT
 #include "../check.h"
@@ -18,7 +18,7 @@ __global__ void busy(unsigned *out, unsigned rounds) {
     out[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
 
-// Seconds of processor time so far: of threads that are the GPU's, and of all others.
+// Processor time so far in seconds, of the GPU's threads and of all others.
 struct Used {
     double gpu = 0, host = 0;
 };

@@ -1,6 +1,6 @@
-// Processes that are forked before any of them has a GPU; each then does its part. With `late`, the
-// parent has done its own before, and its children do without a GPU; the last becomes the program of
-// the second argument.
+// Processes that are forked before any of them opens a GPU; each then does its part. With `late`, the
+// parent does its part first, and its children use no GPU; the last child executes the program of the
+// second argument.
 #include "../check.h"
 
 #include <sys/wait.h>
@@ -27,18 +27,18 @@ int main(int arguments, char **argument) {
             pid_t child = fork();
             if (child == 0) {
                 if (number == 1)
-                    // Runs what the parent has registered for its end.
+                    // Runs the exit handlers that the parent registered.
                     exit(0);
                 execl(argument[2], argument[2], "9", nullptr);
                 _exit(2);
             }
             int status;
-            // The runtime may refuse to end in a child that has none of its parent's GPU.
+            // The runtime may fail to shut down in a child that does not inherit the GPU of its parent.
             EXPECT(waitpid(child, &status, 0) == child, "no end");
             EXPECT(number == 1 || status == 0, "a child: %d", status);
         }
         work(1);
-        // And itself.
+        // Includes the process itself.
         execl(argument[2], argument[2], "5", nullptr);
         return 2;
     }
@@ -46,7 +46,7 @@ int main(int arguments, char **argument) {
     for (int number = 0; number < 5; number++) {
         pid_t child = fork();
         if (child == 0) {
-            // The last first.
+            // In reverse order.
             usleep((5 - number) * 30000);
             work(number);
             exit(0);

@@ -1,4 +1,4 @@
-// MPI ranks with a GPU each, which add up what they compute.
+// MPI ranks with a GPU each, which add up their results.
 #include "../check.h"
 
 #include <mpi.h>

@@ -1,5 +1,5 @@
-// A small computation in a process of its own: what it starts from is an argument, or the MPI rank. It
-// prints the sum. `open` opens a GPU and dispatches nothing, `crash` ends by a signal after its kernel.
+// A small computation in a separate process. The start value is an argument or the MPI rank. The program
+// prints the sum. `open` opens a GPU without a dispatch; `crash` ends with a signal after the kernel.
 #include "../check.h"
 
 #include <csignal>
@@ -25,7 +25,7 @@ int main(int arguments, char **argument) {
     float *in = to_device(values), *out = to_device(values);
     if (start == "open")
         return 0;
-    // More of it than in other processes, to tell them apart by their tables.
+    // A different count than in other processes, so that the tables differ.
     work<<<1, count>>>(in, out, 3 + atoi(start.c_str()));
     HIP(hipDeviceSynchronize());
     if (start == "crash") {
@@ -35,7 +35,7 @@ int main(int arguments, char **argument) {
     float sum = 0;
     for (float value : from_device(out, count))
         sum += value;
-    // One write, as processes share the file.
+    // A single write, because processes share the file.
     char line[64];
     int length = snprintf(line, sizeof(line), "%s: %.9g\n", start.c_str(), sum);
     if (write(STDOUT_FILENO, line, length) != length)

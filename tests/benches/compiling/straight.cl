@@ -1,5 +1,5 @@
-// A loop whose body has so many vector instructions in a row, as unrolled code of libraries has: ones of
-// four bytes, so that the branch back reaches over them. No stretch of them is like another.
+// A loop whose body is a long row of vector instructions, like unrolled code of libraries. They have four
+// bytes each, so that the backward branch can span them. No part of the row repeats.
 #define TEXT_OF(text) #text
 #define TEXT(text) TEXT_OF(text)
 

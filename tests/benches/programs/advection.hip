@@ -1,11 +1,11 @@
-// Transport along lines with a wind that differs from place to place: each step looks up where the
-// air has come from. A thread holds its line in arrays of its own, indexed by what it computes:
-// private memory, which is scratch.
+// Advection along lines with a wind that varies in space: each step looks up the origin of the air.
+// A thread holds its line in private arrays with computed indices, which the compiler places in
+// scratch memory.
 #include "program.h"
 
 const int cells = 64, steps = 8, threads = 256;
 
-// One line, around which the wind blows in a circle.
+// One periodic line with a wind around it.
 __host__ __device__ inline void transport(float *now, const float *wind) {
     float next[cells];
     for (int step = 0; step < steps; step++) {

@@ -1,6 +1,6 @@
-// Local alignment of pairs of sequences (Smith and Waterman): a workgroup for each pair, a thread
-// for each column, all on one antidiagonal after the other. What the left neighbour has computed
-// comes through shared memory.
+// Local alignment of pairs of sequences (Smith-Waterman): a workgroup for each pair, a thread for
+// each column, one antidiagonal after the other. Threads read the results of the left neighbour
+// from shared memory.
 #include "program.h"
 
 const int columns = 128, rows = 256;
@@ -62,7 +62,7 @@ int main(int count, char **arguments) {
     std::vector<uint8_t> a(pairs * columns), b(pairs * rows);
     for (uint8_t &letter : a)
         letter = random.word() % 4;
-    // Each second has the first in it, with one letter in eight changed.
+    // The second sequence contains the first, with one letter in eight changed.
     for (int i = 0; i < pairs * rows; i++) {
         int column = i % rows - 50;
         bool copied = column >= 0 && column < columns && random.word() % 8 != 0;

@@ -1,6 +1,6 @@
-// Breadth-first search in a graph whose edges are stored row by row: a thread for each node that was
-// reached last, a launch for each level. The next level's nodes are put into a queue by atomic
-// operations whose results are used.
+// Breadth-first search in a graph with edges in compressed rows: a thread for each node of the
+// frontier, a launch for each level. Atomic operations with results append the nodes of the next
+// level to a queue.
 #include "program.h"
 
 const int threads = 256;

@@ -1,5 +1,5 @@
-// A picture blurred by a filter that is a product: along rows, then along columns. Tiles with their
-// margins are in shared memory, the filter in constant memory.
+// Blurs an image with a separable filter: along rows, then along columns. Tiles and their margins
+// are in shared memory, the filter in constant memory.
 #include "program.h"
 
 const int radius = 8, width = 64, height = 4, tile = 32;

@@ -1,5 +1,5 @@
-// Gaussian elimination in double precision: a matrix becomes its two triangular factors, in place.
-// Two launches for each column: the factors of the rows below, and the rest of the matrix.
+// Gaussian elimination in double precision: replaces a matrix by its two triangular factors. Each
+// column takes two launches: one for the factors of the rows below, one for the rest of the matrix.
 #include "program.h"
 
 const int width = 32, height = 8, threads = 256;
@@ -44,7 +44,7 @@ int main(int count, char **arguments) {
     std::vector<double> matrix(side * side);
     for (double &value : matrix)
         value = random.real(-1, 1);
-    // What makes exchanging rows needless.
+    // Makes pivoting unnecessary.
     for (int i = 0; i < side; i++)
         matrix[i * side + i] += side;
     Device<double> device_matrix(matrix);

@@ -1,10 +1,10 @@
-// Fourier transforms of many signals of 1,024 complex numbers: one workgroup each, by halving
-// (radix 2) in shared memory.
+// Fourier transforms of many signals of 1,024 complex numbers: one workgroup each, radix 2, in
+// shared memory.
 #include "program.h"
 
 const int bits = 10, points = 1 << bits, threads = 256;
 
-// Where a point goes first.
+// Initial position of a point.
 __host__ __device__ inline int reversed(int i) {
     int out = 0;
     for (int bit = 0; bit < bits; bit++)
@@ -12,7 +12,7 @@ __host__ __device__ inline int reversed(int i) {
     return out;
 }
 
-// Both outputs of a pair of points.
+// Butterfly of a pair of points.
 __host__ __device__ inline void butterfly(float2 &a, float2 &b, float2 turn) {
     float2 turned = make_float2(b.x * turn.x - b.y * turn.y, b.x * turn.y + b.y * turn.x);
     b = make_float2(a.x - turned.x, a.y - turned.y);

@@ -1,7 +1,7 @@
-// How often each byte occurs: counted by each workgroup in shared memory, and added up in global
-// memory, by atomic operations in both.
+// Counts how often each byte occurs: workgroups count in shared memory and add up the counts in
+// global memory, with atomic operations in both.
 //
-// What a workgroup counts commutes, so that any order of workgroups gives the same.
+// The additions commute: the result does not depend on the order of workgroups.
 #include "program.h"
 
 const int bins = 256, threads = 256, workgroups = 512;

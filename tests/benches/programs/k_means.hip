@@ -1,13 +1,13 @@
-// Points of whole numbers are divided among 16 centres, which then move to the middle of their
-// points, some times over. Sums are made in shared memory first, by atomic operations of 32 bits,
-// then in global memory, of 64.
+// Assigns integer points to 16 centres, which then move to the mean of their points, for several
+// iterations. Sums use 32-bit atomic operations in shared memory and then 64-bit ones in global
+// memory.
 #include "program.h"
 
 const int centres = 16, axes = 4, rounds = 5, threads = 256;
 const int values = centres * axes;
 typedef unsigned long long Sum;
 
-// The nearest centre; coordinates of a point are `count` apart.
+// Returns the nearest centre. Coordinates of a point are `count` words apart.
 __host__ __device__ inline int nearest(const int *point, int count, const int *middle) {
     int best = 0, least = INT32_MAX;
     for (int centre = 0; centre < centres; centre++) {
@@ -22,7 +22,7 @@ __host__ __device__ inline int nearest(const int *point, int count, const int *m
     return best;
 }
 
-// Sums of coordinates, and numbers of points behind them.
+// Sums of coordinates, followed by numbers of points.
 __global__ void divide(const int *points, int count, const int *middle, Sum *sums) {
     __shared__ int local_middle[values];
     __shared__ unsigned local_sums[values + centres];

@@ -1,4 +1,4 @@
-// Conway's game of life on a torus, a byte and a thread for each cell.
+// Conway's Game of Life on a torus, with a byte and a thread for each cell.
 #include "program.h"
 
 const int width = 64, height = 4, generations = 16;

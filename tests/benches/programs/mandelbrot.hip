@@ -1,11 +1,11 @@
-// The Mandelbrot set: how soon each point of the plane escapes. Lanes of a wave leave their loop at
-// different times.
+// The Mandelbrot set: iterations until each point of the plane escapes. Lanes of a wave leave their
+// loop at different times.
 #include "program.h"
 
 const int width = 16, height = 16, most = 256;
 
 __host__ __device__ inline int escape(int x, int y, int side) {
-    // Without it, products and sums would be rounded together, or not, as each compiler likes.
+    // Otherwise the compiler decides whether to fuse products and sums.
 #pragma clang fp contract(off)
     float step = 3.0f / side, real = x * step - 2.25f, imaginary = y * step - 1.5f;
     float a = 0, b = 0;

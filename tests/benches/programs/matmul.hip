@@ -1,4 +1,4 @@
-// Product of two matrices, a thread for each element of the result, all from global memory.
+// Product of two matrices in global memory, with a thread for each element of the result.
 #include "program.h"
 
 const int width = 16, height = 16;
@@ -13,7 +13,7 @@ __global__ void multiply(const float *a, const float *b, float *product, int sid
     product[y * side + x] = sum;
 }
 
-// In the order in which rows are read and written from left to right.
+// In this loop order, rows are read and written from left to right.
 static void multiply_host(const float *a, const float *b, float *product, int side) {
     for (int y = 0; y < side; y++)
         for (int i = 0; i < side; i++)

@@ -1,5 +1,5 @@
-// Product of two matrices from tiles in shared memory; a thread computes four elements, one below
-// the other, in registers.
+// Product of two matrices with tiles in shared memory. A thread computes four elements of a column
+// in registers.
 #include "program.h"
 
 const int tile = 32, each = 4, height = tile / each;
@@ -23,7 +23,7 @@ __global__ void multiply(const float *a, const float *b, float *product, int sid
         product[(y + part * height) * side + x] = sums[part];
 }
 
-// The same tiles, so that they stay in the cache.
+// Uses the same tiles, so that they stay in the cache.
 static void multiply_host(const float *a, const float *b, float *product, int side) {
     for (int first = 0; first < side; first += tile)
         for (int y = 0; y < side; y++)

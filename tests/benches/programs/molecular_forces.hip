@@ -1,11 +1,11 @@
-// Atoms that attract and repel each other (Lennard and Jones) and move some steps: a thread for each
-// atom, which goes through its list of neighbours and leaves out those that are too far away.
+// Molecular dynamics with the Lennard-Jones potential over several steps. Each thread iterates over
+// the neighbour list of an atom and skips neighbours that are too far away.
 #include "program.h"
 
 const int threads = 256, steps = 4, most = 128, reach = 2;
 const float spacing = 1.2f, cutoff = 2.5f, skin = 0.3f, time_step = 0.001f;
 
-// What the neighbours of an atom do to it. The k-th neighbour of atom i is at [k * atoms + i].
+// Force of the neighbours on an atom. The k-th neighbour of atom i is at [k * atoms + i].
 __host__ __device__ inline float3 force(const float4 *places, const int *neighbours, int count,
                                         int atoms, int atom) {
     float3 sum = make_float3(0, 0, 0);

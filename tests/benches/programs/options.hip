@@ -1,11 +1,11 @@
-// The price of an Asian option by chance (Monte Carlo): each thread follows a price along paths with
-// a random generator of its own, and adds up what the mean of the price is above the strike.
+// Monte Carlo price of an Asian option: each thread follows a price along paths with its own random
+// generator, and adds up the amounts by which the mean price exceeds the strike.
 #include "program.h"
 
 const int threads = 256, paths = 4, days = 32;
 const float start = 100, strike = 98, rate = 0.03f, volatility = 0.25f, years = 1;
 
-// Marsaglia's xorshift: from 0 exclusive to 1 inclusive.
+// Marsaglia's xorshift, in (0, 1].
 __host__ __device__ inline float uniform(uint32_t &state) {
     state ^= state << 13;
     state ^= state >> 17;
@@ -13,7 +13,7 @@ __host__ __device__ inline float uniform(uint32_t &state) {
     return ((state >> 8) + 1) / 16777216.0f;
 }
 
-// What a thread's paths are worth together.
+// Sum of the payoffs of a thread's paths.
 __host__ __device__ inline float worth(int thread) {
     uint32_t state = thread * 2654435761u ^ 0x9e3779b9u;
     state = state == 0 ? 1 : state;
@@ -23,7 +23,7 @@ __host__ __device__ inline float worth(int thread) {
     for (int path = 0; path < paths; path++) {
         float price = start, mean = 0;
         for (int i = 0; i < days; i += 2) {
-            // Two normal numbers from two uniform ones (Box and Muller).
+            // Two normal numbers from two uniform ones (Box-Muller).
             float length = sqrtf(-2 * logf(uniform(state))), angle = uniform(state) * 6.2831853f;
             price *= expf(drift + spread * length * cosf(angle));
             mean += price / days;

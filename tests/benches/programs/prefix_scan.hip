@@ -1,5 +1,5 @@
-// Sums of all numbers up to each: workgroups scan their part in shared memory, the parts' totals are
-// scanned the same way, and added.
+// Prefix sums: workgroups scan their parts in shared memory, the totals are scanned in the same way
+// and added.
 #include "program.h"
 
 const int threads = 256, each = 4, part = threads * each;
@@ -35,7 +35,7 @@ __global__ void add(uint32_t *values, int count, const uint32_t *totals) {
             values[blockIdx.x * part + i] += totals[blockIdx.x - 1];
 }
 
-// The totals of each level follow one another.
+// Totals of the levels, one level after the other.
 static void scan_all(uint32_t *values, int count, uint32_t *totals) {
     int parts = groups(count, part);
     scan<<<parts, threads>>>(values, count, totals);

@@ -1,10 +1,10 @@
-// What the benchmarks have in common. Each program computes something by kernels and, as plain C++
-// on one thread, on the host, compares both and says how long they took:
+// Shared parts of the benchmarks. Each program computes a result with kernels and with plain C++ on
+// one thread of the host, compares the results, and prints both times:
 //
 //     NAME [small | SIZE]
 //
-// It prints a line `NAME GPU_SECONDS HOST_SECONDS`, a digest of what the kernels have left, and
-// `passed`. The kernels' time has no copies in it, but what the runtime does at a first launch.
+// It prints a line `NAME GPU_SECONDS HOST_SECONDS`, a digest of the kernels' results, and `passed`.
+// The kernel time excludes copies and includes the runtime's work at the first launch.
 #pragma once
 
 #include "../../applications/check.h"
@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <chrono>
 
-// How much to compute: as the argument says, else the usual size.
+// Problem size: from the argument, or the default.
 inline int size(int count_of_arguments, char **arguments, int usual, int small) {
     if (count_of_arguments < 2)
         return usual;
@@ -23,12 +23,12 @@ inline int size(int count_of_arguments, char **arguments, int usual, int small) 
     return asked;
 }
 
-// Workgroups enough for so many threads.
+// Number of workgroups needed for `count` threads.
 constexpr int groups(int count, int threads) {
     return (count + threads - 1) / threads;
 }
 
-// Memory of the GPU with values in it.
+// GPU memory with initial values.
 template <typename T> class Device {
   public:
     explicit Device(const std::vector<T> &values) : data(to_device(values)), count(values.size()) {}
@@ -44,7 +44,7 @@ template <typename T> class Device {
     size_t count;
 };
 
-// How long something takes, with all that it gives to the GPU.
+// Measures the time of `run`, including submitted GPU work.
 template <typename Run> double seconds(Run run) {
     HIP(hipDeviceSynchronize());
     auto start = std::chrono::steady_clock::now();
@@ -54,10 +54,10 @@ template <typename Run> double seconds(Run run) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The end of a program whose results were compared: what it prints.
+// Prints the report of a program after its results were compared.
 template <typename T>
 int report(const char *name, double gpu, double host, const std::vector<T> &results) {
-    // Fowler, Noll and Vo's 1a.
+    // FNV-1a.
     uint64_t digest = 0xcbf29ce484222325u;
     const unsigned char *bytes = (const unsigned char *)results.data();
     for (size_t i = 0; i < results.size() * sizeof(T); i++)

@@ -1,5 +1,5 @@
-// Keys sorted by one digit of 16 after the other. Lanes of a wave vote who has the same digit, which
-// gives each key its place among them.
+// Radix sort with 16 values per digit. Lanes of a wave vote on each digit, which gives each key its
+// position among equal digits.
 #include "program.h"
 
 const int threads = 256, digits = 16, waves = threads / 64;
@@ -13,7 +13,7 @@ __device__ inline unsigned long long alike(uint32_t digit) {
     return lanes;
 }
 
-// How many keys of each digit a workgroup has, and how many are before each key in its wave.
+// Number of keys of each digit in a workgroup, and the rank of each key in its wave.
 __global__ void count_digits(const uint32_t *keys, int shift, int *counts) {
     __shared__ int local_counts[digits];
     if (threadIdx.x < digits)
@@ -25,7 +25,7 @@ __global__ void count_digits(const uint32_t *keys, int shift, int *counts) {
         counts[threadIdx.x * gridDim.x + blockIdx.x] = local_counts[threadIdx.x];
 }
 
-// One workgroup: each thread has a stretch of the counts.
+// One workgroup, with a contiguous range of the counts for each thread.
 __global__ void to_offsets(int *counts, int count) {
     __shared__ int sums[threads];
     int stretch = (count + threads - 1) / threads, first = threadIdx.x * stretch, sum = 0;
@@ -61,7 +61,7 @@ __global__ void scatter(const uint32_t *in, uint32_t *out, int shift, const int 
     out[offsets[digit * gridDim.x + blockIdx.x] + rank] = key;
 }
 
-// By bytes: larger digits suit a host better.
+// One byte per digit: larger digits are faster on a host.
 static void sort_host(std::vector<uint32_t> &keys, std::vector<uint32_t> &other) {
     for (int shift = 0; shift < 32; shift += 8) {
         size_t counts[256] = {}, sum = 0;

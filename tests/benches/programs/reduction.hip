@@ -1,6 +1,6 @@
-// The least, the greatest, the sum and the sum of squares of many numbers: each thread goes through
-// its share, then lanes of a wave exchange what they have, then waves through shared memory, and a
-// second launch does the same with what the workgroups have left.
+// Minimum, maximum, sum and sum of squares of many numbers: each thread reduces its share, then lanes
+// of a wave exchange their results, then waves through shared memory, and a second launch reduces
+// the results of the workgroups.
 #include "program.h"
 
 const int threads = 256, workgroups = 256, waves = threads / 64;
@@ -19,7 +19,7 @@ __host__ __device__ inline Summary one(float value) {
     return {value, value, value, (double)value * value};
 }
 
-// The summary of a workgroup's; valid in its first thread.
+// Reduces the values of a workgroup. The result is valid in its first thread.
 __device__ Summary together(Summary summary) {
     __shared__ Summary shared[waves];
     for (int distance = 32; distance > 0; distance /= 2)
@@ -52,7 +52,7 @@ __global__ void summarise_again(Summary *all) {
         all[0] = summary;
 }
 
-// In sixteen parts side by side, or each sum would wait for the one before.
+// Sixteen independent partial sums, because each addition would otherwise wait for the previous one.
 static Summary summarise_host(const float *values, int count) {
     const int parts = 16;
     float least[parts], greatest[parts];

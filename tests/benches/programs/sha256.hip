@@ -1,5 +1,5 @@
-// SHA-256 of SHA-256 of many short messages (FIPS 180-4), a thread for each: shifts, additions, and
-// an array in private memory or registers, as the compiler likes.
+// Double SHA-256 of many short messages (FIPS 180-4), with a thread for each: shifts, additions, and
+// an array that the compiler keeps in private memory or in registers.
 #include "program.h"
 
 const int threads = 256;
@@ -22,7 +22,7 @@ __host__ __device__ inline uint32_t turned(uint32_t word, int by) {
     return word >> by | word << (32 - by);
 }
 
-// The hash of a message that is one block with its padding.
+// Hash of a message that fits in one block with its padding.
 __host__ __device__ inline Hash hashed(const uint32_t *block) {
     const Hash first = {{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
                          0x1f83d9ab, 0x5be0cd19}};
@@ -49,7 +49,7 @@ __host__ __device__ inline Hash hashed(const uint32_t *block) {
     return hash;
 }
 
-// The message is `abc` and a number.
+// The message is `abc` followed by a number.
 __host__ __device__ inline Hash twice(uint32_t number) {
     uint32_t block[16] = {0x61626380, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 24};
     if (number != 0)
@@ -83,7 +83,7 @@ int main(int count_of_arguments, char **arguments) {
     for (int i = 0; i < count; i++)
         for (int word = 0; word < 8; word++)
             EXPECT(found[i].words[word] == hashes[i].words[word], "hash %d is wrong", i);
-    // Of `abc`, without a number.
+    // Hash of `abc` without a number.
     EXPECT(hashes[0].words[0] == 0x4f8b42c2, "the hash begins with %08x", hashes[0].words[0]);
     return report("sha256", gpu, host, hashes);
 }

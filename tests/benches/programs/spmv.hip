@@ -1,5 +1,5 @@
-// A sparse matrix, stored row by row, times a vector in double precision: a wave for each row, whose
-// lanes add up their sums by exchanging them.
+// Product of a sparse matrix in compressed rows and a vector, in double precision: a wave for each
+// row, whose lanes exchange partial sums.
 #include "program.h"
 
 const int threads = 256, lanes = 64, repeats = 4;
@@ -35,7 +35,7 @@ int main(int count, char **arguments) {
     std::vector<double> values, vector(rows), product(rows);
     for (int row = 0; row < rows; row++) {
         vector[row] = random.real(-1, 1);
-        // Few rows are long.
+        // Only a few rows are long.
         int longest = random.word() % 16 == 0 ? 600 : 80;
         for (int length = random.word() % longest; length > 0; length--) {
             columns.push_back(random.word() % rows);

@@ -1,5 +1,5 @@
-// Heat in a block: each inner point of a cube takes up something of its six neighbours, some steps
-// over. A thread goes through the block from front to back and keeps what it has read in registers.
+// Heat in a block: a 7-point stencil over the inner points of a cube, for several steps. A thread
+// moves through the block from front to back and keeps loaded values in registers.
 #include "program.h"
 
 const int width = 32, height = 8, steps = 6;

@@ -1,4 +1,4 @@
-/* What the instructions of `forms.cl` do. */
+/* Semantics of the instructions of `forms.cl`. */
 
 uint32_t literal(uint32_t src) { return src * 3 + 1; }
 uint32_t three(uint32_t a, uint32_t b, uint32_t c) { return (a ^ b) + c; }

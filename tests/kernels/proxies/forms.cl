@@ -1,8 +1,8 @@
-// Proxies of every form, each for an instruction that `forms.c` says the meaning of.
+// Proxies of every form. `forms.c` defines the semantics of their instructions.
 
 #include <flipwave.h>
 
-// Macros: what a function returns is in a VGPR where nothing is inlined.
+// Macros, because without inlining a function returns its result in a VGPR.
 #define uniform_32(x) (uint)__builtin_amdgcn_readfirstlane(x)
 #define uniform_64(x) (uniform_32((uint)(x)) | (ulong)uniform_32((uint)((x) >> 32)) << 32)
 

@@ -37,7 +37,7 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
 }
 
 /// Exit code on the host of a program that runs too long or does almost nothing (`csmith_entry.h`).
-const NO_USE: i32 = 3;
+const UNSUITABLE: i32 = 3;
 
 /// Output of a program on the host for an input; `None` if it is unsuitable.
 fn host_output(source: &str, options: &[&str], input: &[u8]) -> Option<Vec<u8>> {
@@ -53,7 +53,7 @@ fn host_output(source: &str, options: &[&str], input: &[u8]) -> Option<Vec<u8>> 
         scope.spawn(move || stdin.write_all(input).expect("input that is read"));
         child.wait_with_output().expect("its output")
     });
-    if output.status.code() == Some(NO_USE) {
+    if output.status.code() == Some(UNSUITABLE) {
         return None;
     }
     assert!(output.status.success(), "on the host: {}\n{source}", output.status);

@@ -22,7 +22,7 @@ const RACES: [&str; 10] = [
     "in_memory",
     "between_workgroups",
     "one_result",
-    "own_barrier",
+    "user_barrier",
 ];
 
 const ORDERED: [&str; 10] = [

@@ -1,4 +1,4 @@
-// Polynomials in half precision, two at a time.
+// Polynomials in packed half precision.
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 
 kernel void halves(global half2 *out, global const half2 *in, int degree)

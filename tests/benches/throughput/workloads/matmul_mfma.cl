@@ -1,4 +1,4 @@
-// Product of two square matrices by matrix instructions: a wave computes a tile of 32 x 32.
+// Product of two square matrices with matrix instructions: a wave computes a tile of 32 x 32.
 // Lane l holds column l % 32; v_mfma_f32_32x32x2f32 takes row l % 32 of the left factor and
 // column l % 32 of the right one at k = l / 32.
 typedef float float16_t __attribute__((ext_vector_type(16)));

@@ -1,4 +1,4 @@
-// Product of two square matrices, one element per work-item, straight from global memory.
+// Product of two square matrices in global memory, with one element per work-item.
 kernel void matmul_naive(global float *restrict product, global const float *restrict left,
                          global const float *restrict right, int size) {
     int column = get_global_id(0), row = get_global_id(1);

@@ -1,6 +1,6 @@
-// D = A * B by matrix instructions, A by rows and B by columns, as libraries make it: a wave computes a
-// tile of 64 x 64 by four instructions for each two fragments of A and of B. OPERATION is the
-// instruction's builtin, of 32 rows and columns, FRAGMENT what a lane gives of A or B.
+// D = A * B with matrix instructions, with A in rows and B in columns, as in libraries: a wave computes
+// a tile of 64 x 64 with four instructions for two fragments of A and two of B. OPERATION is the builtin
+// of the instruction, with 32 rows and columns; FRAGMENT is the type of a lane's part of A or B.
 typedef ELEMENT Sum __attribute__((ext_vector_type(16)));
 
 #define JOINED(left, right) left##right

@@ -1,6 +1,6 @@
-// Kernels that do little but access memory, each in its own way.
+// Kernels dominated by memory accesses of different kinds.
 
-// Private memory at places that data decide.
+// Private memory at indices that depend on data.
 kernel void scratch(global uint *out, int steps) {
     uint scratch[256];
     uint state = get_global_id(0) * 2654435761u;
@@ -21,7 +21,7 @@ kernel void gather(global uint *out, global const uint *table, global const uint
     out[get_global_id(0)] = sum;
 }
 
-// Each place is written once: multiplication by an odd number is a permutation.
+// Each word is written once: multiplication by an odd number is a permutation.
 kernel void scatter(global uint *out, int size) {
     for (int i = get_global_id(0); i < size; i += get_global_size(0))
         out[i * 2654435761u & (size - 1)] = i;
@@ -47,14 +47,14 @@ kernel void bytes(global uchar *out, global const uchar *left, global const ucha
         out[i] = left[i] + 3 * right[size - 1 - i];
 }
 
-// A column after the other.
+// One column after the other.
 kernel void strided(global uint *out, global const uint *in, int size) {
     int columns = get_global_size(0);
     for (int i = 0; i < size; ++i)
         out[get_global_id(0) * size + i] = in[get_global_id(0) * size + i] + columns;
 }
 
-// Tiles are turned in LDS.
+// Tiles are transposed in LDS.
 kernel void transpose(global uint *out, global const uint *in, int size) {
     local uint tile[16][17];
     int x = get_local_id(0), y = get_local_id(1), column = get_group_id(0) * 16;

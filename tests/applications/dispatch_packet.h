@@ -1,11 +1,11 @@
-// A kernel that changes the packet it was dispatched by.
+// A kernel that changes its dispatch packet.
 #pragma once
 #include "check.h"
 
-// Names a word as the completion signal of the own packet.
+// Sets the completion signal of the kernel's dispatch packet.
 __global__ void rewrite(long *signal) {
     size_t packet = (size_t)__builtin_amdgcn_dispatch_ptr();
-    // The compiler takes packets for constant.
+    // The compiler treats packets as constant.
     asm volatile("" : "+v"(packet));
     ((long *volatile *)packet)[7] = signal;
 }
