@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs what Flipwave needs and this machine lacks, with apt. Without apt, or without the
-# right to use it, says what to install. `dependencies.sh test` adds what only the tests need,
-# `dependencies.sh bench` what benchmarks compare with, `dependencies.sh cluster` the engines of clusters
-# that tests use, `dependencies.sh rocm` what makes roots of other Debians, with other versions of ROCm,
-# `dependencies.sh dist` what the archive has linked in.
+# Installs missing packages with apt, or lists them without apt or sudo. `dependencies.sh test` adds the
+# packages that only tests need, `dependencies.sh bench` the OpenCL that benchmarks compare with,
+# `dependencies.sh cluster` the batch systems that tests use, `dependencies.sh rocm` the tool that creates root
+# file systems of other Debian releases, and `dependencies.sh dist` the libraries that are linked into the
+# archive.
 set -eu
 
-# command or file that shows a package is there, and the package
+# A command or file that is present if the package is installed, and the package.
 wanted='
 c++ g++
 llvm-config-22 llvm-22-dev
@@ -23,8 +23,8 @@ include/libdrm/amdgpu_drm.h libdrm-dev
 csmith csmith
 llvm-22/lib/clang/22/lib/linux libclang-rt-22-dev
 '
-# of these tests say so and do without: a browser that opens reports, what reads their tables, what makes
-# an environment for the Python package, and MPI, whose ranks are processes with a GPU each
+# Optional: tests report and skip checks that need a browser (opens reports), pandas (reads their tables), venv
+# (environment of the Python package) or MPI (ranks are processes with a GPU each).
 useful_to_tests='
 chromium-headless-shell chromium-headless-shell
 python3/dist-packages/pandas python3-pandas
@@ -69,7 +69,7 @@ present() {
   return 1
 }
 
-# the packages of a list that are not there
+# Prints the missing packages of a list.
 missing_of() {
   echo "$1" | while read -r sign package; do
     [ -z "$sign" ] || present "$sign" || echo "$package"
@@ -92,7 +92,7 @@ for package in $useful; do
   if apt-cache show "$package" >/dev/null 2>&1; then
     missing="$missing$package "
   else
-    echo "apt has no $package; some tests do without it"
+    echo "apt has no $package; some tests skip checks that need it"
   fi
 done
 [ -n "$missing" ] || exit 0

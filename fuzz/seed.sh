@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the first inputs of a fuzzer of bytes in libfuzzer/corpus, from what the tests and the
-# examples have. `capture` needs none: its first byte after a first good one makes a capture.
+# Creates seed inputs for a libFuzzer target in libfuzzer/corpus from files of the tests and the
+# examples. `capture` needs none, because it creates a capture from almost any input.
 set -eu
 target=$1
 cd "$(dirname "$0")"
@@ -57,7 +57,7 @@ metadata)
   code_objects "$files"
   for file in "$files"/*.co; do
     llvm-objcopy-22 --dump-section .note="$files/note" "$file" 2>/dev/null || continue
-    # What stands before: the sizes, the type and the owner of the note.
+    # Skip the header of the note: sizes, type and owner.
     tail -c +21 "$files/note" > "$corpus/$(basename "$file")"
   done
   rm -r "$files"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Makes the archive that runs on any Debian from 12 on: target/dist/flipwave-VERSION-x86_64-linux.tar.xz.
-# Its LLVM is linked in (packaging/llvm.sh), and it is built in target/dist/build, beside the usual build, on
-# Debian 12, as a program asks for the C library that it was linked with.
+# Builds an archive that runs on Debian 12 and later: target/dist/flipwave-VERSION-x86_64-linux.tar.xz. LLVM
+# is linked in (packaging/llvm.sh). The build is in target/dist/build, separate from the usual one. Run this on
+# Debian 12, because a program needs at least the C library that it was linked with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,23 +22,23 @@ for library in libflipwave_agent.so libflipwave_preload.so; do
     chmod 644 "$folder/lib/$library"
 done
 
-# What it must not ask of the system: anything but what every Debian from 12 on has.
+# Checks that only libraries of Debian 12 are needed.
 oldest=2.36
 for file in "$folder"/bin/* "$folder"/lib/*; do
     others=$(objdump -p "$file" | awk '$1 == "NEEDED" { print $2 }' |
         grep -vxE 'lib(c|m|gcc_s)\.so\.[16]|ld-linux-x86-64\.so\.2' || true)
     if [ -n "$others" ]; then
-        echo "$0: $file needs" $others "where it runs: was it built with packaging/llvm.sh?" >&2
+        echo "$0: $file needs" $others "at run time: was it built with packaging/llvm.sh?" >&2
         exit 2
     fi
     youngest=$(objdump -T "$file" | grep -oE 'GLIBC_[0-9.]+' | sed 's/GLIBC_//' | sort -Vu | tail -n 1)
     if [ "$(printf '%s\n' "$oldest" "$youngest" | sort -V | tail -n 1)" != "$oldest" ]; then
-        echo "$0: $file needs a C library of $youngest, and Debian 12 has $oldest: build it there" >&2
+        echo "$0: $file needs C library $youngest, but Debian 12 has $oldest: build the archive there" >&2
         exit 2
     fi
 done
 
-# Where the book's commands look for them.
+# Commands of the documentation use these paths.
 cp hooks/rewriter/include/flipwave.h "$folder/include/"
 cp hooks/rewriter/library/*.c "$folder/hooks/"
 for files in examples/campaigns examples/suite examples/emulation docs; do
@@ -47,7 +47,7 @@ for files in examples/campaigns examples/suite examples/emulation docs; do
 done
 cp README.md "$folder/"
 
-# A campaign that needs no compiler where it runs.
+# A campaign that runs without a compiler.
 examples=$folder/examples/campaigns
 kept=$(mktemp -d)
 trap 'rm -rf "$kept"' EXIT
@@ -59,7 +59,7 @@ sed -e '1,/^name:/s/^name:.*/name: compiled/' -e '/^#/d' \
 
 packaging/licences.sh "$folder/licences"
 
-# The same archive whoever makes it, and when.
+# Reproducible: independent of user and time.
 date=$(git log -1 --format=%cI)
 tar --create --directory=target/dist --sort=name --owner=0 --group=0 --numeric-owner --mtime="$date" \
     "$name" | xz -T0 >"target/dist/$name.tar.xz"

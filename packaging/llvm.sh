@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes a folder that llvm-sys takes for an installed LLVM 22, and whose libLLVM-22.so is the static
-# archives, of those parts that Flipwave uses:
+# Creates a folder that looks like an installed LLVM 22 to llvm-sys. Its libLLVM-22.so links the static archives
+# of the parts that Flipwave uses:
 #
 #     packaging/llvm.sh DIR
 #     LLVM_SYS_221_PREFIX=DIR cargo build ...
 #
-# What is linked with it needs neither LLVM, nor libstdc++, zlib or zstd where it runs. Nothing that cargo
-# reads says how LLVM is linked, so any build can be made so.
+# Programs linked with it need no shared LLVM, libstdc++, zlib or zstd at run time. The choice is independent of
+# the Cargo configuration, so it works for every build.
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -18,22 +18,22 @@ made=$prefix.new
 rm -rf "$made"
 mkdir -p "$made/bin" "$made/lib"
 config=$(command -v llvm-config-22) || {
-    echo "$0: llvm-config-22 is not in PATH; Debian has it in llvm-22-dev" >&2
+    echo "$0: llvm-config-22 is not in PATH; install llvm-22-dev" >&2
     exit 2
 }
 
-# Machine code of AMDGPU is read and written, code for the host is made of IR that has assembly in it.
+# For AMDGPU machine code, the assembler and disassembler; for the host, code generation from IR with inline assembly.
 parts="amdgpuasmparser amdgpudesc amdgpudisassembler amdgpuinfo irreader x86asmparser x86codegen x86desc x86info"
-# The linker takes a text in the place of a library: a script.
+# A text file in place of a library is a linker script.
 # shellcheck disable=SC2086 # a list of words
 echo "GROUP($("$config" --link-static --libfiles $parts) $prefix/lib/libz.a $prefix/lib/libzstd.a)" \
     >"$made/lib/libLLVM-22.so"
-# Looked for in this folder first, where there are no others of these names. LLVM asks for libxml2 and Z3,
-# too, in parts that nothing here uses.
+# The linker searches this folder first, so it uses these static libraries. LLVM also needs libxml2 and Z3, but
+# only in unused parts.
 for library in stdc++ z zstd; do
     file=$(c++ -print-file-name=lib$library.a)
     if [ ! -e "$file" ]; then
-        echo "$0: there is no lib$library.a; Debian has these in libstdc++-12-dev, zlib1g-dev and" \
+        echo "$0: lib$library.a not found; install libstdc++-12-dev, zlib1g-dev and" \
             "libzstd-dev" >&2
         exit 2
     fi
@@ -49,7 +49,7 @@ esac
 EOF
 chmod +x "$made/bin/llvm-config-22"
 
-# One that is there and the same stays: cargo builds anew where its files are younger.
+# Keep an identical folder: newer files would make cargo rebuild.
 if diff -r "$made" "$prefix" >/dev/null 2>&1; then
     rm -rf "$made"
 else

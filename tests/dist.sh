@@ -1,15 +1,15 @@
 #!/bin/bash
-# Unpacks the archive that `make dist` makes, and runs it in roots of Debian 12, 13 and testing:
+# Unpacks the archive of `make dist` and runs it in root file systems of Debian 12, 13 and testing:
 #
 #     tests/dist.sh ARCHIVE [SUITE...]
 #
-# In a root with nothing: the program, its doctor, and a campaign on compiled code, whose results must be
-# the same bytes in all. In one with clang: the quickstart. In one with ROCm: an application. Roots are kept
-# in ROCM_ROOTS (target/rocm), as those of tests/rocm, and made where they are missing, which takes a network,
-# mmdebstrap and 5 GB; what cannot be made is said and not tested. Then that it is seen where something is
-# missing: a library of the archive, or, for the usual build of target/release, LLVM.
+# Without packages, runs the program, its doctor, and a campaign on compiled code, whose results must be
+# identical in all root file systems. With clang, runs the quickstart. With ROCm, runs an application. Also
+# checks the messages for a missing library of the archive and, for the usual build in target/release, for
+# a missing LLVM. Root file systems are kept in ROCM_ROOTS (target/rocm), like those of tests/rocm. Missing
+# ones are created (network, mmdebstrap, 5 GB); those that cannot be created are reported and skipped.
 #
-# Exit code: 0 all that could be tested passed; 1 something failed; 3 nothing could be tested.
+# Exit code: 0 if all tests that could run passed, 1 if a test failed, 3 if no test could run.
 set -uo pipefail
 
 if [ $# -lt 1 ]; then
@@ -22,9 +22,9 @@ shift
 tests=$(realpath "$(dirname "$0")")
 roots=${ROCM_ROOTS:-$tests/../target/rocm}
 mkdir -p "$roots"
-[ -f "$archive" ] || { echo "$0: there is no $archive; make it with \`make dist\`" >&2; exit 2; }
+[ -f "$archive" ] || { echo "$0: no $archive; create it with \`make dist\`" >&2; exit 2; }
 
-# Seen by roots, whose /tmp is this machine's.
+# Visible in root file systems, which mount this machine's /tmp.
 work=$(mktemp -d /tmp/flipwave-dist.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/none" "$work/broken" "$work/usual"
@@ -36,7 +36,7 @@ usual=$tests/../target/release/flipwave
 
 tested=0 failed=0
 
-# Runs the command, in a root where one is given first: `passes WHAT in ROOT COMMAND...`.
+# Runs a test and reports its result: `passes NAME COMMAND...`.
 passes() {
     local what=$1 said=$work/said
     shift
@@ -50,7 +50,7 @@ passes() {
     fi
 }
 
-# A shell's text in a root, where the archive is $here and nothing of this machine's build is seen.
+# Runs a shell script in a root file system, with the archive in $here and without this machine's build.
 in_root() {
     local root=$1 text=$2
     FLIPWAVE_BIN=$work/none "$tests/rocm/in.sh" "$root" env \
@@ -58,18 +58,18 @@ in_root() {
         sh -euc "$text"
 }
 
-# A root, made where it is missing.
+# Creates a root file system if it is missing.
 root() {
     local name=$1
     shift
     "$tests/rocm/root.sh" "$@" >"$work/root" 2>&1 && return
-    echo "not tested: $suite, $name: there is no such root in $roots, and it cannot be made:"
+    echo "not tested: $suite, $name: no such root file system in $roots, and it cannot be created:"
     tail -n 3 "$work/root" | sed 's/^/    /'
     return 1
 }
 
 if ! unshare --mount true 2>/dev/null && ! unshare --user --map-root-user --mount true 2>/dev/null; then
-    echo "$0: nothing is tested: a root needs the right to mount (root's, or user namespaces)" >&2
+    echo "$0: nothing tested: root file systems need permission to mount (root or user namespaces)" >&2
     exit 3
 fi
 
@@ -86,9 +86,9 @@ for suite; do
 
     bare=$roots/dist-$suite
     if root "dist-$suite" --bare "$suite" "$bare"; then
-        passes "$suite, bare: the program runs, and says its version" in_root "$bare" '
+        passes "$suite, bare: the program prints its version" in_root "$bare" '
             $here/bin/flipwave --version | grep -qx "flipwave [0-9.]*"'
-        passes "$suite, bare: the doctor names what is missing, and finds what the archive has" \
+        passes "$suite, bare: the doctor reports missing packages and finds the libraries of the archive" \
             in_root "$bare" '
             code=0
             $here/bin/flipwave doctor >$work/doctor || code=$?
@@ -98,10 +98,10 @@ for suite; do
             grep -q "^MISSING device libraries .*" $work/doctor
             grep -q "^ok  *LLVM" $work/doctor
             grep -q "^ok  *for applications  *$here/lib/libflipwave_agent.so" $work/doctor'
-        passes "$suite, bare: code is inspected" in_root "$bare" '
+        passes "$suite, bare: inspect prints the control-flow graph" in_root "$bare" '
             $here/bin/flipwave inspect --cfg $here/examples/campaigns/kernels/vector_add.co |
                 grep -q global_load'
-        passes "$suite, bare: a campaign on compiled code, replayed and reported" in_root "$bare" '
+        passes "$suite, bare: a campaign on compiled code runs, replays and is reported" in_root "$bare" '
             cd $here/examples/campaigns
             results=$work/results-$suite
             flipwave=$here/bin/flipwave
@@ -110,14 +110,14 @@ for suite; do
             $flipwave report $results --out $results/report.html
             grep -q "<html" $results/report.html'
         first=${first:-$work/results-$suite}
-        passes "$suite, bare: the results are those of other roots, byte by byte" \
+        passes "$suite, bare: results are identical to those of other root file systems" \
             cmp "$first/results.csv" "$work/results-$suite/results.csv"
-        passes "$suite, bare: without its libraries, the archive is said to lack them" in_root "$bare" '
+        passes "$suite, bare: missing libraries of the archive are reported" in_root "$bare" '
             if $work/broken/bin/flipwave exec -- true 2>$work/said-of-it; then exit 1; fi
             grep libflipwave_agent.so $work/said-of-it
             $work/broken/bin/flipwave doctor | grep "^without for applications .*libflipwave_agent.so"'
         if [ -x "$work/usual/flipwave" ]; then
-            passes "$suite, bare: the usual build finds no LLVM, so the archive is needed" \
+            passes "$suite, bare: the usual build does not run without LLVM" \
                 in_root "$bare" '
                 if $work/usual/flipwave --version 2>$work/said-of-it; then exit 1; fi
                 grep "libLLVM.*cannot open" $work/said-of-it'
@@ -126,14 +126,14 @@ for suite; do
 
     # shellcheck disable=SC2086 # a list of words
     if root "dist-$suite-clang" --bare "$suite" "$roots/dist-$suite-clang" $compiling; then
-        passes "$suite, with ${compiling%% *}: the doctor finds all that is needed, and hooks run" \
+        passes "$suite, with ${compiling%% *}: the doctor finds all requirements and hooks run" \
             in_root "$roots/dist-$suite-clang" "
             \$here/bin/flipwave doctor >\$work/doctor
             cat \$work/doctor
             grep -q '^ok  *compiler  *${compiling%% *}: ' \$work/doctor
             grep -q '^ok  *embedded GPU' \$work/doctor
             grep -q '^ok  *hooks' \$work/doctor"
-        passes "$suite, with ${compiling%% *}: the quickstart and its page" \
+        passes "$suite, with ${compiling%% *}: the quickstart and its report" \
             in_root "$roots/dist-$suite-clang" '
             cd $here
             bin/flipwave run examples/campaigns/quickstart.yaml --out $work/quickstart-$suite
@@ -145,7 +145,7 @@ for suite; do
     fi
 
     if root "$suite" "$suite" "$roots/$suite"; then
-        # That of ROCm 5.2.3 wants /proc/modules, which kernels without modules lack.
+        # rocminfo of ROCm 5.2.3 needs /proc/modules, which kernels without modules lack.
         if [ "$suite" != bookworm ] || [ -e /proc/modules ]; then
             passes "$suite, with ROCm: the runtime finds the embedded GPU" in_root "$roots/$suite" '
                 $here/bin/flipwave exec -- rocminfo >$work/found

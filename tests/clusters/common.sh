@@ -1,5 +1,5 @@
-# What the tests of clusters share: the campaign, what one worker makes of it, and an end that leaves
-# no process.
+# Shared parts of the cluster tests: the campaign, its results with one worker, and a cleanup that ends all
+# processes.
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$repository/target}
@@ -15,13 +15,13 @@ say() { echo "$(date +%T) $*"; }
 
 at_end() {
   local code=$?
-  # The shell need not say that they were killed.
+  # Suppress the shell's messages about killed processes.
   disown -a
   for process in "${started[@]}"; do kill "$process" 2>/dev/null || :; done
   sleep 0.5
   for process in "${started[@]}"; do kill -9 "$process" 2>/dev/null || :; done
   if [ "$code" != 0 ]; then
-    say "failed with $code; what was left is in $work"
+    say "failed with $code; files are kept in $work"
   else
     rm -rf "$work"
   fi
@@ -29,7 +29,7 @@ at_end() {
 }
 trap at_end EXIT
 
-# Waits at most so many seconds until a command succeeds.
+# Waits until a command succeeds, for at most the given number of seconds.
 until_true() {
   local end=$((SECONDS + $1))
   shift
@@ -39,7 +39,7 @@ until_true() {
   done
 }
 
-# Whether more than so many files of rows are there.
+# Succeeds if there are more than the given number of row files.
 more_than() { [ "$(find "$results/shards" -name '*.rows' | wc -l)" -gt "$1" ]; }
 
 same_as_one_worker() {
@@ -48,7 +48,7 @@ same_as_one_worker() {
   done
 }
 
-# Jacobi iterations: some thousand injections a second.
+# Jacobi iterations: thousands of injections per second.
 sed -e 's/^name: .*/name: campaign/' -e "s|source: kernels|source: $repository/examples/campaigns/kernels|" \
   -e "s/^faults: .*/faults: {model: flip_one_bit, target: destination_register, count: ${FLIPWAVE_INJECTIONS:-80000}}/" \
   "$repository/examples/campaigns/jacobi.yaml" >"$campaign"

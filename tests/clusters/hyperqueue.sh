@@ -1,7 +1,7 @@
 #!/bin/bash
-# A HyperQueue of its own on this machine: a server with a journal, and workers. It runs a campaign of 200
-# shards; meanwhile a worker is killed with all that it runs, and the server is killed and started again
-# from its journal. The results must be those of one worker.
+# Starts a HyperQueue server with a journal and workers on this machine, and runs a campaign of 200 shards.
+# Meanwhile a worker is killed with its process tree, and the server is killed and restarted from its journal.
+# The results must be those of one worker.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -21,20 +21,20 @@ start_worker() {
   started+=("$!")
 }
 
-# Kills a worker in the middle of a shard, with all that it runs.
+# Kills a worker and its process tree in the middle of a shard.
 kill_worker() {
-  local family
+  local tree
   for shard in $(pgrep -x flipwave); do
     { tr '\0' '\n' <"/proc/$shard/environ"; } 2>/dev/null | grep -qx "HQ_SERVER_DIR=$HQ_SERVER_DIR" || continue
     kill -STOP "$shard" 2>/dev/null || continue
-    family=("$shard")
-    while [ "$(ps -o comm= -p "${family[-1]}")" != hq ]; do
-      family+=("$(ps -o ppid= -p "${family[-1]}" | tr -d ' ')")
-      [ "${family[-1]:-1}" != 1 ] || break
+    tree=("$shard")
+    while [ "$(ps -o comm= -p "${tree[-1]}")" != hq ]; do
+      tree+=("$(ps -o ppid= -p "${tree[-1]}" | tr -d ' ')")
+      [ "${tree[-1]:-1}" != 1 ] || break
     done
-    [ "${family[-1]:-1}" != 1 ] || { kill -CONT "$shard"; continue; }
-    # The worker first: it must not report what becomes of the others.
-    kill -9 "${family[-1]}" "${family[@]}" 2>/dev/null
+    [ "${tree[-1]:-1}" != 1 ] || { kill -CONT "$shard"; continue; }
+    # The worker first: it must not report the end of the other processes.
+    kill -9 "${tree[-1]}" "${tree[@]}" 2>/dev/null
     return 0
   done
   return 1
@@ -51,12 +51,12 @@ cat "$work/submitted"
 job=$(sed -n 's/^job: //p' "$work/submitted")
 
 until_true 60 more_than 30
-say "a worker is killed in the middle of a shard, and another one started"
+say "killing a worker in the middle of a shard and starting another one"
 until_true 20 kill_worker
 start_worker
 
 until_true 60 more_than 60
-say "the server is killed, and started again from its journal"
+say "killing the server and restarting it from its journal"
 kill -9 "$server"
 sleep 2
 start_server
@@ -67,4 +67,4 @@ finished() { hq job list --filter finished --output-mode quiet | grep -q "^$job 
 until_true 30 finished
 same_as_one_worker
 "$flipwave" status "$results" --json | grep -q '"lost": [1-9]' || { say "nothing was lost"; exit 1; }
-say "HyperQueue: same bytes as of one worker after $((SECONDS - begun)) s"
+say "HyperQueue: results identical to those of one worker after $((SECONDS - begun)) s"

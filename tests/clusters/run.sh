@@ -1,10 +1,10 @@
 #!/bin/bash
-# Campaigns on real engines: Slurm (Debian's slurm-wlm and munge) and HyperQueue (`hq`), each started here
-# for the test. An engine that is not installed is named, and left out: neither Debian nor HyperQueue's own
-# Python package has `hq`, which is of its releases.
+# Runs campaigns on real batch systems, started for the test: Slurm (Debian's slurm-wlm and munge) and
+# HyperQueue (`hq`). Missing ones are reported and skipped. `hq` is part of HyperQueue's releases, but of
+# neither Debian nor HyperQueue's Python package.
 set -euo pipefail
 cd "$(dirname "$0")"
-# Where Debian has daemons.
+# Debian installs daemons there.
 PATH=$PATH:/usr/sbin
 tested=
 for engine in slurm hyperqueue; do
@@ -16,12 +16,12 @@ for engine in slurm hyperqueue; do
   for program in $wanted; do
     command -v "$program" >/dev/null || missing="$missing $program"
   done
-  [ "$engine" != slurm ] || [ "$(id -u)" = 0 ] || missing="$missing (the right to be root)"
+  [ "$engine" != slurm ] || [ "$(id -u)" = 0 ] || missing="$missing root-permission"
   if [ -n "$missing" ]; then
-    echo "not tested with $engine: this machine has no$missing"
+    echo "not tested with $engine: missing$missing"
     continue
   fi
   "./$engine.sh"
   tested="$tested $engine"
 done
-echo "campaigns on engines of clusters were tested with:${tested:- none of them}"
+echo "campaigns on batch systems were tested with:${tested:- none}"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A Slurm of its own on this machine: munge, a controller and four nodes, in a folder that goes when the
-# script ends. It runs a campaign of 200 shards; meanwhile a node is killed, a job is queued again, one
-# gets SIGTERM, and the controller is ended and started again. The results must be those of one worker.
+# Starts a Slurm cluster on this machine (munge, a controller and four nodes) in a temporary folder, and runs
+# a campaign of 200 shards. Meanwhile a node is killed, a job is requeued, another one gets SIGTERM, and the
+# controller is restarted. The results must be those of one worker.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -17,7 +17,7 @@ ClusterName=flipwave
 SlurmctldHost=$host(127.0.0.1)
 SlurmUser=root
 AuthType=auth/munge
-# A job that is queued again waits until what let it run before has expired: 120 s by default.
+# A requeued job waits until its previous credential has expired: 120 s by default.
 AuthInfo=socket=$slurm/munge.socket,cred_expire=5
 CryptoType=crypto/munge
 SlurmctldPort=$((base_port))
@@ -47,7 +47,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
 export SLURM_CONF=$slurm/slurm.conf
 
-# The value of a variable of a process of this Slurm; nothing of others.
+# Prints an environment variable of a process of this cluster; nothing for other processes.
 variable() {
   local environment
   environment=$({ tr '\0' '\n' <"/proc/$1/environ"; } 2>/dev/null) || return 0
@@ -55,8 +55,8 @@ variable() {
   sed -n "s/^$2=//p" <<<"$environment"
 }
 
-# Kills a node as if its power failed. Its daemon and what looks after jobs are stopped first, so that they say
-# nothing; the jobs are killed before these: whose parent dies while it is stopped is sent on its way with SIGHUP.
+# Kills a node like a power failure. Its daemon and step managers are stopped first, so that they report nothing.
+# Jobs are killed before them, because a stopped process is continued with SIGHUP when its parent dies.
 kill_node() {
   local jobs=() steps=()
   for process in $(pgrep -x 'shard.sh|flipwave'); do
@@ -71,7 +71,7 @@ kill_node() {
   kill -9 "${daemons[@]}"
 }
 
-# Stops a shard where it is, on the node $1 if one is named: its process.
+# Stops the process of some shard, on node $1 if given.
 caught() {
   for process in $(pgrep -x flipwave); do
     node=$(variable "$process" SLURMD_NODENAME)
@@ -115,17 +115,17 @@ merge=$(echo "$jobs" | tail -1)
 until_true 60 more_than 20
 until_true 20 caught
 task=$(variable "$shard" SLURM_JOB_ID)
-say "job $task is queued again"
+say "requeuing job $task"
 scontrol requeue "$task"
 kill -CONT "$shard" 2>/dev/null || :
 
-# One that has injected something by then: another may be too early, or at its end.
+# Interrupts a shard and succeeds if it had injected faults: it may be too early or too late.
 interrupted() {
   caught || return 1
-  # It waits for an answer, which may take until the job is over.
+  # scancel waits for a reply, possibly until the end of the job.
   scancel --batch --signal=TERM "$(variable "$shard" SLURM_JOB_ID)" &
   local asking=$!
-  # It has come where it is among those that wait for the shard: number 15.
+  # The signal has arrived when it is pending in the process: number 15.
   until_true 5 grep -q '^ShdPnd:.*[4-7c-f]...$' "/proc/$shard/status"
   kill "$asking" 2>/dev/null || :
   kill -CONT "$shard"
@@ -133,11 +133,11 @@ interrupted() {
   grep -l '"state": "interrupted"' "$results"/attempts/*.json | xargs -r grep -q '"done": [1-9]'
 }
 until_true 60 more_than 35
-say "jobs get SIGTERM, until one has written a part of its rows"
+say "sending SIGTERM to jobs until one has written a part of its rows"
 until_true 60 interrupted
 
 until_true 60 more_than 60
-# One that has said that it is at work: of another nobody would miss anything.
+# Stops a shard on node $1 that is reported as running: the loss of another one would not be noticed.
 at_work() {
   caught "$1" || return 1
   grep -l "\"process\": $shard," "$results"/attempts/*.json | xargs -r grep -q '"state": "running"' && return 0
@@ -145,13 +145,13 @@ at_work() {
   return 1
 }
 until_true 20 at_work node2
-say "node2 is killed in the middle of a shard"
+say "killing node2 in the middle of a shard"
 kill_node node2
 
 until_true 60 more_than 80
-say "the controller is ended, and started again after 3 s"
-# By SIGTERM, as systemd restarts it: killed at once, it forgets what it has begun, and drains nodes on
-# which jobs run that it does not have.
+say "ending the controller and restarting it after 3 s"
+# With SIGTERM, like systemd: after SIGKILL, the controller forgets jobs that it has started and drains nodes
+# with unknown jobs.
 kill "$controller"
 wait "$controller" || :
 sleep 3
@@ -166,4 +166,4 @@ same_as_one_worker
 for sign in '"lost": [1-9]' '"merged": true'; do
   grep -q "$sign" "$work/status.json" || { say "no $sign in the status"; exit 1; }
 done
-say "Slurm: same bytes as of one worker after $((SECONDS - begun)) s"
+say "Slurm: results identical to those of one worker after $((SECONDS - begun)) s"

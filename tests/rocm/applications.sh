@@ -1,11 +1,11 @@
 #!/bin/sh
-# Builds the programs of tests/applications with a root's own hipcc, and runs them on the embedded GPU
-# under its own runtime:
+# Builds the programs of tests/applications with the hipcc of a root file system, and runs them on the
+# embedded GPU under the runtime of the root file system:
 #
 #     tests/rocm/applications.sh DIR GPU [NAME...]
 #
-# A line for each that does not pass, and how many did; the exit code is 1 if any did not. FLIPWAVE_OPTIONS are options of
-# `flipwave exec`; with --strict nothing may be reported, either.
+# Prints a line for each failing program and the number of passing programs; the exit code is 1 if any failed.
+# FLIPWAVE_OPTIONS are options of `flipwave exec`; with --strict, a report is a failure as well.
 set -eu
 
 if [ $# -lt 2 ]; then
@@ -40,7 +40,7 @@ for name do
         argument=$program.co
         hipcc $options --genco "$sources/$name.kernel.hip" -o "$argument"
     fi
-    # HIP 6.4 leaves signals behind that its events keep, and ROCr says so as it ends.
+    # Events of HIP 6.4 leak signals, and ROCr prints a warning when it shuts down.
     if timeout 300 flipwave exec --gpu "$gpu" ${FLIPWAVE_OPTIONS:-} -- "$program" $argument >"$report" 2>"$report.err" &&
         [ "$(tail -n 1 "$report")" = passed ] && ! grep -v -e " has been running for " -e "^Warning: Resource leak detected by SharedSignalPool" "$report.err"; then
         passed=$((passed + 1))

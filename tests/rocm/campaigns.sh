@@ -1,13 +1,13 @@
 #!/bin/sh
-# Runs campaigns on applications under several versions of ROCm, and compares what comes of them:
+# Runs campaigns on applications under several versions of ROCm, and compares the results:
 #
 #     tests/rocm/campaigns.sh GPU DIR DIR...
 #
-# Programs are compiled in the first root, the oldest, and linked in each with that root's own HIP library, so that their
-# code objects are the same. Then each fault must be at the same instruction of the same wave, lane and bit. What differs
-# is what the runtimes themselves do: how many kernels of their own they dispatch between those of the program, and where
-# they put memory, so that a fault in an address may end otherwise: at most one of 20 may.
-# A line for each program and root; the exit code is 1 if results differ, or a campaign fails.
+# Programs are compiled in the first, oldest root file system and linked in each one with its own HIP library, so that
+# their code objects are identical. Each fault must then be at the same instruction, wave, lane and bit. Runtimes may
+# dispatch different numbers of internal kernels and place memory differently, so that the outcome of a fault in an
+# address may differ, for at most one fault in 20.
+# Prints a line for each program and root file system; the exit code is 1 if results differ or a campaign fails.
 set -eu
 
 if [ $# -lt 3 ]; then
@@ -17,11 +17,11 @@ fi
 here=$(dirname "$0")
 gpu=$1
 shift
-# A place of its own in /tmp, which roots share.
+# A separate folder in /tmp, which root file systems share.
 folder=$(mktemp -d /tmp/flipwave-campaigns.XXXXXX)
 trap 'rm -r "$folder"' EXIT
 
-# What a table holds beside the first, on one line; the exit code is 1 if it is another's.
+# Summarizes a table and its differences from the first on one line; the exit code is 1 if the faults differ.
 cat >"$folder/compare.py" <<'PYTHON'
 import collections, csv, sys
 
@@ -40,7 +40,7 @@ sys.exit(not first or len(first) != len(other) or bool(moved) or len(ends) * 20 
 PYTHON
 
 failed=0
-# A program that computes step by step, one of many launches, and one with shared memory and atomics.
+# An iterative program, one with many launches, and one with shared memory and atomics.
 for name in jacobi sort reduction; do
     cat >"$folder/$name.yaml" <<YAML
 name: $name

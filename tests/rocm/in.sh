@@ -1,11 +1,10 @@
 #!/bin/sh
-# Runs a command in a root that root.sh has made, with Flipwave in its path:
+# Runs a command in a root file system created by root.sh, with Flipwave in its path:
 #
 #     tests/rocm/in.sh DIR COMMAND [ARGUMENT...]
 #
-# Flipwave is that in target/release, else target/debug, or in the folder FLIPWAVE_BIN; /tmp is this machine's, and the
-# folder tests is /mnt/tests. What is mounted for it is seen by the command alone, and is gone when
-# it ends.
+# Flipwave is taken from the folder FLIPWAVE_BIN, or target/release, or target/debug. /tmp is this machine's, and
+# /mnt/tests is the folder tests. Mounts are visible to the command only and disappear when it ends.
 set -eu
 
 if [ $# -lt 2 ]; then
@@ -13,7 +12,7 @@ if [ $# -lt 2 ]; then
     exit 2
 fi
 if [ ! -x "$1/usr/bin/env" ]; then
-    echo "$0: there is no root in $1; make one with root.sh" >&2
+    echo "$0: no root file system in $1; create one with root.sh" >&2
     exit 2
 fi
 root=$(realpath "$1")
@@ -29,11 +28,11 @@ bin=$(realpath "${FLIPWAVE_BIN:-$built}")
 tests=$here/tests
 export root bin tests
 
-# Whoever is not root becomes it in a user namespace, with the same numbers as in root.sh.
+# Other users become root in a user namespace, with the same user IDs as in root.sh.
 user=
 [ "$(id -u)" = 0 ] || user="--user --map-auto --setuid 0 --setgid 0"
 exec unshare $user --mount -- sh -c "$(sed '1,/^# ---/d' "$0")" sh "$@"
-# --- in the new name space
+# --- in the new namespace
 set -eu
 mount --make-rprivate /
 mount -t tmpfs flipwave "$root/mnt"
@@ -45,7 +44,7 @@ mount --bind /tmp "$root/tmp"
 mount --bind "$tests" "$root/mnt/tests"
 if [ -x "$bin/flipwave" ]; then
     mount --bind "$bin" "$root/mnt/bin"
-    # Libraries that Flipwave needs and the root lacks.
+    # Libraries that Flipwave needs and the root file system lacks.
     chroot "$root" /sbin/ldconfig -p | grep -v /mnt/lib >"$root/mnt/present"
     ldd "$bin/flipwave" | while read -r name _ file _; do
         if [ -e "$file" ] && ! grep -qw "$name" "$root/mnt/present"; then
@@ -54,7 +53,7 @@ if [ -x "$bin/flipwave" ]; then
         fi
     done
 fi
-# Also where the environment is not passed on, as in campaigns.
+# Not with an environment variable, because campaigns do not pass on the environment.
 echo /mnt/lib >"$root/etc/ld.so.conf.d/flipwave.conf"
 chroot "$root" /sbin/ldconfig
 exec chroot "$root" env -C / HOME=/root PATH=/mnt/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs clinfo and an OpenCL program under AMD's OpenCL, in a root that root.sh has made, on the embedded GPU:
+# Runs clinfo and an OpenCL program with AMD's OpenCL on the embedded GPU, in a root file system created by root.sh:
 #
 #     tests/rocm/opencl.sh DIR GPU
 #
-# Packages that it needs are installed into the root first. The exit code is 1 if clinfo does not find the GPU, or the
-# program does not pass.
+# Installs the required packages into the root file system first. The exit code is 1 if clinfo does not find the GPU or
+# the program does not pass.
 set -eu
 
 if [ $# != 2 ]; then

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes a root of another Debian, with the ROCm that this Debian has:
+# Creates a root file system of another Debian release with its version of ROCm:
 #
 #     tests/rocm/root.sh [--bare] forky DIR [PACKAGE...]
 #
-# forky (testing) has ROCm 6.4, trixie (13) 6.1 and bookworm (12) 5.2.3. Packages are added to those
-# that every root has; a bare root has no others. A root that is there already only gets what it lacks.
-# Needs mmdebstrap, and 2 GB; whoever is not root needs user namespaces, and numbers for users and groups in
-# them (/etc/subuid, /etc/subgid).
+# forky (testing) has ROCm 6.4, trixie (13) 6.1 and bookworm (12) 5.2.3. PACKAGEs are installed in addition to
+# the default ones; with --bare there are no default ones. Only missing packages are installed into an existing
+# root file system. Needs mmdebstrap and 2 GB; without root, also user namespaces with subordinate user and
+# group IDs (/etc/subuid, /etc/subgid).
 set -eu
 
 bare=
@@ -37,7 +37,7 @@ case $suite in
 esac
 [ -z "$bare" ] || packages=
 
-# Removes what is there of a root. Its files are not those of whoever is not root.
+# Removes a root file system. Without root, its files belong to subordinate user IDs.
 remove() {
     if [ "$(id -u)" = 0 ]; then
         rm -rf "$1"
@@ -47,11 +47,11 @@ remove() {
     fi
 }
 
-# A root that is not finished has another name.
+# An unfinished root file system has another name.
 if [ ! -e "$root/.flipwave-root" ]; then
     remove "$root.part"
     include=$(echo $packages "$@" | tr ' ' ',')
-    # A mirror may be behind its own date.
+    # The release file of a mirror may have expired.
     mmdebstrap --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
         ${include:+--include="$include"} --customize-hook="echo $suite >\"\$1/.flipwave-root\"" \
         "$suite" "$root.part"

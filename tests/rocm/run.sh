@@ -1,16 +1,16 @@
 #!/bin/sh
-# Runs Flipwave under other versions of ROCm than this machine's, in roots of Debian 13 (HIP 5.7 on ROCm 6.1) and of
-# Debian testing (ROCm 6.4), which it makes where they are missing:
+# Runs Flipwave under other versions of ROCm in root file systems of Debian 13 (HIP 5.7 on ROCm 6.1) and of Debian
+# testing (ROCm 6.4), which are created if they are missing:
 #
 #     tests/rocm/run.sh short|long
 #
-# short: rocminfo on several GPUs, and HIP programs built by each root's own hipcc.
-# long: all programs of tests/applications on three GPUs, as they are and with --strict, campaigns on some of them, OpenCL,
-# and AMD's and ggml's own test suites (suites.sh).
-# Roots are kept in ROCM_ROOTS (target/rocm), 1 GB each, 16 GB with the suites.
+# short: rocminfo on several GPUs, and HIP programs built by the hipcc of each root file system.
+# long: all programs of tests/applications on three GPUs, with and without --strict, campaigns on some of them, OpenCL,
+# and the test suites of AMD and ggml (suites.sh).
+# Root file systems are kept in ROCM_ROOTS (target/rocm), 1 GB each, 16 GB with the suites.
 #
-# The exit code is 1 if something failed. Where roots cannot be made or entered here (no mmdebstrap, no network, no right to
-# mount), that is said, and the exit code is 3.
+# The exit code is 1 if a test failed. If root file systems cannot be created or entered (no mmdebstrap, no network, no
+# permission to mount), a message says so and the exit code is 3.
 set -eu
 
 if [ $# != 1 ] || { [ "$1" != short ] && [ "$1" != long ]; }; then
@@ -23,10 +23,10 @@ roots=${ROCM_ROOTS:-$here/../../target/rocm}
 mkdir -p "$roots"
 
 cannot() {
-    echo "$0: other versions of ROCm are left out: $1" >&2
+    echo "$0: other versions of ROCm are not tested: $1" >&2
     exit 3
 }
-# Says which step it is, and runs it; failures are counted, not final.
+# Runs a step and reports it; failures are counted and do not end the script.
 failed=0
 check() {
     start=$(date +%s)
@@ -46,15 +46,15 @@ check() {
 command -v mmdebstrap >/dev/null || cannot "mmdebstrap is not installed"
 for suite in trixie forky; do
     if [ ! -e "$roots/$suite/.flipwave-root" ]; then
-        echo "making $roots/$suite; some minutes"
+        echo "creating $roots/$suite; this takes some minutes"
         "$here/root.sh" $suite "$roots/$suite" >"$roots/$suite.log" 2>&1 ||
-            cannot "$suite cannot be made: $(tail -n 1 "$roots/$suite.log")"
+            cannot "$suite cannot be created: $(tail -n 1 "$roots/$suite.log")"
     fi
     "$here/in.sh" "$roots/$suite" true 2>"$roots/$suite.log" ||
         cannot "$suite cannot be entered: $(tail -n 1 "$roots/$suite.log")"
 done
 
-# Whether rocminfo finds the GPU, with its name.
+# Succeeds if rocminfo finds the GPU under its name.
 found() {
     "$here/in.sh" "$1" flipwave exec --gpu "$2" -- rocminfo | grep -q "amdgcn-amd-amdhsa--$2"
 }

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Runs AMD's and ggml's own test suites in a root that root.sh has made, on the embedded GPU:
+# Runs the test suites of AMD and ggml on the embedded GPU, in a root file system created by root.sh:
 #
 #     tests/rocm/suites.sh DIR GPU [SUITE[:PART]...]
 #
-# Suites are ggml, rocprim, hipcub, rocthrust, rocblas, rocsparse, rocfft, rocsolver; without any, all. Parts
-# are programs of a suite, operations of ggml, or filters of googletest. Packages that a suite needs are
-# installed into the root first.
+# Suites are ggml, rocprim, hipcub, rocthrust, rocblas, rocsparse, rocfft, rocsolver (default: all). Parts are
+# programs of a suite, operations of ggml, or filters of googletest. Installs the packages of a suite into the
+# root file system first.
 #
-# A line for each part: what passed, failed and was skipped, and its seconds. Every SAMPLEth test of a part is run (1: all
-# of them), by googletest's own sharding, and a part that does not end within LIMIT seconds is ended and marked `cut off`:
-# what it has passed until then counts. Each suite has values of its own for both, with which all suites take about an hour
-# on two cores. What they print is kept in LOGS (/tmp/flipwave-suites/GPU). FLIPWAVE_OPTIONS are options of `flipwave exec`.
-# The exit code is 1 if a test failed or a part ended by itself without passing.
+# Prints a line for each part: numbers of passed, failed and skipped tests, and seconds. Every SAMPLEth test of a part is
+# run (1: all), using the sharding of googletest. A part that does not end within LIMIT seconds is killed and marked
+# `cut off`; its tests count up to that point. With the defaults of both, which depend on the suite, all suites take about
+# an hour on two cores. Logs are kept in LOGS (/tmp/flipwave-suites/GPU). FLIPWAVE_OPTIONS are options of `flipwave exec`.
+# The exit code is 1 if a test failed or a part ended on its own without passing.
 set -eu
 
 if [ $# -lt 2 ]; then
@@ -31,7 +31,7 @@ mkdir -p "$logs"
 [ $# -gt 0 ] || set -- ggml rocprim hipcub rocthrust rocblas rocsparse rocfft rocsolver
 rocm=/usr/libexec/rocm
 
-# The packages that have a suite, for Debian's numbering of libraries.
+# Packages of a suite, with Debian's version numbers in library names.
 package_of() {
     case $1 in
         ggml) echo llama.cpp-tests libggml0-backend-hip ;;
@@ -51,13 +51,13 @@ package_of() {
 
 ggml=/usr/libexec/x86_64-linux-gnu/ggml/test-backend-ops
 
-# Which tests of a part are run, each SAMPLEth, and for how many seconds at most.
+# Default SAMPLE and LIMIT of a suite.
 size_of() {
     case $1 in
         ggml) echo 1 15 ;;
         rocprim) echo 60 30 ;;
         hipcub) echo 20 30 ;;
-        # Its programs do not take samples.
+        # Its programs do not support sampling.
         rocthrust) echo 1 10 ;;
         rocblas) echo 1500 300 ;;
         rocsparse | rocsolver) echo 400 300 ;;
@@ -65,14 +65,14 @@ size_of() {
     esac
 }
 
-# A filter of googletest without the tests that fail with what LLVM 21 makes of a program for processors whose registers
-# have halves (docs/applications.md).
+# A filter of googletest that excludes tests that LLVM 21 miscompiles for processors with 16-bit register halves
+# (docs/applications.md).
 miscompiled() {
     case $gpu in gfx11*) ;; *) return ;; esac
     case $1 in
         test_block_adjacent_difference | test_block_discontinuity)
             halves=*FloatingHalf
-            # Those from the 16th on are of bfloat16.
+            # Tests from the 16th on use bfloat16.
             left_out="$halves/16.* $halves/17.* $halves/18.* $halves/19.* $halves/2?.* $halves/3?.*"
             ;;
         test_device_merge_sort)
@@ -86,13 +86,13 @@ miscompiled() {
     echo "--gtest_filter=-$(echo "$left_out" | tr " " :)"
 }
 
-# Programs of rocThrust with such tests, that are left out as wholes.
+# Programs of rocThrust with such tests, which are skipped entirely.
 case $gpu in
     gfx11*) miscompiled_programs="async_sort|partition|remove|stable_sort_by_key|zip_iterator_sort_by_key" ;;
     *) miscompiled_programs=none ;;
 esac
 
-# The tests of a program of rocThrust, where some are left out; nothing for all of them.
+# Selected tests of a program of rocThrust; empty for all tests.
 chosen() {
     case $gpu:$1 in
         gfx11*:test_thrust_copy)
@@ -101,7 +101,7 @@ chosen() {
     esac
 }
 
-# The parts of a suite, a line each.
+# Parts of a suite, one per line.
 parts_of() {
     case $1 in
         ggml) $ggml --list-ops | sed -n 's/^  \([A-Z0-9_]*\)$/\1/p' ;;
@@ -109,14 +109,14 @@ parts_of() {
             ls "$rocm/$(package_of "$1")" | grep -vxE "run-tests|test_thrust_($miscompiled_programs)"
             ;;
         rocblas) echo "*quick*" ;;
-        # Where a matrix is empty, these tests overwrite their heap on the host, before the routine is called.
+        # With an empty matrix, these tests overwrite their heap on the host before they call the routine.
         rocsparse) echo "*quick*-*csrgemm*_zero" ;;
         rocsolver) echo "checkin_lapack*" ;;
         rocfft) echo "*" ;;
     esac
 }
 
-# What a part is run by; its output is googletest's, or ggml's.
+# Command for a part, with the output format of googletest or ggml.
 command_of() {
     case $1 in
         ggml) echo "$ggml test -o $2" ;;
@@ -152,7 +152,7 @@ for suite do
         log=$logs/$name
         start=$(date +%s)
         code=0
-        # Without globbing, as filters have stars.
+        # Without globbing, because filters contain asterisks.
         set -f
         GTEST_LISTENER=PASS_LINE_IN_LOG GTEST_TOTAL_SHARDS=$sample GTEST_SHARD_INDEX=0 timeout --foreground -k 5 "$limit" \
             flipwave exec --gpu "$gpu" ${FLIPWAVE_OPTIONS:-} -- $(command_of "$suite" "$part") \
@@ -166,14 +166,14 @@ for suite do
                 skipped=$(grep -c ': not supported' "$log")
                 ;;
             rocthrust)
-                # A letter for each test.
+                # One letter for each test.
                 letters=$(sed -n '/^Running/,/^===/p' "$log" | grep '^[.FEK]*$' | tr -d '\n')
                 passed=$(printf %s "$letters" | tr -cd .K | wc -c)
                 lost=$(printf %s "$letters" | tr -cd FE | wc -c)
                 skipped=0
                 ;;
             *)
-                # The summary at the end names those that failed again.
+                # Without the summary at the end, which repeats the failed tests.
                 sed '/^\[==========\] .* ran/,$d' "$log" >"$log.tests"
                 passed=$(grep -c '^\[       OK \]' "$log.tests")
                 lost=$(grep -c '^\[  FAILED  \]' "$log.tests")
