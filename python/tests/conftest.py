@@ -37,12 +37,13 @@ def vectors() -> dict[str, Any]:
 
 
 @pytest.fixture
-def campaign(add: flipwave.Kernel, vectors: dict[str, Any]) -> Any:
+def make_campaign(add: flipwave.Kernel, vectors: dict[str, Any]) -> Any:
     """Creates campaigns on `add` with additional keywords."""
 
     def make(**keys: Any) -> flipwave.Campaign:
         faults = {"model": "flip_one_bit", "count": keys.pop("count", 200)}
-        own = {"outputs": ["out"], "faults": faults, **keys}
-        return flipwave.Campaign(add, own.pop("grid", 4), own.pop("args", vectors), **own)
+        arguments = {"outputs": ["out"], "faults": faults, **keys}
+        grid, args = arguments.pop("grid", 4), arguments.pop("args", vectors)
+        return flipwave.Campaign(add, grid, args, **arguments)
 
     return make

@@ -1,4 +1,4 @@
-"""Array elements have the same values in numpy and on the GPU."""
+"""Tests that array elements have the same values in numpy and on the GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flipwave.element import ElementType, from_bytes, read, to_bytes, write
 
 kernels = pytest.importorskip("small_kernels", reason="Triton is not installed")
 
-#: Triton's types, what numpy calls them, and a GPU of which the compiler has them.
+#: Triton's types, their numpy types, and a GPU that supports them.
 TYPES = [
     ("i8", numpy.int8, "gfx90a"),
     ("u8", numpy.uint8, "gfx90a"),
@@ -42,7 +42,7 @@ def values(dtype: Any) -> Any:
 
 
 @pytest.mark.parametrize(("name", "dtype", "target"), TYPES)
-def test_the_gpu_reads_what_numpy_has_written(name: str, dtype: Any, target: str) -> None:
+def test_gpu_reads_elements_of_numpy(name: str, dtype: Any, target: str) -> None:
     kernel = flipwave.Kernel.from_triton(
         kernels.widen, {"x": f"*{name}", "out": "*fp32"}, {"COUNT": 256}, target
     )
@@ -52,11 +52,11 @@ def test_the_gpu_reads_what_numpy_has_written(name: str, dtype: Any, target: str
     # NaN has many patterns, and reference numbers come from numpy and ml_dtypes.
     numpy.testing.assert_array_equal(golden, x.astype(numpy.float32))
     assert golden.dtype == numpy.float32
-    assert not out.any(), "arrays are not written to"
+    assert not out.any(), "the argument was modified"
 
 
 @pytest.mark.parametrize(("name", "dtype", "target"), TYPES)
-def test_numpy_reads_what_the_gpu_has_written(name: str, dtype: Any, target: str) -> None:
+def test_numpy_reads_elements_of_the_gpu(name: str, dtype: Any, target: str) -> None:
     kernel = flipwave.Kernel.from_triton(
         kernels.narrow, {"x": "*fp32", "out": f"*{name}"}, {"COUNT": 256}, target
     )
@@ -68,7 +68,7 @@ def test_numpy_reads_what_the_gpu_has_written(name: str, dtype: Any, target: str
     numpy.testing.assert_array_equal(golden.astype(numpy.float32).ravel(), x)
 
 
-def test_the_two_kinds_of_small_numbers_are_told_apart() -> None:
+def test_ocp_and_fnuz_types_are_distinguished() -> None:
     x = values(ml_dtypes.float8_e4m3fn)
     kernel = flipwave.Kernel.from_triton(
         kernels.widen, {"x": "*fp8e4b8", "out": "*fp32"}, {"COUNT": 256}, "gfx942"
@@ -76,14 +76,14 @@ def test_the_two_kinds_of_small_numbers_are_told_apart() -> None:
     out = numpy.zeros(256, numpy.float32)
     with pytest.raises(flipwave.WrongType, match="float8_e4m3fnuz"):
         flipwave.Campaign(kernel, 1, {"x": x, "out": out}, outputs=["out"])
-    # The same bits as numbers of the other kind are other numbers: the test above would see it.
-    other = x.view(ml_dtypes.float8_e4m3fnuz)
-    golden = flipwave.Campaign(kernel, 1, {"x": other, "out": out}, outputs=["out"]).golden()["out"]
+    # With the other type, the same bits are different numbers, so the tests above detect a confusion.
+    reinterpreted = x.view(ml_dtypes.float8_e4m3fnuz)
+    golden = flipwave.Campaign(kernel, 1, {"x": reinterpreted, "out": out}, outputs=["out"]).golden()["out"]
     assert not numpy.array_equal(golden, x.astype(numpy.float32), equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float4_e2m1fn])
-def test_four_bits_are_half_a_byte_with_the_first_in_the_low_half(tmp_path: Path, dtype: Any) -> None:
+def test_first_four_bit_element_is_in_the_low_half_of_a_byte(tmp_path: Path, dtype: Any) -> None:
     element = ElementType.of_dtype(numpy.dtype(dtype), "x")
     packed = numpy.array([0x21, 0xF7], numpy.uint8)
     array = from_bytes(packed, element, (2, 2))
@@ -97,7 +97,7 @@ def test_four_bits_are_half_a_byte_with_the_first_in_the_low_half(tmp_path: Path
     assert read(tmp_path / "x.bin", element, (2, 2)).tobytes() == array.tobytes()
 
 
-def test_the_program_reads_four_bits_as_numpy_does(tmp_path: Path) -> None:
+def test_program_reads_four_bit_elements_like_numpy(tmp_path: Path) -> None:
     """Checks that the judge receives `i4` values, and that all buffers are returned unchanged."""
     source = """
     kernel void copy(global uchar *to, global const uchar *from) {
@@ -112,13 +112,13 @@ def test_the_program_reads_four_bits_as_numpy_does(tmp_path: Path) -> None:
     assert golden["to"].astype(int).tolist() == golden["from"].astype(int).tolist() == list(range(-8, 8))
 
 
-def test_arrays_outlive_the_files_that_they_came_in(campaign: Any, vectors: dict[str, Any]) -> None:
-    out = campaign().golden()["out"]
+def test_arrays_outlive_their_files(make_campaign: Any, vectors: dict[str, Any]) -> None:
+    out = make_campaign().golden()["out"]
     out[:] += 1
     numpy.testing.assert_array_equal(out, vectors["x"] + vectors["y"] + 1)
 
 
-def test_scalars_have_the_type_of_the_signature() -> None:
+def test_scalars_are_converted_to_the_type_of_the_signature() -> None:
     x = numpy.arange(8, dtype=numpy.float32)
     for kind, factor in [("fp32", 0.5), ("fp64", 0.1), ("i64", 3), ("i8", -3), ("u16", 65535)]:
         kernel = flipwave.Kernel.from_triton(

@@ -59,7 +59,7 @@ def test_python_page_prints_what_it_shows(tmp_path: Path) -> None:
     shown = "".join(re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
     printed = iter(done.stdout.splitlines())
     for line in shown.splitlines():
-        assert any(line == one for one in printed), f"`{line}` is not printed (any more):\n{done.stdout}"
+        assert line in printed, f"`{line}` is not printed (any more):\n{done.stdout}"
 
 
 def test_table_of_errors_is_complete() -> None:

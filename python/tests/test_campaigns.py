@@ -1,4 +1,4 @@
-"""Campaigns from Python behave like those of the program."""
+"""Tests that campaigns from Python behave like those of the program."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from flipwave import program
 REPOSITORY = Path(__file__).parents[2]
 
 
-def test_a_run_without_a_fault_computes_the_sum(campaign: Any, vectors: dict[str, Any]) -> None:
+def test_golden_run_computes_the_sum(make_campaign: Any, vectors: dict[str, Any]) -> None:
     total = vectors["x"] + vectors["y"]
-    golden = campaign(expected={"out": total}).golden()
+    golden = make_campaign(expected={"out": total}).golden()
     assert list(golden) == ["out"]
     numpy.testing.assert_array_equal(golden["out"], total)
-    everything = campaign().golden(all=True)
+    everything = make_campaign().golden(all=True)
     assert sorted(everything) == ["out", "x", "y"]
     numpy.testing.assert_array_equal(everything["x"], vectors["x"])
     with pytest.raises(flipwave.UnexpectedOutput, match="out") as caught:
-        campaign(expected={"out": total + 1}).golden()
+        make_campaign(expected={"out": total + 1}).golden()
     assert caught.value.exit_code == 1
 
 
-def test_a_table_has_what_the_csv_file_has(campaign: Any, tmp_path: Path) -> None:
-    table = campaign(count=300).run(out=tmp_path / "out")
+def test_table_matches_the_csv_file(make_campaign: Any, tmp_path: Path) -> None:
+    table = make_campaign(count=300).run(out=tmp_path / "out")
     with (tmp_path / "out" / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(table) == 300
@@ -60,51 +60,51 @@ def test_a_table_has_what_the_csv_file_has(campaign: Any, tmp_path: Path) -> Non
     assert table.attrs["results"] == str(tmp_path / "out")
 
 
-def test_the_same_seed_gives_the_same_table_and_another_one_another(campaign: Any) -> None:
-    first = campaign(seed=3).run(workers=1)
-    pandas.testing.assert_frame_equal(first, campaign(seed=3).run(workers=2))
-    assert not first["site"].equals(campaign(seed=4).run()["site"])
+def test_table_depends_on_the_seed_only(make_campaign: Any) -> None:
+    first = make_campaign(seed=3).run(workers=1)
+    pandas.testing.assert_frame_equal(first, make_campaign(seed=3).run(workers=2))
+    assert not first["site"].equals(make_campaign(seed=4).run()["site"])
 
 
-def test_a_row_can_be_repeated_by_number_by_itself_and_by_site(campaign: Any) -> None:
-    own = campaign()
-    table = own.run()
+def test_replay_accepts_index_row_and_site(make_campaign: Any) -> None:
+    campaign = make_campaign()
+    table = campaign.run()
     row = table[table["outcome"] == "sdc"].iloc[0]
-    by_number = own.replay(int(row["index"]))
-    assert by_number.equals(own.replay(row)) and by_number.equals(own.replay(row["site"]))
+    by_number = campaign.replay(int(row["index"]))
+    assert by_number.equals(campaign.replay(row)) and by_number.equals(campaign.replay(row["site"]))
     for name in ("outcome", "before", "after", "mask", "elements_wrong", "max_abs_error"):
         assert by_number[name] == row[name], name
     with pytest.raises(flipwave.WrongValue, match="0 to 199"):
-        own.replay(200)
+        campaign.replay(200)
 
 
-def test_rates_are_those_of_the_rows(campaign: Any, tmp_path: Path) -> None:
-    own = campaign()
-    table = own.run()
+def test_rates_match_the_rows(make_campaign: Any, tmp_path: Path) -> None:
+    campaign = make_campaign()
+    table = campaign.run()
     counts = table["outcome"].value_counts()
-    summary = own.summary()
+    summary = campaign.summary()
     everything = summary[(summary["scope"] == "all") & summary["cause"].isna()].set_index("outcome")
     assert everything["count"].to_dict() == counts.to_dict()
-    by_group = own.rates("group").set_index(["value", "outcome"])["count"]
+    by_group = campaign.rates("group").set_index(["value", "outcome"])["count"]
     for (group, outcome), rows in table.groupby(["group", "outcome"], observed=True):
         assert by_group[group, outcome] == len(rows)
-    assert "cause" in own.rates("group", causes=True)
+    assert "cause" in campaign.rates("group", causes=True)
     with pytest.raises(flipwave.WrongValue, match="opcode"):
-        own.rates("phase of the moon")
-    assert "<html" in own.report(tmp_path / "page.html").read_text()
+        campaign.rates("phase of the moon")
+    assert "<html" in campaign.report(tmp_path / "page.html").read_text()
 
 
-def test_a_profile_counts_what_can_be_hit(campaign: Any) -> None:
-    own = campaign()
-    profile = own.profile()
-    assert profile["places"].sum() == own.run(count=10).attrs["population"]["places"]
+def test_profile_counts_the_fault_space(make_campaign: Any) -> None:
+    campaign = make_campaign()
+    profile = campaign.profile()
+    assert profile["places"].sum() == campaign.run(count=10).attrs["population"]["places"]
     assert profile["instruction"].str.contains("v_add_f32").any()
 
 
-def test_two_campaigns_are_compared(campaign: Any, tmp_path: Path) -> None:
-    a, b = campaign(), campaign(compare={"out": {"relative": 0.01}})
-    table_of_a, _ = a.run(), b.run()
-    everything = flipwave.compare(table_of_a, b, page=tmp_path / "page.html")
+def test_compare_shows_the_effect_of_a_tolerance(make_campaign: Any, tmp_path: Path) -> None:
+    a, b = make_campaign(), make_campaign(compare={"out": {"relative": 0.01}})
+    first_table, _ = a.run(), b.run()
+    everything = flipwave.compare(first_table, b, page=tmp_path / "page.html")
     sdc = everything[(everything["scope"] == "all") & (everything["outcome"] == "sdc")].iloc[0]
     assert sdc["count_a"] > sdc["count_b"], "a tolerance leaves less SDC"
     assert (tmp_path / "page.html").exists()
@@ -112,7 +112,7 @@ def test_two_campaigns_are_compared(campaign: Any, tmp_path: Path) -> None:
     assert (same["difference"] == 0).all()
 
 
-def test_launches_share_an_array_by_being_given_it(add: flipwave.Kernel, vectors: dict[str, Any]) -> None:
+def test_launches_share_the_same_array(add: flipwave.Kernel, vectors: dict[str, Any]) -> None:
     x, y, between, out = vectors["x"], vectors["y"], numpy.zeros(1000, "f4"), numpy.zeros(1000, "f4")
     launches = [
         flipwave.Launch(add, 4, {"x": x, "y": y, "out": between, "n": 1000}, label="first"),
@@ -124,43 +124,43 @@ def test_launches_share_an_array_by_being_given_it(add: flipwave.Kernel, vectors
     golden = campaign.golden()
     numpy.testing.assert_array_equal(golden["out_1"], (x + y) + y)
     assert set(campaign.run()["label"]) == {"first", "second"}
-    # An array of the same numbers is another buffer.
+    # A copy of an array is another buffer.
     launches[1] = flipwave.Launch(add, 4, {"x": between.copy(), "y": y, "out": out, "n": 1000})
-    other = flipwave.Campaign(launches=launches, outputs=[flipwave.Buffer("ignored", out)]).golden()
-    numpy.testing.assert_array_equal(other["out_1"], y)
+    copied = flipwave.Campaign(launches=launches, outputs=[flipwave.Buffer("ignored", out)]).golden()
+    numpy.testing.assert_array_equal(copied["out_1"], y)
 
 
-def test_buffers_may_have_names_of_their_own(campaign: Any, vectors: dict[str, Any]) -> None:
+def test_buffers_may_have_chosen_names(make_campaign: Any, vectors: dict[str, Any]) -> None:
     args = {**vectors, "out": flipwave.Buffer("sum", vectors["out"])}
-    assert list(campaign(args=args, outputs=["sum"]).golden()) == ["sum"]
-    # The parameter's name means it as well.
-    assert list(campaign(args=args, outputs=["out"]).golden()) == ["sum"]
+    assert list(make_campaign(args=args, outputs=["sum"]).golden()) == ["sum"]
+    # The name of the parameter is accepted as well.
+    assert list(make_campaign(args=args, outputs=["out"]).golden()) == ["sum"]
 
 
-def test_a_written_campaign_is_the_same_one(campaign: Any, tmp_path: Path) -> None:
-    own = campaign(seed=5, name="sum", compare={"out": {"relative": 1e-6}})
-    path = own.to_yaml(tmp_path / "folder")
+def test_written_campaign_gives_the_same_results(make_campaign: Any, tmp_path: Path) -> None:
+    campaign = make_campaign(seed=5, name="sum", compare={"out": {"relative": 1e-6}})
+    path = campaign.to_yaml(tmp_path / "folder")
     assert path == tmp_path / "folder" / "campaign.yaml"
     written = yaml.safe_load(path.read_text())
     assert written["workload"]["kernel"]["grid"] == {"workgroups": [4]}
-    # Somewhere else, it is still all there.
+    # The folder can be moved.
     (tmp_path / "folder").rename(tmp_path / "moved")
     again = flipwave.Campaign.from_yaml(tmp_path / "moved" / "campaign.yaml")
-    pandas.testing.assert_frame_equal(own.run(), again.run())
+    pandas.testing.assert_frame_equal(campaign.run(), again.run())
     assert again.golden()["out"].shape == (1000,)
-    other = flipwave.Campaign.from_yaml(tmp_path / "moved" / "campaign.yaml", seed=6)
-    assert not own.run()["site"].equals(other.run()["site"])
+    reseeded = flipwave.Campaign.from_yaml(tmp_path / "moved" / "campaign.yaml", seed=6)
+    assert not campaign.run()["site"].equals(reseeded.run()["site"])
 
 
-def test_campaigns_of_the_repository_run_as_they_are() -> None:
+def test_campaign_files_of_the_repository_run_unchanged() -> None:
     examples = REPOSITORY / "examples" / "campaigns"
-    own = flipwave.Campaign.from_yaml(examples / "vector_add.yaml")
-    assert len(own.run(count=50)) == 50
-    golden = own.golden(all=True)
+    campaign = flipwave.Campaign.from_yaml(examples / "vector_add.yaml")
+    assert len(campaign.run(count=50)) == 50
+    golden = campaign.golden(all=True)
     numpy.testing.assert_array_equal(golden["sum"], golden["a"] + golden["b"])
 
 
-def test_kernels_come_from_source_and_from_code_objects_too(
+def test_kernels_from_source_and_code_objects_run(
     add: flipwave.Kernel, vectors: dict[str, Any], tmp_path: Path
 ) -> None:
     (tmp_path / "add.hsaco").write_bytes(add.code_object or b"")
@@ -168,11 +168,11 @@ def test_kernels_come_from_source_and_from_code_objects_too(
     again = flipwave.Kernel.from_code_object(
         tmp_path / "add.hsaco", target="gfx90a", metadata=tmp_path / "add.json", signature=add.signature
     )
-    one, other = (
+    compiled, loaded = (
         flipwave.Campaign(kernel, 4, vectors, outputs=["out"], faults={"model": "flip_one_bit", "count": 50})
         for kernel in (add, again)
     )
-    pandas.testing.assert_frame_equal(one.run(), other.run())
+    pandas.testing.assert_frame_equal(compiled.run(), loaded.run())
     text = """
     #include <hip/hip_runtime.h>
     extern "C" __global__ void twice(float *out, const float *x, int n) {
@@ -184,17 +184,17 @@ def test_kernels_come_from_source_and_from_code_objects_too(
     text += "template __global__ void twice<float>(float *, const float *, int);\n"
     twice = flipwave.Kernel.from_source(text, "twice<float>", options=["-O2"])
     args = {"out": vectors["out"], "x": vectors["x"], "n": numpy.int32(1000)}
-    own = flipwave.Campaign(twice, 4, args, workgroup=256, outputs=["out"])
-    numpy.testing.assert_array_equal(own.golden()["out"], 2 * vectors["x"])
-    assert own.name == "twice_float" and len(own.run(count=10)) == 10
+    campaign = flipwave.Campaign(twice, 4, args, workgroup=256, outputs=["out"])
+    numpy.testing.assert_array_equal(campaign.golden()["out"], 2 * vectors["x"])
+    assert campaign.name == "twice_float" and len(campaign.run(count=10)) == 10
 
 
-def test_results_are_never_replaced_unasked(campaign: Any, tmp_path: Path) -> None:
-    campaign(seed=1).run(out=tmp_path)
+def test_results_are_replaced_only_with_force(make_campaign: Any, tmp_path: Path) -> None:
+    make_campaign(seed=1).run(out=tmp_path)
     with pytest.raises(flipwave.ProgramError, match="--force") as caught:
-        campaign(seed=2).run(out=tmp_path)
+        make_campaign(seed=2).run(out=tmp_path)
     assert caught.value.exit_code == 2
-    assert len(campaign(seed=2).run(out=tmp_path, force=True)) == 200
+    assert len(make_campaign(seed=2).run(out=tmp_path, force=True)) == 200
 
 
 SCRIPT = """
@@ -209,7 +209,7 @@ SCRIPT = """
 
 
 @pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["notebook", "terminal"])
-def test_control_c_ends_the_program_with_what_is_done(tmp_path: Path, send: Any) -> None:
+def test_ctrl_c_stops_the_program_and_keeps_rows(tmp_path: Path, send: Any) -> None:
     """Checks Ctrl-C from a notebook (to Python), from a terminal (to all processes), and to the program."""
     file = REPOSITORY / "examples" / "campaigns" / "vector_add.yaml"
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(file), str(tmp_path / "out")]
@@ -227,7 +227,7 @@ def test_control_c_ends_the_program_with_what_is_done(tmp_path: Path, send: Any)
     assert not (tmp_path / "out" / "flipwave.lock").exists(), "the program has ended"
 
 
-def test_a_bar_counts_the_rows(campaign: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bar_counts_the_rows(make_campaign: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from flipwave import progress
 
     bars = []
@@ -245,30 +245,30 @@ def test_a_bar_counts_the_rows(campaign: Any, tmp_path: Path, monkeypatch: pytes
 
     tqdm = pytest.importorskip("tqdm.auto")
     monkeypatch.setattr(tqdm, "tqdm", Bar)
-    campaign(count=5000).run()
+    make_campaign(count=5000).run()
     assert [(bar.total, bar.rows) for bar in bars] == [(5000, 5000)]
-    campaign().run(progress=False)
+    make_campaign().run(progress=False)
     assert len(bars) == 1
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    assert len(campaign().run()) == 200, "without tqdm it is quiet"
+    assert len(make_campaign().run()) == 200, "without tqdm there is no bar"
     assert progress.Bar("x", tmp_path, True)._tqdm is None
 
 
-def test_a_file_that_varies_gives_one_table(tmp_path: Path) -> None:
+def test_parameter_sweep_gives_one_table(tmp_path: Path) -> None:
     kernel = REPOSITORY / "examples" / "campaigns" / "kernels" / "vector_add.cl"
     text = (REPOSITORY / "examples" / "campaigns" / "vector_add.yaml").read_text()
     text = text.replace("kernels/vector_add.cl", str(kernel)).replace("count: 1000", "count: 20")
     (tmp_path / "varied.yaml").write_text(text + "\nvary:\n  seed: [1, 2]\n")
-    both = flipwave.Campaign.from_yaml(tmp_path / "varied.yaml")
-    table = both.run()
+    sweep = flipwave.Campaign.from_yaml(tmp_path / "varied.yaml")
+    table = sweep.run()
     assert len(table) == 40 and set(table["seed"]) == {1, 2}
-    assert set(both.summary()["variant"]) == set(table["variant"])
-    one = flipwave.Campaign.from_yaml(tmp_path / "varied.yaml", variant=table["variant"].iloc[0])
-    assert one.run()["site"].tolist() == table["site"].tolist()[:20]
-    assert len(one.summary()) > 0 and one.replay(3)["outcome"] == table["outcome"].iloc[3]
+    assert set(sweep.summary()["variant"]) == set(table["variant"])
+    variant = flipwave.Campaign.from_yaml(tmp_path / "varied.yaml", variant=table["variant"].iloc[0])
+    assert variant.run()["site"].tolist() == table["site"].tolist()[:20]
+    assert len(variant.summary()) > 0 and variant.replay(3)["outcome"] == table["outcome"].iloc[3]
 
 
-def test_a_terminal_does_not_reach_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_runs_in_another_process_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the program would receive Ctrl-C twice, and the second one would end it immediately."""
     (tmp_path / "flipwave").write_text(f"#!{sys.executable}\nimport os\nprint(os.getpgrp())\n")
     (tmp_path / "flipwave").chmod(0o755)

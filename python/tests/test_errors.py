@@ -59,17 +59,19 @@ ARGUMENTS = [
 
 
 @pytest.mark.parametrize(("wrong", "kind", "words"), ARGUMENTS)
-def test_arguments(campaign: Any, vectors: dict[str, Any], wrong: Any, kind: Any, words: Any) -> None:
+def test_invalid_argument_is_reported(
+    make_campaign: Any, vectors: dict[str, Any], wrong: Any, kind: Any, words: Any
+) -> None:
     with expect(kind, "launch 0, kernel `add`", *words):
-        campaign(args={**vectors, **wrong})
+        make_campaign(args={**vectors, **wrong})
 
 
-def test_every_argument_is_asked_for(campaign: Any, vectors: dict[str, Any]) -> None:
+def test_missing_argument_is_reported(make_campaign: Any, vectors: dict[str, Any]) -> None:
     for name in vectors:
         words = ("launch 0, kernel `add`", f"`{name}`", "None for a null pointer")
         with expect(flipwave.MissingArgument, *words):
-            campaign(args={key: value for key, value in vectors.items() if key != name})
-    assert campaign() is not None
+            make_campaign(args={key: value for key, value in vectors.items() if key != name})
+    assert make_campaign() is not None
 
 
 CAMPAIGNS = [
@@ -95,12 +97,12 @@ CAMPAIGNS = [
 
 
 @pytest.mark.parametrize(("wrong", "kind", "words"), CAMPAIGNS)
-def test_campaigns(campaign: Any, wrong: Any, kind: Any, words: Any) -> None:
+def test_invalid_campaign_is_reported(make_campaign: Any, wrong: Any, kind: Any, words: Any) -> None:
     with expect(kind, *words):
-        campaign(**wrong)
+        make_campaign(**wrong)
 
 
-def test_launches(add: flipwave.Kernel, vectors: dict[str, Any]) -> None:
+def test_invalid_launches_are_reported(add: flipwave.Kernel, vectors: dict[str, Any]) -> None:
     with expect(flipwave.WrongType, "NoneType", "Kernel.from_triton"):
         flipwave.Campaign(outputs=["out"])
     with expect(flipwave.MissingArgument, "no launch"):
@@ -125,7 +127,7 @@ def test_launches(add: flipwave.Kernel, vectors: dict[str, Any]) -> None:
         flipwave.Campaign(launches=[launches[0], flipwave.Launch(other, 4, vectors)], outputs=["x"])
 
 
-def test_kernels_of_triton(tmp_path: Path) -> None:
+def test_invalid_kernels_are_reported(tmp_path: Path) -> None:
     kernels = pytest.importorskip("small_kernels")
     signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
     compile = flipwave.Kernel.from_triton
@@ -145,19 +147,19 @@ def test_kernels_of_triton(tmp_path: Path) -> None:
         flipwave.Kernel.from_source("nothing.cl", "x")
 
 
-def test_attributes_are_what_the_compiler_takes_for_granted() -> None:
+def test_attributes_select_the_compiled_code() -> None:
     kernels = pytest.importorskip("small_kernels")
     signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
     pointers = {name: {"divisibility": 16, "pointer_range": 32} for name in ("x", "y", "out")}
-    usual, the_same, plain, more = (
+    default, explicit, without, with_number = (
         flipwave.Kernel.from_triton(kernels.add, signature, {"BLOCK": 1024}, attributes=attributes)
         for attributes in (None, pointers, {}, {**pointers, "n": {"divisibility": 16}})
     )
-    assert usual.code_object == the_same.code_object
-    assert len({kernel.code_object for kernel in (usual, plain, more)}) == 3
+    assert default.code_object == explicit.code_object
+    assert len({kernel.code_object for kernel in (default, without, with_number)}) == 3
 
 
-def test_kernels_without_a_signature() -> None:
+def test_kernel_without_signature_needs_sized_numbers() -> None:
     kernel = flipwave.Kernel.from_source("kernel void f(global float *x, int n) { x[0] = n; }\n", "f")
     x = numpy.zeros(64, numpy.float32)
     with expect(flipwave.WrongType, "`n`", "3", "numpy.int32"):
@@ -168,48 +170,50 @@ def test_kernels_without_a_signature() -> None:
     assert campaign.golden()["x"][0] == 3
 
 
-def test_results_before_a_run(campaign: Any) -> None:
-    own = campaign()
+def test_results_need_a_run(make_campaign: Any) -> None:
+    campaign = make_campaign()
     for ask in (
-        own.summary,
-        own.rates,
-        own.report,
-        lambda: own.replay(0),
-        lambda: flipwave.compare(own, own),
+        campaign.summary,
+        campaign.rates,
+        campaign.report,
+        lambda: campaign.replay(0),
+        lambda: flipwave.compare(campaign, campaign),
     ):
         with expect(flipwave.NoResults, "`add`", r"\.run\(\)"):
             ask()
 
 
-def test_the_program_says_what_it_does_not_take(campaign: Any, tmp_path: Path) -> None:
+def test_program_errors_are_raised(make_campaign: Any, tmp_path: Path) -> None:
     with expect(flipwave.ProgramError, "campaign.yaml:", "flip_one_bot", "flip_one_bit") as caught:
-        campaign(faults={"model": "flip_one_bot", "count": 1}).run()
+        make_campaign(faults={"model": "flip_one_bot", "count": 1}).run()
     assert caught.value.exit_code == 2 and caught.value.text in str(caught.value)
     with expect(flipwave.ProgramError, "unknown key `sede`"):
-        campaign(sede=3).run()
+        make_campaign(sede=3).run()
     with expect(flipwave.ProgramError, "nothing.yaml"):
         flipwave.Campaign.from_yaml(tmp_path / "nothing.yaml").run()
 
 
-def test_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_triton_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "triton", None)
     with expect(flipwave.MissingTriton, "pip install triton", "from_code_object"):
         flipwave.Kernel.from_triton(None, {})
 
 
-def test_without_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, campaign: Any) -> None:
-    own = campaign()
+def test_program_is_found_in_order_of_precedence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, make_campaign: Any
+) -> None:
+    campaign = make_campaign()
     monkeypatch.setenv("FLIPWAVE", str(tmp_path / "nothing"))
     with expect(flipwave.MissingBinary, "FLIPWAVE", "nothing"):
-        own.golden()
+        campaign.golden()
     monkeypatch.delenv("FLIPWAVE")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setattr(program, "__file__", str(tmp_path / "a" / "b" / "c" / "program.py"))
     with expect(flipwave.MissingBinary, "PATH", "cargo build"):
-        own.golden()
-    # Each place is looked at, those before take precedence.
-    places = [tmp_path / "target" / "release", tmp_path / "path", tmp_path / "scripts", tmp_path / "own"]
+        campaign.golden()
+    # All places are searched; later ones in this list take precedence.
+    places = [tmp_path / "target" / "release", tmp_path / "path", tmp_path / "scripts", tmp_path / "variable"]
     monkeypatch.setattr(program, "__file__", str(tmp_path / "python" / "src" / "flipwave" / "program.py"))
     monkeypatch.setenv("PATH", str(places[1]))
     monkeypatch.setattr(sys, "executable", str(places[2] / "python"))
@@ -217,12 +221,12 @@ def test_without_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ca
         place.mkdir(parents=True)
         (place / "flipwave").write_text("#!/bin/sh\n")
         (place / "flipwave").chmod(0o755)
-        if place.name == "own":
+        if place.name == "variable":
             monkeypatch.setenv("FLIPWAVE", str(place / "flipwave"))
         assert program.find() == place / "flipwave"
 
 
-def test_all_of_them_are_one_kind() -> None:
+def test_all_exceptions_derive_from_error() -> None:
     kinds = [getattr(flipwave, name) for name in flipwave.__all__]
     exceptions = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)]
     assert len(exceptions) == 10 and all(issubclass(kind, flipwave.Error) for kind in exceptions)

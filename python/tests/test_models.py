@@ -1,4 +1,4 @@
-"""The example with two models: results of the kernels, and tables of faults."""
+"""Tests of the example with two models: results of the kernels, and tables of faults."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ def model(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100"])
-def test_the_kernels_compute_what_numpy_does(model: Any, target: str) -> None:
+def test_kernels_match_numpy(model: Any, target: str) -> None:
     network, accuracy = model
-    assert accuracy > 0.85, "the model has learned something"
-    plain, restricted = (network.campaign(target, own, FAULTS, None).golden() for own in (False, True))
-    # No number leaves its range without a fault.
+    assert accuracy > 0.85, "the model was not trained"
+    plain, restricted = (
+        network.campaign(target, is_restricted, FAULTS, None).golden() for is_restricted in (False, True)
+    )
+    # Without a fault, no number leaves its range.
     assert (plain["logits"] == restricted["logits"]).all()
-    own = network.activations(network.given)["logits"]
-    assert (own.argmax(-1) == plain["logits"].argmax(-1)).mean() > 0.98
+    reference = network.activations(network.given)["logits"]
+    assert (reference.argmax(-1) == plain["logits"].argmax(-1)).mean() > 0.98
 
 
-def test_weights_that_are_wrong_are_seen(model: Any) -> None:
+def test_golden_run_detects_wrong_weights(model: Any) -> None:
     network, _ = model
     campaign = network.campaign("gfx90a", False, FAULTS, None)
     weight = network.steps[-1].inputs["weight"]
@@ -51,7 +53,7 @@ def test_weights_that_are_wrong_are_seen(model: Any) -> None:
         weight[...] = kept
 
 
-def test_the_example_makes_tables_by_layer_and_a_picture(tmp_path: Path) -> None:
+def test_example_writes_tables_by_layer_and_a_figure(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     command = [sys.executable, str(EXAMPLE), "--faults", "200", "--model", "cnn", "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

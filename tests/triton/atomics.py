@@ -1,4 +1,4 @@
-"""Programs that change the same memory."""
+"""Atomics: programs that change the same memory."""
 
 import numpy as np
 import triton

@@ -1,4 +1,4 @@
-"""Softmax of scores times values, without the scores in memory."""
+"""Flash attention: softmax of scores times values, without scores in memory."""
 
 import numpy as np
 import triton

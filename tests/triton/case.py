@@ -1,4 +1,4 @@
-"""What a test kernel is: a Triton function, what it is called with, and what must come out."""
+"""Test kernels: a Triton function, its arguments, and its expected results."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from flipwave.element import ElementType
 
 TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
-# How far an element of an output may be from what numpy computes, as `compare` of a campaign takes it.
+# Tolerances between outputs and the results of numpy, in the format of `compare` in a campaign.
 EXACT = {"exact": True}
 F32 = {"absolute": 1e-5, "relative": 1e-5}
 F16 = {"absolute": 2e-3, "relative": 2e-3}
 BF16 = {"absolute": 1e-2, "relative": 1e-2}
 
-# What Triton's launcher finds out of an argument: addresses and numbers that 16 divides, and buffers
-# below 2 GiB, to which offsets have 32 bits.
+# Attributes that Triton's launcher derives from an argument: addresses and numbers divisible by 16, and
+# buffers below 2 GiB, which allow 32-bit offsets.
 SMALL_BUFFER = {"divisibility": 16, "pointer_range": 32}
 DIVISIBLE = {"divisibility": 16}
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """An argument that is a pointer to elements of one of Triton's types, with what the memory holds
-    before the launch, and of an output what it must hold afterwards."""
+    """A pointer argument to elements of one of Triton's types, with the contents before the launch and, for
+    an output, the expected contents afterwards."""
 
     element: str
     values: np.ndarray
@@ -39,24 +39,24 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Scalar:
-    """An argument that is a number of one of Triton's types."""
+    """A scalar argument of one of Triton's types."""
 
     element: str
     value: int | float
 
 
 def dtype(element: str) -> np.dtype:
-    """What numpy has for one of Triton's types."""
+    """The numpy type for one of Triton's types."""
     return ElementType.of_triton(element, element).dtype
 
 
 def given(element: str, values: Any) -> Buffer:
-    """A buffer that the kernel reads."""
+    """An input buffer."""
     return Buffer(element, np.asarray(values).astype(dtype(element)))
 
 
 def wanted(element: str, values: Any, tolerance: Mapping[str, Any], before: Any = None) -> Buffer:
-    """A buffer that must hold `values` after the launch; `before` it holds zeros if not said."""
+    """An output buffer with the expected `values` and the initial contents `before` (default: zeros)."""
     expected = np.ascontiguousarray(values).astype(dtype(element))
     start = np.zeros_like(expected) if before is None else np.asarray(before).astype(expected.dtype)
     return Buffer(element, start, expected, tolerance)
@@ -64,7 +64,7 @@ def wanted(element: str, values: Any, tolerance: Mapping[str, Any], before: Any 
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel with arguments for each of its parameters that are no constants."""
+    """A kernel with arguments for all of its parameters that are not constants."""
 
     name: str
     kernel: Any
@@ -75,7 +75,7 @@ class Case:
     stages: int = 2
 
     def compiled(self, target: str) -> Kernel:
-        """The kernel for a target, as Triton compiles it where it is launched."""
+        """The kernel compiled for a target, as Triton compiles it for a launch."""
         signature = {}
         attributes = {}
         for name, argument in self.arguments.items():
@@ -91,7 +91,7 @@ class Case:
         )
 
     def write(self, target: str, folder: Path) -> None:
-        """Writes a campaign to a folder, with all files that it names."""
+        """Writes a campaign and all of its files to a folder."""
         outputs = {
             name: argument
             for name, argument in self.arguments.items()
@@ -112,19 +112,19 @@ class Case:
         campaign.to_yaml(folder)
 
 
-# A case is made when it is asked for, of the target and of random numbers that are its own.
+# Creates a case on demand, for a target and with a separate random generator.
 Maker = Callable[[str, np.random.Generator], Case]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """How a case is made, and the targets that it is for."""
+    """A case and its supported targets."""
 
     make: Maker
     targets: Sequence[str]
 
     def case(self, name: str, target: str) -> Case:
-        """The case, the same whenever it is made."""
+        """The case, which is identical in each call."""
         return self.make(target, np.random.default_rng(zlib.crc32(name.encode())))
 
 
@@ -132,7 +132,7 @@ CASES: dict[str, Entry] = {}
 
 
 def case(name: str, targets: Sequence[str] = TARGETS) -> Callable[[Maker], Maker]:
-    """Files a function that makes a case under its name."""
+    """Registers a function that creates a case under its name."""
 
     def file(make: Maker) -> Maker:
         CASES[name] = Entry(make, targets)
@@ -142,10 +142,10 @@ def case(name: str, targets: Sequence[str] = TARGETS) -> Callable[[Maker], Maker
 
 
 def small(random: np.random.Generator, *shape: int) -> np.ndarray:
-    """Numbers between -1 and 1."""
+    """Random numbers between -1 and 1."""
     return random.uniform(-1, 1, shape).astype(np.float32)
 
 
 def exact(buffer: Buffer) -> np.ndarray:
-    """What a buffer holds, in double precision."""
+    """Contents of a buffer in double precision."""
     return buffer.values.astype(np.float64)

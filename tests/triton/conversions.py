@@ -1,4 +1,4 @@
-"""Numbers of one type become numbers of another."""
+"""Conversions between types."""
 
 import numpy as np
 import triton
@@ -25,7 +25,7 @@ def conversion(source, result, values):
 
 
 def every_byte(element):
-    """All numbers of eight bits but NaN and infinities."""
+    """All eight-bit numbers except NaN and infinities."""
 
     def values(_random):
         numbers = np.arange(256).astype(np.uint8).view(dtype(element))
@@ -36,7 +36,7 @@ def every_byte(element):
 
 
 def scaled(exponents):
-    """Numbers of many magnitudes, with those that lie in the middle of two."""
+    """Numbers of many magnitudes, including ties for rounding."""
 
     def values(random):
         numbers = (

@@ -1,4 +1,4 @@
-"""Each element of the result has a window of the input."""
+"""Convolutions: each element of the result depends on a window of the input."""
 
 import numpy as np
 import triton

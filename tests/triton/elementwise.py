@@ -1,4 +1,4 @@
-"""One program computes a block of elements, each from the elements at its own place."""
+"""Elementwise kernels: each program computes a block of elements."""
 
 import math
 
@@ -138,7 +138,7 @@ def integers(_target, random):
 
 
 def philox(seed, offset):
-    """The first word of Philox 4x32-10 (J. K. Salmon et al., SC11) for each counter."""
+    """First word of Philox 4x32-10 (J. K. Salmon et al., SC11) for each counter."""
     mask = np.uint64(0xFFFFFFFF)
     words = [offset.astype(np.uint64)] + [np.zeros(offset.shape, np.uint64) for _ in range(3)]
     keys = [np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32)]

@@ -1,9 +1,9 @@
-"""Compiles the Triton kernels of this folder for a target, and writes a campaign of each.
+"""Compiles the Triton kernels of this folder for a target and writes a campaign for each.
 
     generate.py --target gfx90a [--kernel NAME ...] --out DIR
     generate.py --list
 
-DIR/NAME has campaign.yaml and the files that it names. --list prints each kernel with its targets.
+DIR/NAME contains campaign.yaml and its files. --list prints each kernel with its targets.
 """
 
 import argparse
@@ -32,21 +32,21 @@ def main() -> None:
     parser.add_argument("--target", choices=TARGETS)
     parser.add_argument("--kernel", nargs="+", metavar="NAME")
     parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     for kind in KINDS:
         importlib.import_module(kind)
-    if asked.list:
+    if arguments.list:
         for name, entry in CASES.items():
             print(name, *entry.targets)
         return
-    if asked.target is None or asked.out is None:
+    if arguments.target is None or arguments.out is None:
         parser.error("expected --list, or --target and --out")
-    for name in asked.kernel or CASES:
+    for name in arguments.kernel or CASES:
         if name not in CASES:
             parser.error(f"there is no kernel {name}; expected one of {', '.join(CASES)}")
         entry = CASES[name]
-        if asked.target in entry.targets:
-            entry.case(name, asked.target).write(asked.target, asked.out / name)
+        if arguments.target in entry.targets:
+            entry.case(name, arguments.target).write(arguments.target, arguments.out / name)
 
 
 main()

@@ -1,4 +1,4 @@
-"""Elements change places."""
+"""Gathers, transposes, scatters, interleaving, and control flow."""
 
 import numpy as np
 import triton

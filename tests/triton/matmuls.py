@@ -1,4 +1,4 @@
-"""Products of matrices, by matrix instructions where the target has them for the type."""
+"""Matrix products, with matrix instructions where the target supports them for the type."""
 
 import ml_dtypes
 import numpy as np
@@ -225,7 +225,7 @@ def scaled_kernel(
 
 
 def scaled(name, form, packed):
-    """A product of blocks of 32 numbers with a power of two each (OCP Microscaling Formats)."""
+    """A product of blocks of 32 numbers with a common power of two (OCP Microscaling Formats)."""
 
     @case(name)
     def make(_target, random):

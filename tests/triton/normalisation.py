@@ -1,4 +1,4 @@
-"""Rows are moved and scaled by what they hold."""
+"""Normalisation of rows."""
 
 import numpy as np
 import triton

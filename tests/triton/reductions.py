@@ -1,4 +1,4 @@
-"""Many elements become one."""
+"""Reductions."""
 
 import numpy as np
 import triton

@@ -1,4 +1,4 @@
-"""Each element depends on those before it, or on its rank."""
+"""Scans and sorts."""
 
 import numpy as np
 import triton

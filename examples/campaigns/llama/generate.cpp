@@ -1,10 +1,10 @@
-// Continues a text, always by the most likely token, and keeps the logits that it chose by:
+// Continues a text by greedy decoding and writes the logits:
 //
 //     generate MODEL.gguf TEXT TOKENS LOGITS.f32
 //
-// Prints the continuation. LOGITS.f32 has a row of the vocabulary's size for each token, as float32. All layers
-// are on the GPU where there is one. Each operation of llama.cpp's graph is computed by itself, within a ROCTX range
-// of its name ("ffn_gate-0": layer 0), so that whatever records dispatches also has what they compute.
+// Prints the continuation. LOGITS.f32 has a row of float32 for each token, with one number per word of the
+// vocabulary. All layers run on the GPU if there is one. Each operation of llama.cpp's graph is computed separately in
+// a ROCTX range with its name ("ffn_gate-0": layer 0), so that recorded dispatches are labelled with operations.
 //
 //     c++ -O2 generate.cpp -o generate -lllama -lggml -lggml-base -ldl
 
@@ -29,7 +29,7 @@ Pop pop = nullptr;
     exit(2);
 }
 
-// Asked before an operation whether it is to be computed by itself, and called again after it.
+// Called before each operation to decide whether to compute it separately, and again after it.
 bool within_range(ggml_tensor *tensor, bool before, void *) {
     if (before)
         push(tensor->name);

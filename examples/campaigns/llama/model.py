@@ -1,10 +1,10 @@
-"""Trains a small language model that counts in words, and writes it as GGUF for llama.cpp.
+"""Trains a small language model that counts in words and writes it as a GGUF file for llama.cpp.
 
     python model.py MODEL.gguf [--steps 700]
 
-The architecture is `llama`: byte tokens, RMS norms, rotary positions, grouped-query attention, SwiGLU. Training is
-plain numpy, gradients included, and takes a minute or two on one core; the same seed gives the same file on the same
-machine. Needs numpy and gguf (both on PyPI).
+The architecture is `llama`: byte tokens, RMS norms, rotary positions, grouped-query attention, SwiGLU. Training and
+gradients use plain numpy and take a minute or two on one core; the same seed gives the same file on the same machine.
+Needs numpy and gguf (both on PyPI).
 """
 
 import argparse
@@ -13,8 +13,8 @@ import gguf
 import numpy
 
 BYTES = 256
-FIRST_BYTE = 3  # after <unk>, <s> and </s>, which llama.cpp's tokenizer of this kind wants first
-SPACE = FIRST_BYTE + BYTES  # which that tokenizer has as a character of its own
+FIRST_BYTE = 3  # after <unk>, <s> and </s>, which llama.cpp's tokenizer expects first
+SPACE = FIRST_BYTE + BYTES  # a separate token in this tokenizer
 VOCABULARY = SPACE + 1
 WIDTH, LAYERS, HEADS, KEY_HEADS, HEAD = 128, 2, 2, 1, 64
 INNER = 256
@@ -24,7 +24,7 @@ CONTEXT = 256
 
 
 def text() -> bytes:
-    """The numbers from zero to ninety-nine, in words, again and again."""
+    """The numbers from zero to ninety-nine in words."""
     ones = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
     ones += "seventeen eighteen nineteen".split()
     tens = "twenty thirty forty fifty sixty seventy eighty ninety".split()
@@ -33,7 +33,7 @@ def text() -> bytes:
 
 
 def weights(random: numpy.random.Generator) -> dict[str, numpy.ndarray]:
-    """Matrices are inputs x outputs here; GGUF has them the other way round."""
+    """Initial weights. Matrices are inputs x outputs here and transposed in GGUF."""
 
     def matrix(inputs: int, outputs: int) -> numpy.ndarray:
         return random.normal(0, inputs**-0.5, (inputs, outputs)).astype(numpy.float32)
@@ -55,7 +55,7 @@ def weights(random: numpy.random.Generator) -> dict[str, numpy.ndarray]:
 
 
 class Tape:
-    """Values and, for each step taken, how its gradient goes back. Arrays are batch x time x width."""
+    """Parameters and gradients. Operations return a value and its backward function. Arrays are batch x time x width."""
 
     def __init__(self, parameters: dict[str, numpy.ndarray]):
         self.parameters = parameters
@@ -84,7 +84,7 @@ class Tape:
 
 
 def rotated(x, sign=1):
-    """Pairs of neighbours turned by their position (the `llama` order of pairs). x: batch, heads, time, HEAD."""
+    """Rotary positions of pairs of neighbours (the `llama` order of pairs). x: batch, heads, time, HEAD."""
     angles = numpy.arange(x.shape[2])[:, None] * ROTARY_BASE ** (-numpy.arange(0, HEAD, 2) / HEAD)
     cos, sin = numpy.cos(angles).astype(x.dtype), sign * numpy.sin(angles).astype(x.dtype)
     even, odd = x[..., 0::2], x[..., 1::2]
@@ -102,7 +102,7 @@ def joined(x):
 
 
 def attention(q, k, v):
-    """Causal attention; returns the result and what takes its gradient back to q, k and v."""
+    """Causal attention; returns the result and a function from its gradient to those of q, k and v."""
     group = HEADS // KEY_HEADS
     q, k, v = rotated(heads(q, HEADS)), rotated(heads(k, KEY_HEADS)), heads(v, KEY_HEADS)
     keys, values = k.repeat(group, 1), v.repeat(group, 1)
@@ -127,7 +127,7 @@ def attention(q, k, v):
 
 
 def block(tape: Tape, x, name):
-    """One layer; returns its result and what takes its gradient back."""
+    """One layer; returns its result and its backward function."""
     normed, norm_back = tape.norm(x, f"{name}.attn_norm")
     (q, q_back), (k, k_back), (v, v_back) = (tape.linear(normed, f"{name}.attn_{part}") for part in "qkv")
     mixed, mixed_back = attention(q, k, v)
@@ -150,7 +150,7 @@ def block(tape: Tape, x, name):
 
 
 def logits(tape: Tape, tokens):
-    """Of each position the logits of the next token; and what takes their gradient into the tape."""
+    """Logits of the next token for each position, and a function that adds their gradient to the tape."""
     x = tape.parameters["token_embd"][tokens]
     backs = []
     for layer in range(LAYERS):
@@ -169,7 +169,7 @@ def logits(tape: Tape, tokens):
 
 
 def train(steps: int, seed: int = 1, batch: int = 16, length: int = 64) -> dict[str, numpy.ndarray]:
-    """By Adam on random cuts of the text; the loss is the cross entropy of the next byte."""
+    """Trains with Adam on random parts of the text; the loss is the cross entropy of the next byte."""
     random = numpy.random.default_rng(seed)
     parameters = weights(random)
     first = {name: numpy.zeros_like(value) for name, value in parameters.items()}
@@ -198,7 +198,7 @@ def train(steps: int, seed: int = 1, batch: int = 16, length: int = 64) -> dict[
 
 
 def write(parameters: dict[str, numpy.ndarray], path: str) -> None:
-    """Matrices as f16, the scales of norms as f32."""
+    """Writes matrices as f16 and the scales of norms as f32."""
     file = gguf.GGUFWriter(path, "llama")
     file.add_name("counting")
     file.add_context_length(CONTEXT)
@@ -237,7 +237,7 @@ def write(parameters: dict[str, numpy.ndarray], path: str) -> None:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("model", help="the file to write")
-    arguments.add_argument("--steps", type=int, default=700, help="steps of training (default: 700)")
+    arguments.add_argument("--steps", type=int, default=700, help="training steps (default: 700)")
     given = arguments.parse_args()
     write(train(given.steps), given.model)
 

@@ -1,4 +1,4 @@
-"""A convolutional network that reads digits of seven segments in noise."""
+"""A convolutional network that reads noisy seven-segment digits."""
 
 import kernels
 import numpy
@@ -7,7 +7,7 @@ from transformer import product
 
 SIDE, FIRST, SECOND, FEATURES, CLASSES, TILE = 16, 8, 16, 64, 16, 16
 
-#: Which segments a digit has: top, the upper two, the middle, the lower two, bottom.
+#: Segments of each digit: top, upper left and right, middle, lower left and right, bottom.
 SEGMENTS = (
     "1110111",
     "0010010",
@@ -23,7 +23,7 @@ SEGMENTS = (
 
 
 def digits(random: numpy.random.Generator, count: int) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Images, each of one channel, and the digits on them."""
+    """Images of one channel each, and the digits on them."""
     classes = random.integers(10, size=count)
     images = 0.1 * random.standard_normal((count, 1, SIDE, SIDE))
     for image, digit in zip(images[:, 0], classes, strict=True):
@@ -60,9 +60,9 @@ def dense(x, weight, bias, residual):
 
 
 def build(images: int = 16) -> tuple[Network, float]:
-    """The model for so many images, and the part of unseen ones that it reads right.
+    """The model for a batch of ``images``, and its accuracy on unseen images.
 
-    The weights are random but for the last layer's, which are fitted to what the others make of images.
+    The weights are random except for the last layer, which is fitted to the features of images.
     """
     random = numpy.random.default_rng(5)
 
@@ -72,11 +72,11 @@ def build(images: int = 16) -> tuple[Network, float]:
     steps = []
 
     def convolution(label, x, out, inputs, outputs, side):
-        own = {"x": x, "weight": weight(outputs, inputs, 3, 3, depth=9 * inputs)}
-        own["bias"] = numpy.zeros(outputs, numpy.float32)
+        arguments = {"x": x, "weight": weight(outputs, inputs, 3, 3, depth=9 * inputs)}
+        arguments["bias"] = numpy.zeros(outputs, numpy.float32)
         constants = {"INPUTS": inputs, "OUTPUTS": outputs, "SIDE": side}
         shape = (images, outputs, side, side)
-        steps.append(Step(label, kernels.convolve, (images,), own, out, shape, constants, convolved))
+        steps.append(Step(label, kernels.convolve, (images,), arguments, out, shape, constants, convolved))
 
     def pooling(label, x, out, channels, side):
         shape = (images, channels, side // 2, side // 2)
@@ -84,8 +84,9 @@ def build(images: int = 16) -> tuple[Network, float]:
         grid = (images * channels,)
         steps.append(Step(label, kernels.pool, grid, {"x": x}, out, shape, constants, pooled))
 
-    def linear(label, x, out, depth, width, own, reference, activation, restrictable):
-        inputs = {"x": x, "weight": own[0], "bias": own[1], "residual": None}
+    def linear(label, x, out, depth, width, parameters, reference, activation, restrictable):
+        layer_weight, layer_bias = parameters
+        inputs = {"x": x, "weight": layer_weight, "bias": layer_bias, "residual": None}
         constants = {
             "DEPTH": depth,
             "WIDTH": width,
@@ -114,5 +115,5 @@ def build(images: int = 16) -> tuple[Network, float]:
     linear("head", "features", "logits", FEATURES, CLASSES, head, product, "none", False)
     network.calibrate(lessons)
     unseen, right = digits(random, 1000)
-    said = network.activations(unseen)["logits"].argmax(-1)
-    return network, float((said == right).mean())
+    predicted = network.activations(unseen)["logits"].argmax(-1)
+    return network, float((predicted == right).mean())

@@ -1,6 +1,6 @@
-"""The kernels of both models. Numbers are fp16, sums fp32.
+"""Kernels of both models. Numbers are fp16, sums fp32.
 
-Each may restrict what it writes to the range ``low`` to ``high``, which no fault-free run leaves.
+Each may restrict its results to the range ``low`` to ``high``, which no fault-free run leaves.
 """
 
 import triton
@@ -10,7 +10,7 @@ import triton.language as tl
 @triton.jit
 def write(place, value, low, high, RESTRICT: tl.constexpr, mask=None):
     if RESTRICT:
-        # Of a NaN, the minimum and the maximum are the other number.
+        # Minimum and maximum of a NaN and a number are the number.
         value = tl.minimum(tl.maximum(value, low), high)
     tl.store(place, value.to(place.dtype.element_ty), mask=mask)
 
@@ -19,7 +19,7 @@ def write(place, value, low, high, RESTRICT: tl.constexpr, mask=None):
 def embed(
     words, table, positions, out, low, high, LENGTH: tl.constexpr, WIDTH: tl.constexpr, RESTRICT: tl.constexpr
 ):
-    """One word's row of ``table``, and the row of its position. A program for each word."""
+    """Sum of the rows of a word and of its position. One program per word."""
     word = tl.program_id(0)
     channel = tl.arange(0, WIDTH)
     row = tl.load(table + tl.load(words + word) * WIDTH + channel).to(tl.float32)
@@ -29,7 +29,7 @@ def embed(
 
 @triton.jit
 def normalise(x, scale, shift, out, low, high, WIDTH: tl.constexpr, RESTRICT: tl.constexpr):
-    """Layer normalisation of a row. A program for each."""
+    """Layer normalisation of a row. One program per row."""
     channel = tl.arange(0, WIDTH)
     row = tl.load(x + tl.program_id(0) * WIDTH + channel).to(tl.float32)
     row -= tl.sum(row) / WIDTH
@@ -43,7 +43,7 @@ def linear(
     x, weight, bias, residual, out, low, high, DEPTH: tl.constexpr, WIDTH: tl.constexpr,
     ACTIVATION: tl.constexpr, RESIDUAL: tl.constexpr, RESTRICT: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
-    """Rows times a matrix, and what is done with the sums. A program for each tile of the result."""
+    """Matrix product with bias, activation and residual. One program per tile of the result."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)[:, None]
     column = tl.program_id(1) * TILE + tl.arange(0, TILE)[None, :]
     total = tl.zeros([TILE, TILE], tl.float32)
@@ -55,7 +55,7 @@ def linear(
     if ACTIVATION == "relu":
         total = tl.maximum(total, 0.0)
     if ACTIVATION == "gelu":
-        # By the logistic function: D. Hendrycks and K. Gimpel, 2016, section 2.
+        # Approximation by the logistic function: D. Hendrycks and K. Gimpel, 2016, section 2.
         total = total / (1.0 + tl.exp(-1.702 * total))
     place = row * WIDTH + column
     if RESIDUAL:
@@ -67,7 +67,7 @@ def linear(
 def attend(
     qkv, out, low, high, LENGTH: tl.constexpr, HEADS: tl.constexpr, WIDTH: tl.constexpr, RESTRICT: tl.constexpr
 ):  # fmt: skip
-    """Causal attention of one head of one sequence. A program for each sequence and head."""
+    """Causal attention. One program per sequence and head."""
     word = tl.program_id(0) * LENGTH + tl.arange(0, LENGTH)
     channel = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
     across: tl.constexpr = HEADS * WIDTH
@@ -88,7 +88,7 @@ def convolve(
     x, weight, bias, out, low, high, INPUTS: tl.constexpr, OUTPUTS: tl.constexpr, SIDE: tl.constexpr,
     RESTRICT: tl.constexpr,
 ):  # fmt: skip
-    """3 x 3 convolution of a square image, zeros around it, then ReLU. A program for each image."""
+    """3 x 3 convolution of a zero-padded square image, then ReLU. One program per image."""
     pixel = tl.arange(0, SIDE * SIDE)
     channel = tl.arange(0, OUTPUTS)
     total = tl.zeros([OUTPUTS, SIDE * SIDE], tl.float32) + tl.load(bias + channel)[:, None]
@@ -107,7 +107,7 @@ def convolve(
 
 @triton.jit
 def pool(x, out, SIDE: tl.constexpr):
-    """The largest of 2 x 2 pixels, of an image of ``SIDE`` pixels. A program for each image and channel."""
+    """2 x 2 max pooling of an image of ``SIDE`` x ``SIDE`` pixels. One program per image and channel."""
     half: tl.constexpr = SIDE // 2
     pixel = tl.arange(0, half * half)
     corner = x + tl.program_id(0) * SIDE * SIDE + pixel // half * 2 * SIDE + pixel % half * 2

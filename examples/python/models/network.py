@@ -1,4 +1,4 @@
-"""A model as launches of Triton kernels, beside the same in numpy."""
+"""A model as launches of Triton kernels, with a reference in numpy."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import flipwave
 
 HALF = numpy.float16
 
-#: How Triton calls the types of buffers.
+#: Triton's names of buffer types.
 TYPES = {"float16": "*fp16", "float32": "*fp32", "int32": "*i32"}
 
 
 @dataclass
 class Step:
-    """One kernel of a model: what it reads, what it writes, and what numpy computes for it.
+    """One kernel of a model: inputs, output, and a reference in numpy.
 
-    ``inputs`` has weights, which are arrays, what other steps write, by name, and ``None`` for a pointer to
-    nothing.
+    ``inputs`` maps parameters to weights (arrays), to outputs of other steps (names), or to ``None`` for a
+    null pointer.
     """
 
     label: str
@@ -32,30 +32,33 @@ class Step:
     shape: tuple[int, ...]
     constants: dict[str, object]
     reference: Callable[..., numpy.ndarray]
-    #: Whether what it writes may be restricted: all but the last step.
+    #: Whether range restriction applies: to all but the last step.
     restrictable: bool = True
 
 
 @dataclass
 class Network:
-    """Steps from ``given``, the model's input, to ``logits``."""
+    """Steps from the model's input, ``given``, to ``logits``."""
 
     name: str
     given: numpy.ndarray
     steps: list[Step]
-    #: The smallest and the largest number that each step has written to calibration inputs.
+    #: Minimum and maximum result of each step for calibration inputs.
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def activations(self, given: numpy.ndarray) -> dict[str, numpy.ndarray]:
-        """What numpy computes, step by step, for an input."""
+        """Results of all steps for an input, computed with numpy."""
         values = {"given": given}
         for step in self.steps:
-            inputs = {name: values[one] if isinstance(one, str) else one for name, one in step.inputs.items()}
+            inputs = {
+                name: values[source] if isinstance(source, str) else source
+                for name, source in step.inputs.items()
+            }
             values[step.out] = step.reference(**inputs).astype(HALF)
         return values
 
     def calibrate(self, given: numpy.ndarray) -> None:
-        """Notes the range of each step over inputs."""
+        """Sets the range of each step to that of its results for an input."""
         values = self.activations(given)
         self.ranges = {
             step.out: (float(values[step.out].min()), float(values[step.out].max())) for step in self.steps
@@ -64,7 +67,7 @@ class Network:
     def campaign(
         self, target: str, restricted: bool, faults: dict[str, object], severity: object
     ) -> flipwave.Campaign:
-        """A campaign on all kernels; those of ``restricted`` write nothing outside of their ranges."""
+        """A campaign on all kernels, with results restricted to their ranges if ``restricted``."""
         values = self.activations(self.given)
         arrays = {name: numpy.zeros_like(value, order="C") for name, value in values.items()} | {
             "given": self.given
@@ -86,13 +89,14 @@ class Network:
         self, step: Step, buffers: dict[str, flipwave.Buffer], target: str, restricted: bool
     ) -> flipwave.Launch:
         arguments: dict[str, object] = {"out": buffers[step.out]}
-        for name, one in step.inputs.items():
-            if isinstance(one, str):
-                arguments[name] = buffers[one]
+        for name, source in step.inputs.items():
+            if isinstance(source, str):
+                arguments[name] = buffers[source]
             else:
-                arguments[name] = None if one is None else flipwave.Buffer(f"{step.out}_{name}", one)
+                arguments[name] = None if source is None else flipwave.Buffer(f"{step.out}_{name}", source)
         signature = {
-            name: "*fp16" if one is None else TYPES[one.array.dtype.name] for name, one in arguments.items()
+            name: "*fp16" if buffer is None else TYPES[buffer.array.dtype.name]
+            for name, buffer in arguments.items()
         }
         constants = dict(step.constants)
         if "RESTRICT" in step.kernel.arg_names:
@@ -104,9 +108,9 @@ class Network:
 
 
 def fit(features: numpy.ndarray, classes: numpy.ndarray, count: int) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Weights and biases of the last layer by least squares: 8 for the class that is right, 0 for others.
+    """Fits weights and biases of the last layer by least squares: 8 for the right class, 0 for others.
 
-    ``features`` are rows of numbers, ``classes`` what each is, of ``count``.
+    ``features`` are rows of numbers, ``classes`` their classes out of ``count``.
     """
     rows = numpy.concatenate([features.astype(numpy.float64), numpy.ones((len(features), 1))], axis=1)
     wanted = 8.0 * numpy.eye(count)[classes]

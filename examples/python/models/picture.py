@@ -1,4 +1,4 @@
-"""Rates by layer and by bit, of both campaigns of each model."""
+"""Figure of rates by layer and by bit, for both campaigns of each model."""
 
 from pathlib import Path
 
@@ -10,19 +10,19 @@ from network import Network
 import flipwave
 
 matplotlib.use("svg")
-# The same picture has the same bytes.
+# Reproducible output.
 matplotlib.rcParams.update(
     {"svg.hashsalt": "models", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
 )
 
 from matplotlib import pyplot
 
-#: Colours that stay apart in grey, and for those who see red and green as one.
+#: Colours that differ in greyscale and with red-green colour blindness.
 PLAIN, RESTRICTED, SDC = "#d55e00", "#0072b2", "#b8b8b8"
 
 
 def draw(runs: list[tuple[Network, flipwave.Campaign, flipwave.Campaign]], path: Path) -> None:
-    """Writes the picture: a row for each model, on the left its layers, on the right bits of registers."""
+    """Writes the figure: a row for each model, with layers on the left and register bits on the right."""
     figure, rows = pyplot.subplots(
         len(runs), 2, figsize=(11, 4.6 * len(runs)), squeeze=False, width_ratios=[3, 2], layout="constrained"
     )
@@ -43,7 +43,7 @@ def draw(runs: list[tuple[Network, flipwave.Campaign, flipwave.Campaign]], path:
         left.set_xlabel("% of faults in the layer")
         left.set_title(f"{network.name}, by layer", loc="left", weight="bold")
 
-        bits = tables.beside(plain, restricted, "bit").sort_index(key=lambda names: names.astype(int))
+        bits = tables.side_by_side(plain, restricted, "bit").sort_index(key=lambda names: names.astype(int))
         at = bits.index.astype(int)
         right.bar(at, bits["SDC, %"], 0.8, color=SDC)
         right.bar(at - 0.2, bits["critical, %"], 0.4, color=PLAIN)

@@ -1,4 +1,4 @@
-"""Rates of two campaigns beside each other."""
+"""Tables that compare the rates of two campaigns."""
 
 import pandas
 from network import Network
@@ -7,7 +7,7 @@ import flipwave
 
 
 def rates(campaign: flipwave.Campaign, by: str) -> pandas.DataFrame:
-    """Injections, and rates in percent of SDC and of critical SDC, by layer or what else"""
+    """Number of faults, and rates of SDC and critical SDC in percent, grouped by a column."""
     table = campaign.rates(by, causes=True)
     whole = table[table["cause"].isna()]
     sdc = whole[whole["outcome"] == "sdc"].set_index("value")
@@ -31,17 +31,17 @@ def _cell(column: str, value: object) -> str:
     return f"{value:.0f}" if column.startswith("faults") else f"{value:.2f}"
 
 
-def beside(plain: flipwave.Campaign, restricted: flipwave.Campaign, by: str) -> pandas.DataFrame:
-    """Both campaigns' rates, of what both have."""
+def side_by_side(plain: flipwave.Campaign, restricted: flipwave.Campaign, by: str) -> pandas.DataFrame:
+    """Rates of both campaigns next to each other, for groups in both."""
     names = {"faults": "faults", "sdc": "SDC, %", "critical": "critical, %"}
-    own, other = (rates(campaign, by).rename(columns=names) for campaign in (plain, restricted))
-    return own.join(other, rsuffix=", restricted", how="inner")
+    left, right = (rates(campaign, by).rename(columns=names) for campaign in (plain, restricted))
+    return left.join(right, rsuffix=", restricted", how="inner")
 
 
 def text(network: Network, accuracy: float, plain: flipwave.Campaign, restricted: flipwave.Campaign) -> str:
     """All tables of one model."""
-    operations = beside(plain, restricted, "opcode").sort_values("faults", ascending=False).head(12)
-    bits = beside(plain, restricted, "bit").sort_index(key=lambda names: names.astype(int))
+    operations = side_by_side(plain, restricted, "opcode").sort_values("faults", ascending=False).head(12)
+    bits = side_by_side(plain, restricted, "bit").sort_index(key=lambda names: names.astype(int))
     lines = [
         f"## {network.name}",
         "",
@@ -56,13 +56,13 @@ def text(network: Network, accuracy: float, plain: flipwave.Campaign, restricted
 
 
 def by_layer(network: Network, plain: flipwave.Campaign, restricted: flipwave.Campaign) -> pandas.DataFrame:
-    """Rates by layer, in the order of the model; without layers that no fault was drawn for."""
-    table = beside(plain, restricted, "label")
+    """Rates by layer, in the order of the model, without layers that have no faults."""
+    table = side_by_side(plain, restricted, "label")
     return table.loc[[step.label for step in network.steps if step.label in table.index]]
 
 
 def compared(plain: flipwave.Campaign, restricted: flipwave.Campaign) -> pandas.DataFrame:
-    """How the rates of outcomes differ, in percent and points, and what the restriction costs."""
+    """Rates of outcomes in percent, differences in percentage points, and the cost of the restriction."""
     table = flipwave.compare(plain, restricted)
     table = table[(table["scope"] == "all") & (table["outcome"] != "detected")].set_index("outcome")
     cost = table["instructions_b"].iloc[0] / table["instructions_a"].iloc[0]

@@ -1,4 +1,4 @@
-"""A transformer of two blocks that says the next word of a language of 32 words."""
+"""A transformer of two blocks that predicts the next word of a language of 32 words."""
 
 import kernels
 import numpy
@@ -8,7 +8,7 @@ WORDS, LENGTH, WIDTH, HEADS, HIDDEN, BLOCKS, TILE = 32, 32, 64, 4, 128, 2, 32
 
 
 def language(random: numpy.random.Generator, sentences: int) -> numpy.ndarray:
-    """Sentences of ``LENGTH`` words and the one after. Each word has one that follows it in nine cases of ten."""
+    """Sentences of ``LENGTH`` + 1 words. Each word has a successor that follows it in nine cases of ten."""
     follows = numpy.random.default_rng(7).permutation(WORDS)
     words = random.integers(WORDS, size=(sentences, LENGTH + 1))
     for at in range(LENGTH):
@@ -46,9 +46,9 @@ def attention(qkv):
 
 
 def build(sentences: int = 2) -> tuple[Network, float]:
-    """The model for so many sentences, and the part of unseen words that it says right.
+    """The model for a batch of ``sentences``, and its accuracy on unseen words.
 
-    The weights are random but for the last layer's, which are fitted to what the others make of sentences.
+    The weights are random except for the last layer, which is fitted to the features of sentences.
     """
     random = numpy.random.default_rng(3)
     rows = sentences * LENGTH
@@ -63,9 +63,11 @@ def build(sentences: int = 2) -> tuple[Network, float]:
             Step(label, kernel, grid, inputs, out, (rows, width), constants, reference, restrictable)
         )
 
-    def linear(label, x, out, depth, width, activation="none", residual=None, own=None, restrictable=True):
-        own_weight, own_bias = own or (weight(depth, width), numpy.zeros(width, numpy.float32))
-        inputs = {"x": x, "weight": own_weight, "bias": own_bias, "residual": residual}
+    def linear(
+        label, x, out, depth, width, activation="none", residual=None, parameters=None, restrictable=True
+    ):
+        layer_weight, layer_bias = parameters or (weight(depth, width), numpy.zeros(width, numpy.float32))
+        inputs = {"x": x, "weight": layer_weight, "bias": layer_bias, "residual": residual}
         constants = {
             "DEPTH": depth,
             "WIDTH": width,
@@ -128,8 +130,8 @@ def build(sentences: int = 2) -> tuple[Network, float]:
     lessons = language(random, 256)
     features = network.activations(lessons[:, :-1])["features"]
     head = fit(features, lessons[:, 1:].ravel(), WORDS)
-    linear("head", "features", "logits", WIDTH, WORDS, own=head, restrictable=False)
+    linear("head", "features", "logits", WIDTH, WORDS, parameters=head, restrictable=False)
     network.calibrate(lessons[:, :-1])
     unseen = language(random, 64)
-    said = network.activations(unseen[:, :-1])["logits"].argmax(-1)
-    return network, float((said == unseen[:, 1:].ravel()).mean())
+    predicted = network.activations(unseen[:, :-1])["logits"].argmax(-1)
+    return network, float((predicted == unseen[:, 1:].ravel()).mean())

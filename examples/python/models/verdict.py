@@ -1,4 +1,4 @@
-"""What is critical."""
+"""Severity: SDC is critical if the predicted class changes."""
 
 import flipwave
 

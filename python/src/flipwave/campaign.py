@@ -124,7 +124,7 @@ class Campaign:
             out = scratch / "golden"
             call(["golden", file, "--out", out, *(["--all"] if all else []), *self._options])
             written = json.loads((out / "golden.json").read_text())["outputs"]
-            return {one["name"]: self._output(one, out) for one in written}
+            return {output["name"]: self._output(output, out) for output in written}
 
     def run(
         self,
@@ -175,8 +175,8 @@ class Campaign:
 
     def summary(self) -> pandas.DataFrame:
         """Reads ``summary.csv`` or ``variants.csv``: rates of the last run with intervals."""
-        of_variants = self.results / "variants.csv"
-        return frames.read(of_variants if of_variants.exists() else self.results / "summary.csv")
+        variants = self.results / "variants.csv"
+        return frames.read(variants if variants.exists() else self.results / "summary.csv")
 
     def rates(self, by: str = "kernel", causes: bool = False) -> pandas.DataFrame:
         """Computes rates of the last run with intervals, by one property of the faults.

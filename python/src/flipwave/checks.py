@@ -68,7 +68,7 @@ def cosine(output: str | None = None, limit: float = 0.99) -> Judge:
         right, wrong = _numbers(golden, output).ravel(), _numbers(outputs, output).ravel()
         with numpy.errstate(all="ignore"):
             # Scale both vectors, so that no square overflows or underflows.
-            right, wrong = (one / numpy.abs(one).max(initial=0) for one in (right, wrong))
+            right, wrong = (vector / numpy.abs(vector).max(initial=0) for vector in (right, wrong))
             value = float(right @ wrong / numpy.sqrt((right @ right) * (wrong @ wrong)))
         return Judgement(not value >= limit, {"cosine": value})
 
@@ -83,7 +83,7 @@ def perplexity(output: str | None = None, *, targets: Any, limit: float = 1.1) -
     """
     words = numpy.asarray(targets).ravel()
 
-    def of(outputs: Outputs) -> float:
+    def perplexity_of(outputs: Outputs) -> float:
         logits = _numbers(outputs, output)
         logits = logits.reshape(-1, logits.shape[-1])
         if len(words) != len(logits):
@@ -96,8 +96,9 @@ def perplexity(output: str | None = None, *, targets: Any, limit: float = 1.1) -
             return float(numpy.exp(-likely.mean()))
 
     def judge(golden: Outputs, outputs: Outputs) -> Judgement:
-        value = of(outputs)
-        return Judgement(not (numpy.isfinite(value) and value <= limit * of(golden)), {"perplexity": value})
+        value = perplexity_of(outputs)
+        is_close = numpy.isfinite(value) and value <= limit * perplexity_of(golden)
+        return Judgement(not is_close, {"perplexity": value})
 
     return judge
 
@@ -128,12 +129,12 @@ def any_of(*judges: Judge) -> Judge:
     """
 
     def judge(golden: Outputs, outputs: Outputs) -> Judgement:
-        said = [judgement(one(golden, outputs)) for one in judges]
+        judgements = [judgement(member(golden, outputs)) for member in judges]
         measures: dict[str, float] = {}
-        for number, one in enumerate(said, 1):
-            for name, value in one.measures.items():
+        for number, verdict in enumerate(judgements, 1):
+            for name, value in verdict.measures.items():
                 measures[name if name not in measures else f"{name}_{number}"] = value
-        return Judgement(any(one.critical for one in said), measures)
+        return Judgement(any(verdict.critical for verdict in judgements), measures)
 
     return judge
 

@@ -113,7 +113,7 @@ class ElementType:
         if name is None or not dtype.isnative:
             raise WrongType(
                 f"{where} has the dtype {dtype}, for which GPU code has no type; "
-                f"expected one of {', '.join(str(one) for one in _NAMES)}"
+                f"expected one of {', '.join(str(dtype) for dtype in _NAMES)}"
             )
         return ElementType(name)
 

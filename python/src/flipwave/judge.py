@@ -39,22 +39,22 @@ Judge: TypeAlias = Callable[
 ]
 
 
-def judgement(said: Any) -> Judgement:
+def judgement(result: Any) -> Judgement:
     """Converts the return value of a judge to a :class:`Judgement`.
 
     >>> judgement({"critical": 0.2 > 0.1, "measures": {"error": 0.2}})
     Judgement(critical=True, measures={'error': 0.2})
     """
-    if isinstance(said, Judgement):
-        return said
-    if isinstance(said, Mapping) and "critical" in said and set(said) <= {"critical", "measures"}:
-        return Judgement(judgement(said["critical"]).critical, dict(said.get("measures") or {}))
-    if isinstance(said, numpy.ndarray) and said.ndim == 0:
-        said = said[()]
-    if isinstance(said, (bool, numpy.bool_)):
-        return Judgement(bool(said))
+    if isinstance(result, Judgement):
+        return result
+    if isinstance(result, Mapping) and "critical" in result and set(result) <= {"critical", "measures"}:
+        return Judgement(judgement(result["critical"]).critical, dict(result.get("measures") or {}))
+    if isinstance(result, numpy.ndarray) and result.ndim == 0:
+        result = result[()]
+    if isinstance(result, (bool, numpy.bool_)):
+        return Judgement(bool(result))
     raise WrongType(
-        f"the judge returned {said!r}; expected True (critical) or False, or "
+        f"the judge returned {result!r}; expected True (critical) or False, or "
         '{"critical": True, "measures": {"cosine": 0.3}}'
     )
 
@@ -109,14 +109,14 @@ def serve(
                 )
             outputs = [
                 _Output(
-                    one["name"],
-                    ElementType.named(one["type"]),
-                    tuple(one["shape"] or (one["count"],)),
-                    one["bytes"],
-                )
-                for one in greeting["outputs"]
+                    output["name"],
+                    ElementType.named(output["type"]),
+                    tuple(output["shape"] or (output["count"],)),
+                    output["bytes"],
+                    )
+                    for output in greeting["outputs"]
             ]
-            golden = {one.name: one.read(stream) for one in outputs}
+            golden = {output.name: output.read(stream) for output in outputs}
             for array in golden.values():
                 array.flags.writeable = False
             function = judge()
@@ -124,12 +124,12 @@ def serve(
             while line := stream.readline():
                 question = json.loads(line)
                 sizes = question.get("bytes") or [None] * len(outputs)
-                given = {one.name: one.read(stream, size) for one, size in zip(outputs, sizes)}
-                answer({"index": question["index"], **_message(judgement(function(golden, given)))})
+                faulty = {output.name: output.read(stream, size) for output, size in zip(outputs, sizes)}
+                answer({"index": question["index"], **_message(judgement(function(golden, faulty)))})
         except (BrokenPipeError, ConnectionResetError, EOFError):
             # The campaign has ended normally, or was stopped.
             return
-        except BaseException as error:  # noqa: BLE001 - whatever a judge raises ends the campaign
+        except BaseException as error:  # noqa: BLE001 - any exception of a judge ends the campaign
             failed(error)
             try:
                 answer({"error": f"{type(error).__name__}: {error}"})
@@ -137,9 +137,9 @@ def serve(
                 return
 
 
-def _message(said: Judgement) -> dict[str, Any]:
-    measures = {str(name): _measure(name, value) for name, value in said.measures.items()}
-    return {"severity": "critical" if said.critical else "tolerable", "measures": measures}
+def _message(result: Judgement) -> dict[str, Any]:
+    measures = {str(name): _measure(name, value) for name, value in result.measures.items()}
+    return {"severity": "critical" if result.critical else "tolerable", "measures": measures}
 
 
 def _measure(name: str, value: Any) -> float | int | bool | str:

@@ -15,7 +15,7 @@ _WAVE32 = ("gfx10", "gfx11", "gfx12")
 
 
 #: Properties that Triton's launcher detects for pointers to tensors.
-_OF_TENSORS = {"divisibility": 16, "pointer_range": 32}
+_TENSOR_ATTRIBUTES = {"divisibility": 16, "pointer_range": 32}
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,14 +193,14 @@ def _attributes(
 ) -> dict[tuple[int, ...], list[list[object]]]:
     """Converts assumptions about parameters to the compiler's form."""
     if attributes is None:
-        attributes = {name: _OF_TENSORS for name, kind in types.items() if kind.startswith("*")}
-    own: dict[tuple[int, ...], list[list[object]]] = {}
+        attributes = {name: _TENSOR_ATTRIBUTES for name, kind in types.items() if kind.startswith("*")}
+    converted: dict[tuple[int, ...], list[list[object]]] = {}
     for name, facts in attributes.items():
         if name not in types:
             raise UnknownArgument(
                 f"kernel `{fn.__name__}`: attributes of `{name}`; expected one of {', '.join(types)}"
             )
-        own[(fn.arg_names.index(name),)] = [
+        converted[(fn.arg_names.index(name),)] = [
             [f"tt.{fact.removeprefix('tt.')}", value] for fact, value in facts.items()
         ]
-    return own
+    return converted

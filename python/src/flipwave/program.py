@@ -97,7 +97,7 @@ def call(arguments: Sequence[str | Path], watch: Callable[[list[str]], None] | N
                 if watch is not None:
                     watch(stderr.lines)
         except BaseException:
-            ending.bring_about()
+            ending.stop()
             raise
     if process.returncode != 0:
         raise _failure(process.returncode, stderr.text())
@@ -126,7 +126,7 @@ class _Ending:
         readable, _, _ = select.select([self._ended], [], [], seconds)
         return bool(readable)
 
-    def bring_about(self) -> None:
+    def stop(self) -> None:
         """Stops the program and waits for its end."""
         while True:
             with contextlib.suppress(KeyboardInterrupt):
@@ -144,8 +144,8 @@ class _Ending:
 
 def _failure(code: int, stderr: str) -> ProgramError:
     lines = stderr.splitlines()
-    said = [number for number, line in enumerate(lines) if line.startswith("flipwave: ")]
-    text = "\n".join(lines[said[-1] :] if said else lines).removeprefix("flipwave: ").strip()
+    messages = [number for number, line in enumerate(lines) if line.startswith("flipwave: ")]
+    text = "\n".join(lines[messages[-1] :] if messages else lines).removeprefix("flipwave: ").strip()
     if code < 0:
         text = f"the program was ended by {signal.Signals(-code).name}" + (f": {text}" if text else "")
     kind = UnexpectedOutput if code == 1 else ProgramError

@@ -75,8 +75,8 @@ class Workload:
         self.target = _target(self.launches)
         self.buffers: list[_Shared] = []
         self._arguments = [self._resolve(number, launch) for number, launch in enumerate(self.launches)]
-        self.outputs = [self._buffer(one, "outputs") for one in _list(outputs, "outputs")]
-        self.detectors = [self._buffer(one, "detectors") for one in _list(detectors, "detectors")]
+        self.outputs = [self._buffer(output, "outputs") for output in _list(outputs, "outputs")]
+        self.detectors = [self._buffer(detector, "detectors") for detector in _list(detectors, "detectors")]
         if not self.outputs:
             names = ", ".join(buffer.name for buffer in self.buffers)
             raise MissingArgument(f"`outputs` is empty; expected the buffers that hold results, of {names}")
@@ -114,7 +114,7 @@ class Workload:
                 written["workgroup"] = _dimensions(launch.workgroup, kernel, "workgroup")
             if launch.local_memory is not None:
                 written["local_memory"] = launch.local_memory
-            written["args"] = [self._write_argument(one, directory, defined) for one in arguments]
+            written["args"] = [self._write_argument(argument, directory, defined) for argument in arguments]
             dispatches.append(written)
         return {"kernel": dispatches[0]} if len(dispatches) == 1 else {"dispatches": dispatches}
 
@@ -131,7 +131,7 @@ class Workload:
             parameters = list(launch.args)
         for name in launch.args:
             if name not in parameters:
-                constant = ", a constant of which the value was given to from_triton"
+                constant = ", a constant whose value was given to from_triton"
                 raise UnknownArgument(
                     f"{where}: there is no argument `{name}`"
                     f"{constant if name in kernel.constants else ''}; expected {', '.join(parameters)}"
@@ -166,7 +166,7 @@ class Workload:
         return _scalar(where, kind, value)
 
     def _share(self, number: int, where: str, name: str, kind: str | None, value: Any) -> _Shared:
-        own_name = value.name if isinstance(value, Buffer) else None
+        given_name = value.name if isinstance(value, Buffer) else None
         array = value.array if isinstance(value, Buffer) else value
         if kind is not None and not kind.startswith("*"):
             raise WrongType(f"{where} is an array, and the signature has the number `{kind}`")
@@ -184,9 +184,10 @@ class Workload:
                 )
         for buffer in self.buffers:
             if _is_same(buffer.array, array):
-                if own_name is not None and own_name != buffer.name:
+                if given_name is not None and given_name != buffer.name:
                     raise WrongValue(
-                        f"{where}: the array of the buffer `{own_name}` already has the name `{buffer.name}`"
+                        f"{where}: the array of the buffer `{given_name}` already has the name "
+                        f"`{buffer.name}`"
                     )
                 buffer.parameters.add(name)
                 return buffer
@@ -196,14 +197,14 @@ class Workload:
                     "launches share whole arrays only: pass the same one, or a copy"
                 )
         taken = {buffer.name for buffer in self.buffers}
-        chosen = own_name or (f"{name}_{number}" if name in taken else name)
+        chosen = given_name or (f"{name}_{number}" if name in taken else name)
         if chosen in taken:
             raise WrongValue(
                 f"{where}: the buffer name `{chosen}` already belongs to another array; choose another name"
             )
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", chosen):
             raise WrongValue(f"{where}: invalid buffer name `{chosen}`; expected letters, digits, _ - .")
-        buffer = _Shared(chosen, array, element, {name}, own_name is not None)
+        buffer = _Shared(chosen, array, element, {name}, given_name is not None)
         self.buffers.append(buffer)
         return buffer
 
@@ -248,8 +249,8 @@ class Workload:
             if argument.array.ndim > 0:
                 written["shape"] = _shape(argument.array.shape)
             if argument.name in self.expected:
-                own = self.expected[argument.name]
-                written["expected"] = _write_array(directory / "expected", argument, own)
+                array = self.expected[argument.name]
+                written["expected"] = _write_array(directory / "expected", argument, array)
         return written
 
 
@@ -271,12 +272,12 @@ def _target(launches: Sequence[Launch]) -> str | None:
     return next(iter(targets), None)
 
 
-def _is_same(one: Array, other: Array) -> bool:
+def _is_same(left: Array, right: Array) -> bool:
     """Returns ``True`` if two arrays are the same, or differ only in their shape."""
-    return one is other or (
-        one.nbytes == other.nbytes > 0
-        and one.dtype == other.dtype
-        and one.__array_interface__["data"][0] == other.__array_interface__["data"][0]
+    return left is right or (
+        left.nbytes == right.nbytes > 0
+        and left.dtype == right.dtype
+        and left.__array_interface__["data"][0] == right.__array_interface__["data"][0]
     )
 
 
@@ -304,8 +305,8 @@ def _checked(array: Any, buffer: _Shared, where: str) -> Array:
 def _scalar(where: str, kind: str | None, value: Any) -> dict[str, Any]:
     if isinstance(value, (bool, int, float, complex)) and kind is None:
         raise WrongType(
-            f"{where} is the Python number {value!r}, and the kernel has no signature to say how many bits "
-            "it has; expected numpy.int32(...), numpy.float32(...) or the like"
+            f"{where} is the Python number {value!r}, whose size is unknown because the kernel has no "
+            "signature; expected a number with a size, such as numpy.int32(...) or numpy.float32(...)"
         )
     if not isinstance(value, (bool, int, float, numpy.generic)):
         raise WrongType(
@@ -336,7 +337,7 @@ def _dimensions(given: Any, kernel: Kernel, where: str) -> list[int]:
     if isinstance(given, (int, numpy.integer)):
         given = (given,)
     try:
-        numbers = [int(one) for one in given]
+        numbers = [int(number) for number in given]
     except (TypeError, ValueError):
         raise WrongType(f"{where} is {given!r}; expected a whole number, or one to three of them") from None
     if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
