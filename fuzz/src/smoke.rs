@@ -26,10 +26,10 @@ fn damaged(seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
             }
             4 => bytes.truncate(start),
             _ => {
-                let other = &seeds[choices.below(seeds.len())];
-                let from = choices.below(other.len().max(1)).min(other.len());
-                let to = (from + end - start).min(other.len());
-                bytes.splice(start..end, other[from..to].iter().copied());
+                let donor = &seeds[choices.below(seeds.len())];
+                let from = choices.below(donor.len().max(1)).min(donor.len());
+                let to = (from + end - start).min(donor.len());
+                bytes.splice(start..end, donor[from..to].iter().copied());
             }
         }
     }
@@ -48,7 +48,7 @@ fn smoke(seeds: &[Vec<u8>], count: u64, target: impl Fn(&[u8])) {
 }
 
 #[test]
-fn sites() {
+fn damaged_sites_do_not_panic() {
     let at = "dispatch=1 workgroup=0,0,0 wave=0 pc=0x40 occurrence=0";
     let seeds = [
         format!("{at} lane=17 register=v4 flip=0x00000400"),
@@ -63,7 +63,7 @@ fn sites() {
 }
 
 #[test]
-fn campaigns() {
+fn damaged_campaigns_do_not_panic() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns");
     let files = std::fs::read_dir(folder).expect("the examples");
     let mut paths: Vec<_> = files.map(|file| file.expect("an example").path()).collect();
@@ -75,7 +75,7 @@ fn campaigns() {
 }
 
 #[test]
-fn code_objects() {
+fn damaged_code_objects_do_not_panic() {
     let kernel = |number| {
         let bytes = random_bytes(number, 400);
         let machine = flipwave_tests::MACHINES[number as usize];
@@ -86,12 +86,12 @@ fn code_objects() {
 }
 
 #[test]
-fn notes() {
+fn damaged_notes_do_not_panic() {
     smoke(&[crate::metadata::note()], 500, crate::metadata);
 }
 
 #[test]
-fn captures() {
+fn damaged_captures_do_not_panic() {
     let mut raw = vec![0];
     raw.extend(crate::capture::seed());
     smoke(&[raw, random_bytes(7, 200)], 100, crate::capture);

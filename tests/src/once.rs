@@ -1,25 +1,24 @@
-//! What several tests need, made once.
+//! Values that several tests share and compute only once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Values by all that they are made from. The first test that wants one makes it; others that want
-/// it meanwhile wait.
+/// Values by key. The first test that needs a value computes it; others wait until it is ready.
 pub struct Once<K, V> {
-    made: Mutex<BTreeMap<K, Arc<OnceLock<V>>>>,
+    values: Mutex<BTreeMap<K, Arc<OnceLock<V>>>>,
 }
 
 impl<K: Ord, V: Clone> Once<K, V> {
-    /// Nothing yet.
+    /// An empty map.
     pub const fn new() -> Once<K, V> {
-        Once { made: Mutex::new(BTreeMap::new()) }
+        Once { values: Mutex::new(BTreeMap::new()) }
     }
 
-    /// The value of a key, which `make` makes the first time.
-    pub fn get(&self, key: K, make: impl FnOnce() -> V) -> V {
-        let place =
-            self.made.lock().expect("no panic while it is held").entry(key).or_default().clone();
-        place.get_or_init(make).clone()
+    /// The value for a key. `compute` is called only the first time.
+    pub fn get(&self, key: K, compute: impl FnOnce() -> V) -> V {
+        let cell =
+            self.values.lock().expect("no panic while it is held").entry(key).or_default().clone();
+        cell.get_or_init(compute).clone()
     }
 }
 
@@ -38,6 +37,6 @@ mod tests {
         let once = Once::new();
         assert_eq!(once.get("a", || 1), 1);
         assert_eq!(once.get("b", || 2), 2);
-        assert_eq!(once.get("a", || panic!("made twice")), 1);
+        assert_eq!(once.get("a", || panic!("computed twice")), 1);
     }
 }

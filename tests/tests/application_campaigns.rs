@@ -141,8 +141,8 @@ fn faults_in_an_application_are_equal_with_hooks() {
     }
 }
 
-/// In a large library, branches do not reach code behind its end. The kernel is therefore rewritten
-/// alone and loaded next to the original code.
+/// Branches cannot reach code behind the end of a large library. A kernel is therefore rewritten
+/// separately and loaded next to the original code.
 #[test]
 fn hooks_rewrite_single_kernels_of_a_large_library() {
     let results = |options: &[&str]| {
@@ -417,7 +417,7 @@ fn captures_reproduce_the_recorded_run() {
     }
 }
 
-/// The same faults in an application and in its capture have the same sites, values and device faults,
+/// Equal faults in an application and in its capture have equal sites, values and device faults,
 /// and wrong results are wrong in both. The programs check their results; captures do not contain
 /// these checks.
 #[test]

@@ -107,7 +107,7 @@ fn wave(event: &Event) -> WaveId {
     WaveId { workgroup: event.workgroup, wave: event.wave.expect("one wave") }
 }
 
-/// The register that a site strikes, and its lane, if each has its own.
+/// Register struck at a site, and the lane if the register is per lane.
 fn register(site: &Site) -> (Register, Option<Lane>) {
     let Place::Register(register) = site.place else { panic!("{site}") };
     let lane = site.lanes.map(|lanes| match lanes {
@@ -122,7 +122,7 @@ fn register(site: &Site) -> (Register, Option<Lane>) {
 struct Witness {
     sites: HashMap<(WaveId, Pc), Vec<(usize, Site)>>,
     executions: HashMap<(WaveId, Pc), u64>,
-    /// By number in the plan: value of the register, and operation.
+    /// Value of the register, and operation, by number in the plan.
     seen: HashMap<usize, (u64, &'static str)>,
 }
 
@@ -348,7 +348,7 @@ impl Observer for Tally {
 
     fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
         let Executed { inst, wave, .. } = executed;
-        // Every wave of this test's programs starts with all lanes.
+        // Waves start with all lanes active in the programs of this test.
         let exec = self.exec.get(wave).copied().unwrap_or(u64::MAX);
         assert!(inst.operation.name() != "v_writelane_b32", "it writes one lane whatever EXEC is");
         let written: HashSet<Register> =

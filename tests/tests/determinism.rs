@@ -103,9 +103,9 @@ fn another_seed_draws_other_sites() {
     let file = example("vector_add", "{model: flip_one_bit, count: 60}", folder.path());
     let default_seed = results(&file, &[], &[]);
     assert!(default_seed == results(&file, &["--seed", "42"], &[]), "the seed of the file");
-    let other = results(&file, &["--seed", "43"], &[]);
+    let other_seed = results(&file, &["--seed", "43"], &[]);
     let sites = |results: &[u8]| -> HashSet<String> {
         read_rows(results).expect("rows").into_iter().map(|row| row.site).collect()
     };
-    assert!(sites(&default_seed).is_disjoint(&sites(&other)));
+    assert!(sites(&default_seed).is_disjoint(&sites(&other_seed)));
 }

@@ -76,7 +76,7 @@ fn fidelity_counts_executions_by_exactness() {
 }
 
 #[test]
-fn unsettled_data_decides_nothing() {
+fn data_with_unspecified_bits_makes_no_decision() {
     for way in [
         "global_store_dword v1, v4, s[2:3]",
         "v_and_b32 v5, 0, v4\nglobal_load_dword v6, v5, s[2:3]\ns_waitcnt vmcnt(0)",

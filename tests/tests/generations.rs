@@ -27,7 +27,7 @@ fn campaign(machine: Machine) -> Campaign {
     campaign
 }
 
-/// The bytes of `results.csv`, and its rows.
+/// Bytes and rows of `results.csv`.
 fn results(campaign: &Campaign, workers: usize) -> (Vec<u8>, Vec<Row>) {
     let folder = tempfile::tempdir().expect("a folder");
     let workers = NonZeroUsize::new(workers).expect("a worker");
@@ -43,9 +43,9 @@ fn campaigns_on_other_targets_are_deterministic_and_replay() {
         println!("{machine}");
         let mut campaign = campaign(machine);
         campaign.faults.as_mut().expect("faults").sample.size = SampleSize::Count(60);
-        let (one, rows) = results(&campaign, 1);
-        let (two, _) = results(&campaign, 2);
-        assert!(one == two, "{machine}: another results.csv on 2 workers");
+        let (one_worker, rows) = results(&campaign, 1);
+        let (two_workers, _) = results(&campaign, 2);
+        assert!(one_worker == two_workers, "{machine}: another results.csv on 2 workers");
         assert_eq!(rows.len(), 60);
         for row in rows.iter().step_by(7) {
             let site: Site = row.site.parse().expect("a site");
@@ -62,7 +62,7 @@ fn campaigns_on_other_targets_are_deterministic_and_replay() {
     }
 }
 
-/// gfx12 has other waits and hazards around hooks than all others.
+/// gfx12 needs different waits and mitigations of hazards around hooks.
 #[test]
 fn faults_are_equal_with_hooks_on_gfx12() {
     let is_gfx12 = |machine: &Machine| machine.target().generation() == Generation::Gfx12;
@@ -81,8 +81,7 @@ fn faults_are_equal_with_hooks_on_gfx12() {
     }
 }
 
-/// Lane masks have as many places as a wave has lanes, and no fault strikes a lane or a half of a
-/// mask that a wave does not have.
+/// Lane masks have one bit per lane of a wave, and faults strike only existing lanes and halves of masks.
 #[test]
 fn faults_strike_all_registers_of_the_target() {
     for machine in machines() {
@@ -90,7 +89,7 @@ fn faults_strike_all_registers_of_the_target() {
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let fault = Fault::transient(FaultModel::FlipOneBit);
         let profile = profile_of(&prepared.workload, &fault, &[]);
-        // A comparison writes as many bits as a wave has lanes.
+        // A comparison writes one bit per lane.
         let comparison = |text: &str| text.starts_with("v_cmp_");
         let mut comparisons = profile.instructions.iter().filter(|entry| comparison(&entry.text));
         let entry = comparisons.next().unwrap_or_else(|| panic!("{machine}: no comparison"));
@@ -106,8 +105,8 @@ fn faults_strike_all_registers_of_the_target() {
     }
 }
 
-/// The negative control of what the targets compute: waves of 64 lanes do not compute the same
-/// with kernels that were compiled for 32. (The other way about many kernels do.)
+/// Negative control: waves of 64 lanes compute wrong results with kernels compiled for 32 lanes. (In the
+/// other direction, many kernels compute correct results.)
 #[test]
 fn kernels_do_not_run_with_the_wrong_wave_size() {
     for machine in MACHINES.into_iter().filter(|machine| machine.lanes == 32) {

@@ -135,7 +135,7 @@ fn offsets_are_scaled_and_signed() {
 }
 
 #[test]
-fn integers_64_bit() {
+fn wide_integer_instructions_are_exact() {
     let load = |registers: &str, offset: u32| {
         format!("global_load_b64 {registers}, v4, s[2:3] offset:{offset}\n")
     };

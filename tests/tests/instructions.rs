@@ -56,8 +56,8 @@ fn workgroups_that_run_side_by_side_meet_at_a_global_barrier() {
     let program = planted(&meeting(BARRIER, 8), 8);
     let counts: Vec<u32> = to_values(&program.outputs()[0]);
     assert_eq!(counts[..9], [8; 9]);
-    // The negative control: without the barrier, and with one of another resource that lets
-    // everyone pass.
+    // Negative control: without the barrier, and with a barrier of another resource that every wave
+    // passes.
     for barrier in ["s_nop 0", "ds_gws_barrier v4 offset:4 gds"] {
         let counts: Vec<u32> = to_values(&planted(&meeting(barrier, 8), 8).outputs()[0]);
         assert_eq!(counts[..3], [8, 1, 2], "{barrier}");
@@ -66,7 +66,7 @@ fn workgroups_that_run_side_by_side_meet_at_a_global_barrier() {
 
 #[test]
 fn global_barrier_out_of_reach_ends_in_the_watchdog() {
-    // More workgroups than can be resident at once, and a wave that never comes.
+    // More workgroups than can be resident, and a wave that never arrives.
     for (waves, workgroups, resident) in [(3329, 3329, 32 * 104), (3, 2, 2)] {
         let fault = fault(&planted(&meeting(BARRIER, waves), workgroups));
         let FaultCause::Stalled(stall) = &fault.cause else { panic!("{fault}") };
@@ -86,7 +86,7 @@ fn a_wave_that_halts_itself_ends_in_the_watchdog() {
     assert_eq!(found, (4, Wait::Halted, "s_sethalt 1"), "{fault}");
 }
 
-/// Waves meet at a barrier often enough for it to be compiled; at last one stays away.
+/// The barrier is executed often enough to be compiled. Finally, one wave does not arrive.
 #[test]
 fn stall_report_names_the_barrier_that_a_wave_never_reaches() {
     let kernel = assemble(

@@ -1,6 +1,5 @@
-//! Liveness, proved by execution: garbage in registers that it calls dead changes nothing. The
-//! kernels of `kernels/` are run so by the tests of compiled kernels; here are the examples, and the
-//! mistakes that must be noticed.
+//! Liveness analysis, checked by execution: garbage in dead registers does not change results. These tests
+//! run the examples, and negative controls; tests of compiled kernels run the kernels of `kernels/`.
 
 use flipwave_depth::Depth;
 use flipwave_tests::{
@@ -19,7 +18,7 @@ fn garbage_in_dead_registers_changes_no_example() {
     for (machine, file, level) in cases(all, 5) {
         let workload = workload(machine, file, &[level]);
         let module = workload.program.dispatches[0].module;
-        // What is overwritten is known of one code object.
+        // Only workloads with a single code object are supported.
         if workload.program.dispatches.iter().any(|dispatch| dispatch.module != module) {
             continue;
         }

@@ -250,8 +250,8 @@ fn campaign_strikes_the_selected_process() {
     };
     let replayed = replay(&first.site).expect_success();
     assert!(replayed.stdout.starts_with(&format!("site:           {}\n", first.site)));
-    let other = first.site.replace("process=1", "process=0");
-    replay(&other)
+    let moved = first.site.replace("process=1", "process=0");
+    replay(&moved)
         .expect_refused(&["process=0", "is in process 0, but the campaign strikes process 1"]);
     let table = tree.text("results/results.csv");
     let shorter: Vec<&str> = table.lines().take(2).collect();

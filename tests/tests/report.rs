@@ -48,7 +48,7 @@ fn page(arguments: &[&str]) -> (TempDir, PathBuf) {
 
 #[test]
 fn report_shows_comparison_and_worst_lines() {
-    let (_own, page) = page(&["results"]);
+    let (_folder, page) = page(&["results"]);
     let text = fs::read_to_string(page).expect("a page");
     for expected in [
         "<strong>relative 1e-5</strong>",
@@ -70,7 +70,7 @@ fn report_shows_comparison_and_worst_lines() {
 
 #[test]
 fn replay_command_of_the_report_works() {
-    let (_own, page) = page(&["results"]);
+    let (_folder, page) = page(&["results"]);
     let text = fs::read_to_string(page).expect("a page");
     let command = text.split("flipwave replay matmul.yaml --site \"").nth(1).expect("a command");
     let site = command.split('"').next().expect("a site");
@@ -92,22 +92,22 @@ const SORT_AND_FILTER: &str = "
     const [name, injections] = table.querySelectorAll('th button');
     // Natural order: 16 after 2.
     const order = (a, b) => a.localeCompare(b, 'en', { numeric: true });
-    const said = [];
+    const page_text = [];
     name.click();
-    said.push(sorted(names(), (a, b) => order(a, b) <= 0), table.querySelector('th').getAttribute('aria-sort'));
+    page_text.push(sorted(names(), (a, b) => order(a, b) <= 0), table.querySelector('th').getAttribute('aria-sort'));
     name.click();
-    said.push(sorted(names(), (a, b) => order(a, b) >= 0), table.querySelector('th').getAttribute('aria-sort'));
+    page_text.push(sorted(names(), (a, b) => order(a, b) >= 0), table.querySelector('th').getAttribute('aria-sort'));
     injections.click();
-    said.push(sorted(rates(), (a, b) => a >= b));
+    page_text.push(sorted(rates(), (a, b) => a >= b));
     const input = document.querySelector('[data-table=opcode-table]');
     const all = names().length;
     input.value = 'V_ADD';
     input.dispatchEvent(new Event('input'));
-    said.push(names().length > 0, names().length < all, names().every((name) => name.includes('v_add')));
+    page_text.push(names().length > 0, names().length < all, names().every((name) => name.includes('v_add')));
     input.value = '';
     input.dispatchEvent(new Event('input'));
-    said.push(names().length === all);
-    return said.join(' ');
+    page_text.push(names().length === all);
+    return page_text.join(' ');
 ";
 const DONE: &str = "true ascending true descending true true true true true";
 
@@ -130,14 +130,13 @@ fn report_tables_sort_and_filter_in_a_browser() {
     assert!(browser.try_in(&broken, refused).starts_with('1'));
 }
 
-/// The page is not wider than the window.
 #[test]
-fn report_of_several_campaigns() {
-    let other = copy();
-    let text = fs::read_to_string(other.path().join("run.json")).expect("a record");
+fn report_of_several_campaigns_fits_the_window() {
+    let second = copy();
+    let text = fs::read_to_string(second.path().join("run.json")).expect("a record");
     let text = text.replace("\"name\": \"matmul\"", "\"name\": \"the other\"");
-    fs::write(other.path().join("run.json"), text).expect("written");
-    let (_own, page) = page(&["results", other.path().to_str().expect("text")]);
+    fs::write(second.path().join("run.json"), text).expect("written");
+    let (_folder, page) = page(&["results", second.path().to_str().expect("text")]);
     let text = fs::read_to_string(&page).expect("a page");
     for expected in
         ["<h1>2 campaigns</h1>", "href=\"#c2\">the other", "id=\"c1-line\"", "id=\"c2-line\""]
@@ -163,15 +162,15 @@ fn report_mentions_interruption_old_records_and_missing_sources() {
     let part: String = rows.split_inclusive('\n').take(100).collect();
     fs::write(&table, part + "99,disp").expect("written");
     let folder = results.path().to_str().expect("text");
-    let said = |arguments: &[&str]| fs::read_to_string(page(arguments).1).expect("a page");
-    let text = said(&[folder]);
+    let page_text = |arguments: &[&str]| fs::read_to_string(page(arguments).1).expect("a page");
+    let text = page_text(&[folder]);
     for expected in ["The campaign was interrupted", "was cut off", "99 of 300 planned"] {
         assert!(text.contains(expected), "{expected}");
     }
 
-    // As an older version wrote the record, without newer fields.
-    let record_of = fs::read_to_string(&record).expect("a record");
-    let mut old: serde_json::Value = serde_json::from_str(&record_of).expect("a record");
+    // A record of an older version, without newer fields.
+    let record_text = fs::read_to_string(&record).expect("a record");
+    let mut old: serde_json::Value = serde_json::from_str(&record_text).expect("a record");
     let fields = old.as_object_mut().expect("fields");
     for name in
         ["compared", "file", "fidelity", "versions", "planned", "confidence", "design", "counted"]
@@ -179,12 +178,12 @@ fn report_mentions_interruption_old_records_and_missing_sources() {
         assert!(fields.remove(name).is_some(), "{name}");
     }
     fs::write(&record, old.to_string()).expect("written");
-    let text = said(&[folder]);
+    let text = page_text(&[folder]);
     for expected in ["Not recorded", "with --source DIR", "CAMPAIGN.yaml"] {
         assert!(text.contains(expected), "{expected}");
     }
     let sources = self::folder().to_str().expect("text");
-    assert!(said(&[folder, "--source", sources]).contains("kernel void matmul_tiled"));
+    assert!(page_text(&[folder, "--source", sources]).contains("kernel void matmul_tiled"));
 }
 
 #[test]

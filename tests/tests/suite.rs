@@ -311,18 +311,18 @@ fn bfs(campaign: &Campaign) -> Vec<Values> {
     let mut rest = edges.as_slice();
     let mut neighbours = Vec::new();
     for degree in &degrees {
-        let (adjacent, others) = rest.split_at(*degree as usize);
+        let (adjacent, remaining) = rest.split_at(*degree as usize);
         neighbours.push(adjacent);
-        rest = others;
+        rest = remaining;
     }
     let mut cost = vec![-1; degrees.len()];
     cost[0] = 0;
     let mut queue = VecDeque::from([0usize]);
     while let Some(node) = queue.pop_front() {
-        for other in neighbours[node].iter().map(|node| *node as usize) {
-            if cost[other] < 0 {
-                cost[other] = cost[node] + 1;
-                queue.push_back(other);
+        for neighbour in neighbours[node].iter().map(|node| *node as usize) {
+            if cost[neighbour] < 0 {
+                cost[neighbour] = cost[node] + 1;
+                queue.push_back(neighbour);
             }
         }
     }

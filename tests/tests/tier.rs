@@ -81,8 +81,8 @@ fn generic_pointers_agree_with_the_interpreter() {
             let end = tiers.run_in_lockstep(dispatch, 16, || 1 + random.next_u64() % 9000);
             assert!(end.is_ok(), "{machine} {level}: {end:?}");
         }
-        let [one, other] = tiers.observe(&workload.program.dispatches);
-        assert!(one == other, "{machine} {level}:\n{one:?}\n{other:?}");
+        let [interpreted, compiled] = tiers.observe(&workload.program.dispatches);
+        assert!(interpreted == compiled, "{machine} {level}:\n{interpreted:?}\n{compiled:?}");
     }
     let [interpreted, compiled] = ["interpreter", "compiled-at-once"].map(|tier| {
         let cache = folder.path().join(tier);
@@ -105,8 +105,11 @@ fn counts_footprints_and_fidelity_agree_with_the_interpreter() {
     for (name, machine, options) in runs {
         let file = examples_folder().join(format!("{name}.yaml"));
         let workload = workload(machine, &file, &[options]);
-        let [one, other] = tiers(&workload).observe(&workload.program.dispatches);
-        assert!(one == other, "{name} {machine:?} {options}:\n{one:?}\n{other:?}");
+        let [interpreted, compiled] = tiers(&workload).observe(&workload.program.dispatches);
+        assert!(
+            interpreted == compiled,
+            "{name} {machine:?} {options}:\n{interpreted:?}\n{compiled:?}"
+        );
     }
 }
 
@@ -126,9 +129,9 @@ fn observed_blocks_are_not_chained() {
     );
     std::fs::write(&file, text).expect("a campaign");
     let workload = workload(Machine::new("gfx950", 64), &file, &["-O3"]);
-    let [one, other] = tiers(&workload).observe(&workload.program.dispatches);
-    assert!(!one.fidelity.decisions.is_empty(), "{:?}", one.fidelity);
-    assert!(one == other, "{one:?}\n{other:?}");
+    let [interpreted, compiled] = tiers(&workload).observe(&workload.program.dispatches);
+    assert!(!interpreted.fidelity.decisions.is_empty(), "{:?}", interpreted.fidelity);
+    assert!(interpreted == compiled, "{interpreted:?}\n{compiled:?}");
 }
 
 /// Runs a campaign with a separate cache folder. Returns the bytes of `results.csv`.
@@ -146,9 +149,9 @@ fn hot_code_is_compiled_unless_disabled() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = example("matmul", "{model: flip_one_bit, count: 3000}", folder.path());
     let [compiled, interpreted] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
-    let [one, other] = [(&compiled, ""), (&interpreted, "interpreter")]
+    let [default_results, interpreted_results] = [(&compiled, ""), (&interpreted, "interpreter")]
         .map(|(cache, tier)| results(&file, cache.path(), tier));
-    assert!(one == other, "another results.csv");
+    assert!(default_results == interpreted_results, "another results.csv");
     let blocks = |cache: &tempfile::TempDir| cache.path().join("blocks").exists();
     assert_eq!([blocks(&compiled), blocks(&interpreted)], [true, false]);
 }

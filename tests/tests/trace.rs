@@ -346,7 +346,7 @@ fn divergence_and_missing_stores_are_reported() {
 }
 
 #[test]
-fn divergence_without_consequence_dies() {
+fn divergence_that_changes_nothing_ends_the_trace() {
     let body = format!(
         "
     check: s_cmp_eq_u32 s2, s2

@@ -152,10 +152,10 @@ fn golden_run_outside_its_lds_is_refused_by_all_commands() {
 
 const BEYOND: &str = "kernel void beyond(global const int *places, global int *out) {
     size_t i = get_global_id(0);
-    volatile int own[8];
+    volatile int array[8];
     for (int at = 0; at < 8; ++at)
-        own[at] = at;
-    out[i] = own[places[i]];
+        array[at] = at;
+    out[i] = array[places[i]];
 }";
 
 /// A campaign on `beyond.cl` in which all indices are `place`.
@@ -501,7 +501,11 @@ fn cpp_kernels_have_demangled_names() {
     assert_eq!(bench.output(&text("_ZN3two5scaleEPii", "two::add")), bench.output(&named));
     let (report, rows) = bench.run(&named).expect("a campaign");
     assert!(
-        report.summary.scopes.iter().any(|own| own.scope.to_string() == "kernel:_ZN3two3addEPii")
+        report
+            .summary
+            .scopes
+            .iter()
+            .any(|rates| rates.scope.to_string() == "kernel:_ZN3two3addEPii")
     );
     let rows = String::from_utf8(rows).expect("text");
     assert!(!rows.contains("two5scale") && rows.contains("_ZN3two3addEPii"), "{rows}");

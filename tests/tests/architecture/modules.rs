@@ -1,4 +1,4 @@
-//! The graph of a crate's files: which file uses items of which other file.
+//! Dependencies between the files of a crate: a file depends on the files whose items it uses.
 //!
 //! Names are resolved to the file that defines them, through imports, re-exports and globs. A use of an item
 //! that a `mod.rs` re-exports is therefore a use of the item's file, and a use of an item that a `mod.rs`
@@ -18,8 +18,8 @@ const ROOTS: [&str; 3] = ["crate", "super", "self"];
 /// The path of a module within its crate, `["layout", "emit"]` for example.
 pub type ModulePath = Vec<String>;
 
-/// Product code of a crate: text of each file by module. Files and folders with `test` in their names are
-/// left out.
+/// Product code of a crate: text of each file by module, without files and folders that have `test` in
+/// their names.
 pub fn texts(source: &Path) -> BTreeMap<ModulePath, String> {
     let mut modules = BTreeMap::new();
     let mut folders = vec![source.to_owned()];
@@ -48,7 +48,7 @@ pub fn texts(source: &Path) -> BTreeMap<ModulePath, String> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Circle {
     pub files: Vec<String>,
-    /// The uses within the circle, `user -> used`.
+    /// Dependencies of the cycle, `user -> used`.
     pub uses: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ pub fn circles(texts: &BTreeMap<ModulePath, String>) -> Vec<Circle> {
 type Modules = BTreeMap<ModulePath, Module>;
 
 /// The file that defines the item at an absolute path; `None` for items of other crates and for
-/// modules themselves. `seen` holds the paths followed so far, as imports may lead back to themselves.
+/// modules themselves. `seen` holds the paths followed so far, because imports may be cyclic.
 fn definition(
     modules: &Modules,
     path: &[String],
@@ -154,12 +154,12 @@ struct Module {
 }
 
 impl Module {
-    /// The path from the crate's root on; paths of other crates get a first name that no module has.
+    /// The path relative to the crate's root; paths of other crates start with a name that no module has.
     fn absolute(&self, path: &[String]) -> Vec<String> {
         let mut from = self.path.clone();
         let mut rest = path;
         let mut is_relative = false;
-        while let [first, others @ ..] = rest {
+        while let [first, tail @ ..] = rest {
             match first.as_str() {
                 "crate" => from.clear(),
                 "super" => drop(from.pop()),
@@ -167,14 +167,14 @@ impl Module {
                 _ => break,
             }
             is_relative = true;
-            rest = others;
+            rest = tail;
         }
         match rest {
             // A name of this file, or of another crate.
-            [first, others @ ..] if !is_relative => match self.imports.get(first) {
+            [first, tail @ ..] if !is_relative => match self.imports.get(first) {
                 // Imports name items from the crate's root or of other crates.
                 Some(import) if ROOTS.contains(&import[0].as_str()) => {
-                    [self.absolute(import), others.to_vec()].concat()
+                    [self.absolute(import), tail.to_vec()].concat()
                 }
                 _ => [&self.path[..], path].concat(),
             },

@@ -4,7 +4,7 @@ use super::at_every_level;
 use flipwave_tests::{random_words, scalar, to_bytes};
 
 #[test]
-fn loops_of_different_lengths() {
+fn divergent_loops_match_rust() {
     let start: Vec<u32> = (1..=256).collect();
     let steps = start.iter().map(|&start| {
         let sequence = std::iter::successors(Some(u64::from(start)), |value| match value {
@@ -71,7 +71,7 @@ fn interpret(input: i32) -> i32 {
 }
 
 #[test]
-fn a_switch_on_data() {
+fn divergent_switches_match_rust() {
     let input: Vec<i32> = (-100..100).map(|value| value * 1009).collect();
     let expected: Vec<i32> = input.iter().map(|input| interpret(*input)).collect();
     at_every_level("control.cl", &[], |mut program| {
@@ -87,7 +87,7 @@ fn a_switch_on_data() {
 }
 
 #[test]
-fn nested_loops_with_early_exits() {
+fn nested_loops_with_early_exits_match_rust() {
     let numbers: Vec<u32> = (2..130).map(|number| number * number * 7 + number).collect();
     let is_prime = |candidate: u32| (2..candidate).all(|factor| !candidate.is_multiple_of(factor));
     let result = |&number: &u32| {
@@ -113,7 +113,7 @@ fn weigh(words: &[u32], key: u32) -> u64 {
 }
 
 #[test]
-fn calls_with_pointers_to_caller_memory() {
+fn calls_with_pointers_to_caller_memory_match_rust() {
     let seeds: Vec<u32> = random_words(192).into_iter().map(|word| word as u32).collect();
     let sum = |&seed: &u32| {
         let mut words = [0; 16];

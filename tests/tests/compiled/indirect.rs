@@ -6,7 +6,7 @@ use flipwave_tests::{random_words, scalar, to_bytes};
 const COUNT: usize = 128;
 
 #[test]
-fn calls_through_pointers() {
+fn calls_through_pointers_match_rust() {
     let values: Vec<i32> = random_words(COUNT).iter().map(|word| *word as i32).collect();
     let choices = [1, 0, 2, 2, 1, 0, 2];
     let expected = |item: usize, lanes: usize| {
@@ -33,7 +33,7 @@ fn calls_through_pointers() {
 }
 
 #[test]
-fn registers_indexed_uniformly() {
+fn uniformly_indexed_registers_match_rust() {
     let values: Vec<i32> = random_words(16 * COUNT).iter().map(|word| *word as i32).collect();
     let at = 5;
     let rotated = |values: &[i32]| {
@@ -53,7 +53,7 @@ fn registers_indexed_uniformly() {
 }
 
 #[test]
-fn registers_indexed_by_each_lane() {
+fn divergently_indexed_registers_match_rust() {
     let values: Vec<i32> = random_words(16 * COUNT).iter().map(|word| *word as i32).collect();
     let places: Vec<i32> = (0..COUNT as i32).map(|item| item * 7 + 3).collect();
     let expected: Vec<i32> = places

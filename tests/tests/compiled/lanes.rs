@@ -6,7 +6,7 @@ use flipwave_tests::{random_words, to_bytes, to_values};
 const COUNT: usize = 256;
 
 #[test]
-fn lanes_exchange_their_values() {
+fn lane_exchanges_match_rust() {
     let values: Vec<i32> = random_words(COUNT).iter().map(|word| *word as i32 >> 4).collect();
     at_every_level("lanes.hip", &[], |mut program| {
         let arguments = [
@@ -33,9 +33,9 @@ fn exchanged(values: &[i32], lanes: usize) -> (Vec<i32>, Vec<i32>, Vec<u64>) {
         let mut sum = wave.to_vec();
         for distance in [32, 16, 8, 4, 2, 1] {
             // A lane without a partner reads its own value.
-            let other =
+            let partner =
                 |lane: usize| sum[if lane + distance < lanes { lane + distance } else { lane }];
-            sum = (0..lanes).map(|lane| sum[lane].wrapping_add(other(lane))).collect();
+            sum = (0..lanes).map(|lane| sum[lane].wrapping_add(partner(lane))).collect();
         }
         sums.extend(sum);
         shuffled.extend((0..lanes).map(|lane| {
@@ -55,7 +55,7 @@ fn exchanged(values: &[i32], lanes: usize) -> (Vec<i32>, Vec<i32>, Vec<u64>) {
 }
 
 #[test]
-fn floating_point_atomics() {
+fn floating_point_atomics_are_exact() {
     let values: Vec<f32> = random_words(COUNT).iter().map(|word| (word % 100) as f32).collect();
     let mut sums = [0.0f32; 4];
     values.iter().zip((0..4).cycle()).for_each(|(value, bin)| sums[bin] += value);

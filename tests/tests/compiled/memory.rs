@@ -4,7 +4,7 @@ use super::at_every_level;
 use flipwave_tests::{random_words, scalar, to_bytes, to_values};
 
 #[test]
-fn atomics_on_local_memory() {
+fn local_atomics_match_rust() {
     let values: Vec<u8> = random_words(5000).iter().map(|word| (word >> 40) as u8 / 3).collect();
     let mut bins = vec![0u32; 256];
     values.iter().for_each(|value| bins[usize::from(*value)] += 1);
@@ -17,7 +17,7 @@ fn atomics_on_local_memory() {
 }
 
 #[test]
-fn atomics_on_global_memory_with_results() {
+fn global_atomics_with_results_match_rust() {
     const COUNT: u32 = 640;
     let values: Vec<u32> =
         random_words(COUNT as usize).iter().map(|word| (word >> 33) as u32).collect();
@@ -59,7 +59,7 @@ fn atomics_on_global_memory_with_results() {
 }
 
 #[test]
-fn barriers_in_loops() {
+fn sort_with_barriers_in_loops_matches_rust() {
     let values: Vec<i32> = random_words(768).iter().map(|word| *word as i32).collect();
     let mut sorted = values.clone();
     sorted.chunks_mut(256).for_each(<[i32]>::sort_unstable);
@@ -71,7 +71,7 @@ fn barriers_in_loops() {
 }
 
 #[test]
-fn grids_of_three_dimensions_with_partial_workgroups() {
+fn work_item_ids_in_partial_workgroups_match_rust() {
     const GRID: [u32; 3] = [13, 7, 5];
     const WORKGROUP: [u32; 3] = [4, 3, 2];
     let mut expected: Vec<u32> = Vec::new();
@@ -99,7 +99,7 @@ fn grids_of_three_dimensions_with_partial_workgroups() {
 }
 
 #[test]
-fn bytes_and_halves_and_vectors() {
+fn narrow_and_vector_accesses_match_rust() {
     const COUNT: usize = 192;
     let bytes: Vec<u8> = random_words(3 * COUNT).iter().map(|word| (word >> 24) as u8).collect();
     let signed = |at: usize| bytes[at] as i8;

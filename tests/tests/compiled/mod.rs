@@ -22,8 +22,8 @@ const PROVE_LIVENESS: [(&str, &str); 6] = [
     ("gfx1100 with 32 lanes", "-O3"),
 ];
 
-/// Runs `test` with the kernels of a file compiled for every machine at every level, and says
-/// which one fails. What a compiler emits also breaks no rule of the strict level.
+/// Runs `test` with the kernels of a file compiled for every machine at every level, and prints each
+/// combination. Compiled code also violates no rule of the strict level.
 fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
     let machines = machines().filter(|machine| machine.runs_hip() || !file.ends_with(".hip"));
     let all = machines.flat_map(|machine| LEVELS.map(|level| (machine, level)));

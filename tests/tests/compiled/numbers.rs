@@ -1,4 +1,4 @@
-//! Arithmetic that takes many instructions: divisions, roots, conversions, wide integers.
+//! Arithmetic that needs many instructions: divisions, roots, conversions, wide integers.
 
 use super::at_every_level;
 use flipwave_tests::{random_words, to_values};
@@ -6,8 +6,8 @@ use std::fmt::Debug;
 
 const COUNT: usize = 256;
 
-/// Runs a kernel on two operands and an output of `width` numbers per pair, at every level, and
-/// compares with `expected` by `bits`.
+/// Runs a kernel on pairs of operands at every level, with `WIDTH` results per pair. Compares the `bits` of
+/// the results with those of `expected`.
 fn check<T, B, const WIDTH: usize>(
     kernel: &str,
     options: &[&str],
@@ -36,12 +36,12 @@ fn check<T, B, const WIDTH: usize>(
 }
 
 #[test]
-fn integers_64_bit() {
+fn wide_integer_arithmetic_matches_rust() {
     let words = random_words(2 * COUNT);
     let mut operands: Vec<(u64, u64)> = words
         .chunks(2)
         .zip(0u32..)
-        // Divisors of every length.
+        // Divisors of every bit length.
         .map(|(pair, index)| (pair[0], (pair[1] >> (index % 64)).max(1)))
         .collect();
     operands[..6].copy_from_slice(&[
@@ -75,8 +75,8 @@ fn integers(a: u64, b: u64) -> [u64; 12] {
     ]
 }
 
-/// Operands of which one or a result is no ordinary number. NaN as an operand is left out: which
-/// number `fmin` gives of it is the hardware's choice.
+/// Operands with zeros, infinities, denormals, or such results. NaN is not included, because the result of
+/// `fmin` for a NaN depends on the hardware.
 const SPECIAL: [(f32, f32); 12] = [
     (1.0, 3.0),
     (0.0, 5.0),
@@ -92,7 +92,7 @@ const SPECIAL: [(f32, f32); 12] = [
     (f32::MIN_POSITIVE, 2.0),
 ];
 
-/// Operands of every magnitude, and the special ones.
+/// Special operands, and random ones of every magnitude.
 fn floats<T: From<f32>>(rounded: impl Fn(f64) -> T) -> Vec<(T, T)> {
     let number = |word: u64| {
         let fraction = (word >> 12) as f64 / (1u64 << 52) as f64 + 1.0;
@@ -105,7 +105,7 @@ fn floats<T: From<f32>>(rounded: impl Fn(f64) -> T) -> Vec<(T, T)> {
     SPECIAL.into_iter().map(|(a, b)| (T::from(a), T::from(b))).chain(random).collect()
 }
 
-/// Every NaN as one.
+/// Bits of a number, equal for all NaNs.
 fn single_bits(value: f32) -> u32 {
     if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }
 }
@@ -115,8 +115,8 @@ fn double_bits(value: f64) -> u64 {
 }
 
 #[test]
-fn single_precision() {
-    // Without this option OpenCL allows errors of 2.5 and 3 units in the last place.
+fn single_precision_matches_rust() {
+    // Without this option, OpenCL allows errors of 2.5 and 3 units in the last place.
     let options = ["-cl-fp32-correctly-rounded-divide-sqrt"];
     let operands = floats(|value| value as f32);
     check::<f32, u32, 8>("singles", &options, &operands, singles, single_bits);
@@ -136,7 +136,7 @@ fn singles(a: f32, b: f32) -> [f32; 8] {
 }
 
 #[test]
-fn double_precision() {
+fn double_precision_matches_rust() {
     check::<f64, u64, 8>("doubles", &[], &floats(|value| value), doubles, double_bits);
 }
 

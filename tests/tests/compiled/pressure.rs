@@ -1,5 +1,5 @@
-//! Registers that do not suffice, and calls through pointers: values wait in lanes of vector
-//! registers, in accumulation registers and in private memory.
+//! Register pressure and indirect calls. Spilled values are in lanes of vector registers, in accumulation
+//! registers and in private memory.
 
 use super::at_every_level;
 use flipwave_tests::{random_words, to_values};
@@ -7,7 +7,7 @@ use flipwave_tests::{random_words, to_values};
 const ITEMS: usize = 128;
 const WORKGROUP: usize = 64;
 
-/// What the kernels make of the values of one work-item.
+/// Result of the kernels for the values of one work-item.
 fn mix(values: &[u32], start: u32) -> u32 {
     let mixed =
         values.iter().rev().fold(start, |mixed, value| mixed.wrapping_mul(31).wrapping_add(*value));
@@ -18,7 +18,7 @@ fn input(count: usize) -> Vec<u32> {
     random_words(count).into_iter().map(|word| word as u32).collect()
 }
 
-/// Runs a kernel and compares what each work-item gives.
+/// Runs a kernel and compares the result of each work-item.
 fn check(kernel: &str, values: &[u32], expected: &[u32]) {
     at_every_level("pressure.hip", &[], |mut program| {
         let arguments = [program.input(values), program.output(&[0u32; ITEMS])];
@@ -29,14 +29,14 @@ fn check(kernel: &str, values: &[u32], expected: &[u32]) {
 }
 
 #[test]
-fn spilled_vector_registers() {
+fn spilled_vector_registers_keep_their_values() {
     let values = input(ITEMS * 48);
     let expected: Vec<u32> = values.chunks(48).map(|values| mix(values, 0)).collect();
     check("vectors", &values, &expected);
 }
 
 #[test]
-fn spilled_scalar_registers() {
+fn spilled_scalar_registers_keep_their_values() {
     let values = input(ITEMS / WORKGROUP * 96);
     let expected = values.chunks(96).flat_map(|values| {
         (0..WORKGROUP as u32).map(|thread| mix(values, thread)).collect::<Vec<_>>()
@@ -45,7 +45,7 @@ fn spilled_scalar_registers() {
 }
 
 #[test]
-fn functions_called_through_pointers() {
+fn function_pointers_match_rust() {
     let doubled = |x: u32| x.wrapping_mul(2).wrapping_add(1);
     let squared = |x: u32| x.wrapping_mul(x);
     let values = input(ITEMS);

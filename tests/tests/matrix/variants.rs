@@ -120,7 +120,7 @@ impl Variant {
             Kind::Scaled => {
                 for (side, format) in [("A", self.a), ("B", self.b)] {
                     options.push(define(&format!("{side}_FORMAT"), format.number().to_string()));
-                    // Of eight words, formats with fewer bits use fewer.
+                    // Narrow formats use only some of the eight words.
                     options.push(define(&format!("{side}_WORDS"), format.bits().to_string()));
                 }
             }

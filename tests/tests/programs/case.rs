@@ -102,7 +102,7 @@ impl Case {
     /// Like [`Case::check_at`], once for each compilation policy.
     ///
     /// # Errors
-    /// As [`Case::check_at`].
+    /// See [`Case::check_at`]./
     pub fn check_in(
         &self,
         machine: Machine,
@@ -137,7 +137,7 @@ impl Case {
     /// instructions.
     ///
     /// # Errors
-    /// As [`Case::check_at`].
+    /// See [`Case::check_at`]./
     pub fn check_assembly(&self, machine: Machine, text: &str, limit: u64) -> Result<u64, String> {
         self.check(&assemble_text(machine, text), limit, Policy::default())
     }

@@ -73,56 +73,56 @@ impl Writer {
         choices[self.below(choices.len())]
     }
 
-    fn leaf(&mut self, of: Type) -> String {
+    fn leaf(&mut self, kind: Type) -> String {
         let known: Vec<usize> =
-            (0..self.variables.len()).filter(|&index| self.variables[index] == of).collect();
+            (0..self.variables.len()).filter(|&index| self.variables[index] == kind).collect();
         match self.below(5) {
-            0 if of.is_float() => self.constant(of),
-            0 => format!("({}){}", of.name(), self.random.next_u32() as i32 >> self.below(32)),
+            0 if kind.is_float() => self.constant(kind),
+            0 => format!("({}){}", kind.name(), self.random.next_u32() as i32 >> self.below(32)),
             1..=3 if !known.is_empty() => format!("v{}", self.one_of(&known)),
-            _ => of.input(self.below(4)),
+            _ => kind.input(self.below(4)),
         }
     }
 
-    fn constant(&mut self, of: Type) -> String {
+    fn constant(&mut self, kind: Type) -> String {
         let special = ["0.0", "-0.0", "__builtin_inf()", "0x1p-149", "0x1.8p-1070", "65504.0"];
         match self.below(4) {
-            0 => format!("({}){}", of.name(), self.one_of(&special)),
+            0 => format!("({}){}", kind.name(), self.one_of(&special)),
             _ => {
                 let (fraction, exponent) = (self.random.next_u32() >> 8, self.below(24));
-                format!("({})0x1.{fraction:06x}p{}", of.name(), exponent as i32 - 12)
+                format!("({})0x1.{fraction:06x}p{}", kind.name(), exponent as i32 - 12)
             }
         }
     }
 
     fn condition(&mut self, depth: usize) -> String {
-        let of = self.one_of(&Type::ALL);
-        let (a, b) = (self.expression(of, depth), self.expression(of, depth));
+        let kind = self.one_of(&Type::ALL);
+        let (a, b) = (self.expression(kind, depth), self.expression(kind, depth));
         let ordering = self.one_of(&["==", "!=", "<", "<=", ">", ">="]);
         match self.below(6) {
-            0 if of.is_float() => format!("__builtin_isunordered({a}, {b})"),
-            1 if of.is_float() => format!("__builtin_islessgreater({a}, {b})"),
-            2 if of.is_float() => format!("!({a} {ordering} {b})"),
+            0 if kind.is_float() => format!("__builtin_isunordered({a}, {b})"),
+            1 if kind.is_float() => format!("__builtin_islessgreater({a}, {b})"),
+            2 if kind.is_float() => format!("!({a} {ordering} {b})"),
             _ => format!("({a} {ordering} {b})"),
         }
     }
 
-    fn expression(&mut self, of: Type, depth: usize) -> String {
+    fn expression(&mut self, kind: Type, depth: usize) -> String {
         if depth == 0 || self.below(8) == 0 {
-            return self.leaf(of);
+            return self.leaf(kind);
         }
         let depth = depth - 1;
         if self.below(8) == 0 {
             let condition = self.condition(depth.min(1));
-            let (a, b) = (self.expression(of, depth), self.expression(of, depth));
+            let (a, b) = (self.expression(kind, depth), self.expression(kind, depth));
             return format!("({condition} ? {a} : {b})");
         }
-        if of.is_float() { self.number(of, depth) } else { self.integer(of, depth) }
+        if kind.is_float() { self.number(kind, depth) } else { self.integer(kind, depth) }
     }
 
-    fn number(&mut self, of: Type, depth: usize) -> String {
-        let name = of.name();
-        let operand = |writer: &mut Writer| writer.expression(of, depth);
+    fn number(&mut self, kind: Type, depth: usize) -> String {
+        let name = kind.name();
+        let operand = |writer: &mut Writer| writer.expression(kind, depth);
         let a = operand(self);
         match self.below(20) {
             0..=7 => {
@@ -133,7 +133,7 @@ impl Writer {
                     "-" if is_constant(&a, name) => format!("({b} - {a})"),
                     // LLVM 22 divides halves with a reciprocal in single precision, which does not always
                     // round correctly.
-                    "/" if of == Half => format!("({a} * {b})"),
+                    "/" if kind == Half => format!("({a} * {b})"),
                     _ => format!("({a} {operator} {b})"),
                 }
             }
@@ -151,19 +151,19 @@ impl Writer {
                 format!("{function}_{name}({a}, {})", operand(self))
             }
             17 => {
-                let other = self.one_of(&Type::FLOATS);
-                format!("({name})({})", self.expression(other, depth))
+                let source = self.one_of(&Type::FLOATS);
+                format!("({name})({})", self.expression(source, depth))
             }
             _ => {
-                let other = self.one_of(&[Int, Long]);
+                let source = self.one_of(&[Int, Long]);
                 let sign = self.one_of(&["", "u"]);
-                format!("({name})({sign}{})({})", other.name(), self.expression(other, depth))
+                format!("({name})({sign}{})({})", source.name(), self.expression(source, depth))
             }
         }
     }
 
-    fn integer(&mut self, of: Type, depth: usize) -> String {
-        let name = of.name();
+    fn integer(&mut self, kind: Type, depth: usize) -> String {
+        let name = kind.name();
         match self.below(4) {
             0..=1 => {
                 let from = self.one_of(&Type::FLOATS);
@@ -173,7 +173,7 @@ impl Writer {
             }
             2 => {
                 let operator = self.one_of(&["+", "-", "*", "&", "|", "^"]);
-                let (a, b) = (self.expression(of, depth), self.expression(of, depth));
+                let (a, b) = (self.expression(kind, depth), self.expression(kind, depth));
                 format!("({a} {operator} {b})")
             }
             _ => format!("(({name}){})", self.condition(depth)),
@@ -182,20 +182,20 @@ impl Writer {
 
     /// A statement that defines the next variable.
     fn statement(&mut self) -> String {
-        let of = self.one_of(&[Half, Half, Single, Single, Single, Double, Double, Int, Long]);
+        let kind = self.one_of(&[Half, Half, Single, Single, Single, Double, Double, Int, Long]);
         let target = format!("v{}", self.variables.len());
-        let mut text = format!("    {} {target} = {};\n", of.name(), self.expression(of, 3));
-        self.variables.push(of);
+        let mut text = format!("    {} {target} = {};\n", kind.name(), self.expression(kind, 3));
+        self.variables.push(kind);
         match self.below(4) {
             0 => {
                 let condition = self.condition(2);
-                let (a, b) = (self.expression(of, 2), self.expression(of, 2));
+                let (a, b) = (self.expression(kind, 2), self.expression(kind, 2));
                 _ = writeln!(text, "    if ({condition})\n        {target} = {a};");
                 _ = writeln!(text, "    else\n        {target} = {target} + {b};");
             }
             1 => {
                 let count = self.one_of(&["inputs->i[0] & 7", "inputs->l[1] & 3", "5"]);
-                let next = self.expression(of, 2);
+                let next = self.expression(kind, 2);
                 _ = writeln!(text, "    for (int k = 0; k < ({count}); ++k)");
                 _ = writeln!(text, "        {target} = {next};");
             }
@@ -223,8 +223,8 @@ fn source(seed: u64) -> String {
             "static void program_{program}(const struct inputs *inputs, uint64_t *words) {{"
         );
         (0..VARIABLES).for_each(|_| text += &writer.statement());
-        for (index, of) in writer.variables.iter().enumerate() {
-            _ = writeln!(text, "    words[{index}] = bits_{}(v{index});", of.name());
+        for (index, kind) in writer.variables.iter().enumerate() {
+            _ = writeln!(text, "    words[{index}] = bits_{}(v{index});", kind.name());
         }
         text += "}\n";
         _ = write!(calls, "program_{program}(inputs, words + {}); ", program * VARIABLES);

@@ -81,8 +81,8 @@ fn data_races_are_reported_with_both_lines() {
                     panic!("{place}: {violation}");
                 };
                 assert_ne!(*wave, violation.wave, "{place}: {violation}");
-                let both = [&violation.line, other_line];
-                lines.extend(both.into_iter().flatten().map(|line| line.line));
+                let pair = [&violation.line, other_line];
+                lines.extend(pair.into_iter().flatten().map(|line| line.line));
             }
             assert_eq!(lines, marked("races.cl", kernel), "{place}:\n{}", reports(&violations));
             let without = found(machine, "races.cl", kernel, StrictOptions::default());

@@ -33,14 +33,14 @@ pub trait Compared: Tool<Row: Clone + Debug + PartialEq> {
     }
 
     /// Asserts that tool and observer have the same rows, except for lost records.
-    fn agree(both: &Both<Self::Row>) {
-        assert_eq!(both.lost, 0, "records are lost");
-        let pairs = both.tool.iter().zip(&both.observed);
+    fn agree(rows: &DispatchRows<Self::Row>) {
+        assert_eq!(rows.lost, 0, "records are lost");
+        let pairs = rows.tool.iter().zip(&rows.observed);
         if let Some((tool, observed)) = pairs.into_iter().find(|(tool, observed)| tool != observed)
         {
-            panic!("dispatch of `{}`: tool {tool:?}\nobserver {observed:?}", both.kernel);
+            panic!("dispatch of `{}`: tool {tool:?}\nobserver {observed:?}", rows.kernel);
         }
-        assert_eq!(both.tool.len(), both.observed.len(), "{}", both.kernel);
+        assert_eq!(rows.tool.len(), rows.observed.len(), "{}", rows.kernel);
     }
 }
 
@@ -55,7 +55,7 @@ pub struct Seen<O> {
 }
 
 /// Rows of tool and observer for one dispatch.
-pub struct Both<R> {
+pub struct DispatchRows<R> {
     pub kernel: String,
     pub tool: Vec<R>,
     pub observed: Vec<R>,
@@ -64,7 +64,7 @@ pub struct Both<R> {
 
 /// Results for a program.
 pub struct Run<R> {
-    pub dispatches: Vec<Both<R>>,
+    pub dispatches: Vec<DispatchRows<R>>,
     /// Instructions executed in all dispatches, without and with hooks.
     pub executed: [u64; 2],
 }
@@ -113,7 +113,7 @@ impl<T: Compared> Device for Watched<T> {
         self.gpu.set_policy(self.policy(dispatch));
         let mut observer = Blind::new(T::observer(), self.blind);
         let end = self.gpu.clone().dispatch_observed(&original, &mut observer)?;
-        let moved = self.own_data(original.module, dispatch.module)?;
+        let moved = self.moved_segments(original.module, dispatch.module)?;
         match end {
             Completion::Completed(statistics) => self.executed += statistics.wave_instructions,
             Completion::Faulted(fault) => panic!("the program faults: {fault}"),
@@ -138,19 +138,19 @@ impl<T: Compared> Watched<T> {
     }
 
     /// Address ranges of a code object's segments in the module `from`, with their start in `to`.
-    fn own_data(
+    fn moved_segments(
         &self,
         from: ModuleId,
         to: ModuleId,
     ) -> Result<Vec<(Range<u64>, u64)>, DeviceError> {
         let object = self.gpu.code_object(from).expect("a loaded module");
         let segments = object.segments().iter().filter(|segment| segment.memory_size > 0);
-        let both = segments.map(|segment| {
+        let ranges = segments.map(|segment| {
             let old = self.gpu.address_of(from, segment.address)?.0;
             let new = self.gpu.address_of(to, segment.address)?.0;
             Ok((old..old + segment.memory_size, new))
         });
-        both.collect()
+        ranges.collect()
     }
 }
 
@@ -175,24 +175,24 @@ pub fn run<T: Compared>(
         found.instrumented.iter().flat_map(|code| &code.rewritten.report.refused).collect();
     assert!(refused.is_empty(), "{refused:#?}");
     let with: u64 = found.tables.iter().map(|table| table.statistics.wave_instructions).sum();
-    let both = found.tables.into_iter().zip(&device.seen).map(|(table, seen)| {
+    let rows = found.tables.into_iter().zip(&device.seen).map(|(table, seen)| {
         let object = code_of(dispatches[table.dispatch].module).expect("a loaded module");
         let program = Disassembly::read(object).expect("a program");
         let scope = ToolScope::new(object, &program, Some(&table.kernel));
-        Both {
+        DispatchRows {
             kernel: table.kernel,
             tool: T::ordered(table.rows),
             observed: T::ordered(T::expected(&scope, seen)),
             lost: table.lost,
         }
     });
-    Run { dispatches: both.collect(), executed: [device.executed, with] }
+    Run { dispatches: rows.collect(), executed: [device.executed, with] }
 }
 
 /// Asserts that a tool and the observer agree.
 pub fn check<T: Compared>(workload: &Workload, options: &Options) {
-    for both in &run::<T>(workload, options, |_| false).dispatches {
-        T::agree(both);
+    for rows in &run::<T>(workload, options, |_| false).dispatches {
+        T::agree(rows);
     }
 }
 
@@ -260,8 +260,8 @@ impl Compared for MemoryTrace {
     }
 
     /// Asserts that the tool's rows are the first accesses of each wave.
-    fn agree(both: &Both<Self::Row>) {
-        assert_eq!(both.tool.len() as u64 + both.lost, both.observed.len() as u64);
+    fn agree(dispatch: &DispatchRows<Self::Row>) {
+        assert_eq!(dispatch.tool.len() as u64 + dispatch.lost, dispatch.observed.len() as u64);
         let by_wave = |rows: &[Self::Row]| {
             let mut waves: BTreeMap<WavePosition, Vec<Self::Row>> = BTreeMap::new();
             for row in rows {
@@ -269,12 +269,12 @@ impl Compared for MemoryTrace {
             }
             waves
         };
-        let observed = by_wave(&both.observed);
-        for (wave, rows) in by_wave(&both.tool) {
+        let observed = by_wave(&dispatch.observed);
+        for (wave, rows) in by_wave(&dispatch.tool) {
             let all = &observed[&wave];
             let different = rows.iter().zip(all).find(|(tool, observed)| tool != observed);
             if let Some((tool, observed)) = different {
-                panic!("dispatch of `{}`: tool {tool:?}\nobserver {observed:?}", both.kernel);
+                panic!("dispatch of `{}`: tool {tool:?}\nobserver {observed:?}", dispatch.kernel);
             }
             assert!(rows.len() <= all.len());
         }

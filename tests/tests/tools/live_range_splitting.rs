@@ -67,9 +67,9 @@ fn seen(workload: &Workload, keeping: &[Keeping]) -> Option<Vec<Vec<u64>>> {
 
 /// Compares values read with live-range splitting with those read from reserved registers.
 pub fn check(workload: &Workload) {
-    let Some(sliding) = seen(workload, &[Keeping::DeadSgprs]) else { return };
+    let Some(moving) = seen(workload, &[Keeping::DeadSgprs]) else { return };
     let staying = seen(workload, &[Keeping::FreeSgprs, Keeping::MoreSgprs]).expect("a free SGPR");
-    assert_eq!(sliding, staying);
+    assert_eq!(moving, staying);
     assert!(staying.iter().all(|seen| seen[0] > 0 && seen[16] == 0), "{staying:?}");
 }
 
@@ -88,8 +88,8 @@ fn live_range_splitting_works_in_compiled_kernels() {
             watch(&mut instrumentation, &[Keeping::DeadSgprs]);
             let new = instrumentation.rewrite(hook_compiler());
             let report = new.unwrap_or_else(|error| panic!("{error}")).report;
-            let sliding = report.kernels.iter().filter(|kernel| !kernel.state.is_empty());
-            let moves: Vec<_> = sliding.map(|kernel| (&kernel.name, kernel.moves)).collect();
+            let moving = report.kernels.iter().filter(|kernel| !kernel.state.is_empty());
+            let moves: Vec<_> = moving.map(|kernel| (&kernel.name, kernel.moves)).collect();
             println!("{name} {file}: {moves:?} moves of {} kernels", report.kernels.len());
             all.extend(moves.iter().map(|kernel| kernel.1));
         }

@@ -81,7 +81,7 @@ fn tools_agree_with_the_observer_on_every_example() {
 fn an_observer_that_misses_one_execution_disagrees() {
     fn agrees<T: Compared>(workload: &Workload, blind: fn(&Inst) -> bool) -> bool {
         let run = run::<T>(workload, &Options::default(), blind);
-        run.dispatches.iter().all(|both| both.tool == both.observed)
+        run.dispatches.iter().all(|rows| rows.tool == rows.observed)
     }
     fn differs<T: Compared>(blind: fn(&Inst) -> bool) -> bool {
         let workload = example("reduction.yaml");
