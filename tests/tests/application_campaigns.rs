@@ -645,7 +645,7 @@ fn range_of_a_capture_is_struck_and_its_writes_compared() {
 /// that check their results.
 #[test]
 #[ignore = "half an hour"]
-fn five_hundred_faults_in_each_of_three_applications() {
+fn five_hundred_faults_in_each_of_three_applications_agree_with_captures() {
     let many = "  model: flip_one_bit\n  count: 500\n";
     let mut outcomes = BTreeSet::new();
     for (name, argument) in [("campaigns/reactions", "print"), ("scan", ""), ("sort", "")] {

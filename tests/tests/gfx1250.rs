@@ -231,7 +231,7 @@ fn lanes_read_private_memory_of_other_lanes() {
 
 /// Asynchronous copies to LDS and back, without registers for the data.
 #[test]
-fn asynchronous_copies_to_and_from_lds() {
+fn asynchronous_copies_move_data_to_and_from_lds() {
     let body = ".set lds_bytes, 1024\n\
                 v_lshlrev_b32 v4, 2, v0\nv_sub_nc_u32 v5, 124, v4\n\
                 global_load_async_to_lds_b32 v5, v4, s[2:3] offset:128\ns_wait_asynccnt 0x0\n\

@@ -92,22 +92,22 @@ const SORT_AND_FILTER: &str = "
     const [name, injections] = table.querySelectorAll('th button');
     // Natural order: 16 after 2.
     const order = (a, b) => a.localeCompare(b, 'en', { numeric: true });
-    const page_text = [];
+    const checks = [];
     name.click();
-    page_text.push(sorted(names(), (a, b) => order(a, b) <= 0), table.querySelector('th').getAttribute('aria-sort'));
+    checks.push(sorted(names(), (a, b) => order(a, b) <= 0), table.querySelector('th').getAttribute('aria-sort'));
     name.click();
-    page_text.push(sorted(names(), (a, b) => order(a, b) >= 0), table.querySelector('th').getAttribute('aria-sort'));
+    checks.push(sorted(names(), (a, b) => order(a, b) >= 0), table.querySelector('th').getAttribute('aria-sort'));
     injections.click();
-    page_text.push(sorted(rates(), (a, b) => a >= b));
+    checks.push(sorted(rates(), (a, b) => a >= b));
     const input = document.querySelector('[data-table=opcode-table]');
     const all = names().length;
     input.value = 'V_ADD';
     input.dispatchEvent(new Event('input'));
-    page_text.push(names().length > 0, names().length < all, names().every((name) => name.includes('v_add')));
+    checks.push(names().length > 0, names().length < all, names().every((name) => name.includes('v_add')));
     input.value = '';
     input.dispatchEvent(new Event('input'));
-    page_text.push(names().length === all);
-    return page_text.join(' ');
+    checks.push(names().length === all);
+    return checks.join(' ');
 ";
 const DONE: &str = "true ascending true descending true true true true true";
 

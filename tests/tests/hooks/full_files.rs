@@ -35,14 +35,14 @@ fn all_vgprs(setup: &str, accumulate: impl Fn(&mut String)) -> String {
 }
 
 #[test]
-fn a_kernel_of_all_vgprs() {
+fn hooks_preserve_a_kernel_that_uses_all_vgprs() {
     let setup = ".set vgprs, 256\n.set accum_offset, 256\n";
     assert_unchanged(&all_vgprs(setup, |_| {}));
 }
 
 /// The original kernel has no scratch memory.
 #[test]
-fn a_kernel_of_all_vgprs_and_all_acc_vgprs() {
+fn hooks_preserve_a_kernel_that_uses_all_vgprs_and_accvgprs() {
     let mut setup = ".set vgprs, 512\n.set accum_offset, 256\n".to_owned();
     for number in 0..256 {
         _ = writeln!(setup, "v_mul_u32_u24 v2, {}, v0", number + 300);
@@ -59,7 +59,7 @@ fn a_kernel_of_all_vgprs_and_all_acc_vgprs() {
 }
 
 #[test]
-fn a_kernel_of_all_sgprs() {
+fn hooks_preserve_a_kernel_that_uses_all_sgprs() {
     let mut body = ".set sgprs, 102\n".to_owned();
     let free = (0..102).filter(|number| ![2, 3].contains(number));
     for number in free.clone() {

@@ -53,6 +53,6 @@ fn random_integer_programs_agree_with_the_host() {
 
 #[test]
 #[ignore = "long: 300 random programs at four levels, on two machines each"]
-fn hundreds_of_random_integer_programs_at_every_level() {
+fn hundreds_of_random_integer_programs_agree_with_the_host() {
     compare(1000..1300, case, |_| LEVELS.to_vec());
 }
