@@ -88,7 +88,7 @@ lint: test-dependencies
 # jobs and servers are killed. Batch systems that are not installed and cannot be are reported and skipped.
 # Takes some minutes.
 test-cluster: build
-	./dependencies.sh cluster || echo "not all of the engines can be installed here"
+	./dependencies.sh cluster || echo "not all batch systems can be installed here"
 	tests/clusters/run.sh
 
 # Test other ROCm versions in root file systems of other Debian releases, created below target/rocm (2 GB, from
