@@ -82,7 +82,7 @@ fn frame() -> Arc<Frame> {
             .expect("clang-22 (Debian's packages clang-22 and lld-22) is needed");
         let messages = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{messages}\n{text}");
-        let file = std::fs::read(object).expect("what clang wrote");
+        let file = std::fs::read(object).expect("the output of clang");
         let owner = b"AMDGPU\0\0";
         let found = file.windows(owner.len()).position(|window| window == owner);
         let note = found.expect("a note") + owner.len();

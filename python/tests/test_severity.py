@@ -118,7 +118,7 @@ def test_exception_of_a_judge_is_the_cause(make_campaign: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "result",
     [
         None,
         "critical",
@@ -129,16 +129,16 @@ def test_exception_of_a_judge_is_the_cause(make_campaign: Any) -> None:
         numpy.zeros(2, bool),
     ],
 )
-def test_invalid_return_value_is_reported(said: Any) -> None:
+def test_invalid_return_value_is_reported(result: Any) -> None:
     with pytest.raises(flipwave.WrongType, match="the judge returned"):
-        judgement(said)
+        judgement(result)
 
 
 def test_judgement_has_several_forms() -> None:
     yes = flipwave.Judgement(True)
     assert all(
-        judgement(said) == yes
-        for said in (True, numpy.True_, numpy.array(True), yes, {"critical": numpy.True_})
+        judgement(result) == yes
+        for result in (True, numpy.True_, numpy.array(True), yes, {"critical": numpy.True_})
     )
 
 

@@ -101,7 +101,7 @@ pub fn benchmarks() -> Vec<String> {
 
 fn named(folder: &Path, under: &str) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder.join(under))
-        .expect("a folder of programs")
+        .expect("the folder of programs")
         .filter_map(|entry| entry.expect("an entry").file_name().into_string().ok())
         .filter_map(|file| Some(format!("{under}{}", file.strip_suffix(".hip")?)))
         .filter(|name| !name.ends_with(".kernel"))

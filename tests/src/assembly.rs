@@ -68,7 +68,7 @@ pub fn assemble_for(machine: Machine, body: &str) -> Assembly {
         .expect("clang-22 (Debian's packages clang-22 and lld-22) is needed by these tests");
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the kernel does not assemble:\n{messages}");
-    let code_object = std::fs::read(object).expect("what clang wrote");
+    let code_object = std::fs::read(object).expect("the output of clang");
     let parsed = CodeObject::parse(&code_object).expect("a code object");
     Assembly { code_object, parsed }
 }

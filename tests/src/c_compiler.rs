@@ -58,7 +58,7 @@ fn finish(mut command: Command, form: Form, source: &Path) -> Vec<u8> {
         command.arg("-S");
     }
     run(command.arg("-o").arg(&output), source);
-    std::fs::read(output).expect("what clang wrote")
+    std::fs::read(output).expect("the output of clang")
 }
 
 /// Compiles C for the host to the file `program`. `options` come last and may contain libraries.

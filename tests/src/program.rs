@@ -186,7 +186,7 @@ impl TestProgram {
     pub fn outputs(&self) -> Vec<Vec<u8>> {
         let golden = self.workload.golden().unwrap_or_else(|error| panic!("{error}"));
         if self.is_strict {
-            assert_eq!(clean(&self.workload), golden, "the strict level changes what is executed");
+            assert_eq!(clean(&self.workload), golden, "the strict level changes results");
         }
         if self.is_scribbled {
             let outputs = scribbled(&self.workload, &self.code_object, Overwrites::Dead);

@@ -70,7 +70,7 @@ impl RunningProgram {
         let end = Instant::now() + PATIENCE;
         while !is_so() {
             let state = self.child.try_wait().expect("its state");
-            assert!(state.is_none(), "it ended by itself: {state:?}\n{}", self.stderr());
+            assert!(state.is_none(), "the program ended: {state:?}\n{}", self.stderr());
             assert!(Instant::now() < end, "it takes too long");
             std::thread::sleep(Duration::from_millis(2));
         }

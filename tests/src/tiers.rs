@@ -131,7 +131,7 @@ fn profile(
             break end;
         }
     };
-    let counter = check.counter.as_mut().expect("what is counted");
+    let counter = check.counter.as_mut().expect("a counter");
     let instructions = match end {
         Completion::Completed(_) => counter.instructions().iter().map(|inst| inst.pc).collect(),
         Completion::Faulted(_) => Vec::new(),

@@ -235,7 +235,7 @@ fn random_value_stores_random_words() {
         let set = words.iter().filter(|word| *word >> bit & 1 == 1).count();
         assert!(set.abs_diff(expected) < 60, "bit {bit} is set in {set} of {} words", words.len());
     }
-    assert_eq!(words.iter().collect::<HashSet<_>>().len(), words.len(), "no word twice");
+    assert_eq!(words.iter().collect::<HashSet<_>>().len(), words.len(), "duplicate word");
 }
 
 #[test]
@@ -350,7 +350,10 @@ impl Observer for Tally {
         let Executed { inst, wave, .. } = executed;
         // Waves start with all lanes active in the programs of this test.
         let exec = self.exec.get(wave).copied().unwrap_or(u64::MAX);
-        assert!(inst.operation.name() != "v_writelane_b32", "it writes one lane whatever EXEC is");
+        assert!(
+            inst.operation.name() != "v_writelane_b32",
+            "it writes one lane, independently of EXEC"
+        );
         let written: HashSet<Register> =
             inst.writes.iter().flat_map(|range| range.iter()).collect();
         for register in written {

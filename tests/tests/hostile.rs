@@ -267,7 +267,7 @@ fn cache_without_a_home_folder_is_private() {
     let shared = bench.path("tmp");
     fs::create_dir(&shared).expect("a folder");
     let trap = shared.join("flipwave-cache");
-    fs::create_dir(&trap).expect("what somebody else has made");
+    fs::create_dir(&trap).expect("another user's folder");
     // A user that is not in the user database has no home folder.
     let mut command = Command::new("setpriv");
     command.args(["--reuid=61234", "--clear-groups", "env", "-u", "HOME", "-u", "XDG_CACHE_HOME"]);

@@ -79,7 +79,7 @@ fn a_row_of_another_seed_replays_with_that_seed() {
     ];
     flipwave(folder.path(), &run, &[]).expect_success();
     let loaded = rows(&out).into_iter().find(|row| row.opcode.starts_with("global_load"));
-    let row = loaded.expect("a row about a loaded value");
+    let row = loaded.expect("a row with a loaded value");
     let replay = |seed: &str| {
         let site = row.site.as_str();
         let arguments = [

@@ -127,7 +127,7 @@ fn quickstart_is_bit_identical_through_the_runtime() {
     assert_eq!(device.target().processor(), "gfx90a");
     let through_the_runtime = run(&mut device, &inputs);
     let embedded = || EmbeddedGpu::new(gfx90a()).expect("the embedded GPU");
-    assert!(through_the_runtime == run(&mut embedded(), &inputs), "other bits, or other waves");
+    assert!(through_the_runtime == run(&mut embedded(), &inputs), "different bits or waves");
     // Negative control: another input gives other outputs.
     let mut changed = inputs;
     changed[0][2] ^= 1;

@@ -116,13 +116,13 @@ fn difference(
     let before = memory(&device);
     let completion = finish(&mut device, &mut alone, &mut traces);
     if completion != Completion::Completed(footprint.statistics) {
-        return Some("what is counted");
+        return Some("counters");
     }
     if traces.of(workgroup) != whole.traces.of(workgroup) {
-        return Some("what is executed");
+        return Some("executed instructions");
     }
     if bytes(&device, &footprint.written) != bytes(&whole.device, &footprint.written) {
-        return Some("what is written");
+        return Some("written bytes");
     }
     // No other bytes may be written.
     let mut written = 0;
@@ -132,7 +132,7 @@ fn difference(
             let is_in_footprint = footprint.written.contains(Address(at));
             written += u64::from(is_in_footprint);
             if new != old && !is_in_footprint {
-                return Some("what else is written");
+                return Some("other written bytes");
             }
         }
     }
@@ -224,7 +224,7 @@ fn single_workgroup_keeps_its_private_memory_and_lds() {
     assert!(whole.footprints.iter().all(|(_, footprint)| footprint.private.len() >= 128 * 8 * 4));
     let used: ByteSet = whole.footprints.iter().map(|(_, footprint)| &footprint.private).collect();
     let each: u64 = whole.footprints.iter().map(|(_, footprint)| footprint.private.len()).sum();
-    assert!(used.len() < each, "no private memory is used twice, so the test proves nothing");
+    assert!(used.len() < each, "no private memory is reused, so the test is void");
     let mut device = workload.device;
     for policy in [Policy::default(), TAKES_TURNS] {
         device.set_policy(policy);
@@ -331,8 +331,8 @@ fn workgroups_with_a_common_counter_are_dependent() {
         })
         .collect();
     // The first workgroup draws the same ticket, but the counter differs afterwards.
-    let executed = Some("what is executed");
-    assert_eq!(differences, [Some("what is written"), executed, executed, executed]);
+    let executed = Some("executed instructions");
+    assert_eq!(differences, [Some("written bytes"), executed, executed, executed]);
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn single_workgroup_has_a_separate_limit_and_frees_its_memory() {
     let before: Vec<_> = device.allocations().collect();
     let mut execution = device.begin(dispatch).expect("a dispatch");
     device.advance(&mut execution, &mut Unobserved, 1000).expect("a dispatch");
-    let state = (device.clone(), execution.alone([0; 3], 0).expect("it is under way"));
+    let state = (device.clone(), execution.alone([0; 3], 0).expect("a running workgroup"));
     let counted = state.1.statistics().wave_instructions;
     assert_eq!(counted, 1000);
     assert_eq!(execution.alone([0, 0, 1], 0).map(|_| ()), None, "no such workgroup");
@@ -361,7 +361,7 @@ fn single_workgroup_has_a_separate_limit_and_frees_its_memory() {
     assert_eq!(device.allocations().collect::<Vec<_>>(), before);
     // The state of a single workgroup can be extracted again.
     let (mut device, alone) = state;
-    let mut again = alone.alone([0; 3], 0).expect("it is under way");
+    let mut again = alone.alone([0; 3], 0).expect("a running workgroup");
     assert!(matches!(finish(&mut device, &mut again, &mut Unobserved), Completion::Completed(_)));
 }
 

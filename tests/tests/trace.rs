@@ -305,7 +305,7 @@ fn wrong_value_propagates_to_the_next_dispatch() {
     planted.workload.program.dispatches.push(again);
     let trace = planted.trace("value", "lane=5 register=v5 flip=0x100");
     let wave: Vec<_> = trace.events.iter().filter(|event| event.what == What::Wave).collect();
-    assert_eq!(wave.len(), 1, "the wave that reads the wrong element");
+    assert_eq!(wave.len(), 1, "one wave reads the wrong element");
     assert_eq!((wave[0].step.dispatch, wave[0].step.wave.workgroup), (1, [0, 0, 0]));
     let wrong = WrongOutput { output: 0, bytes: 1, first: 21, golden: 0, faulty: 1 };
     assert_eq!(trace.ending, TraceEnding::Escaped(vec![wrong]));

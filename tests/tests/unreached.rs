@@ -79,7 +79,7 @@ fn sites_out_of_reach_of_hooks_are_excluded_and_reported() {
     };
     let timed = "instructions:   ";
     let embedded = replay("embedded");
-    let (untimed, _) = embedded.split_once(timed).expect("what hooks do not measure comes last");
+    let (untimed, _) = embedded.split_once(timed).expect("columns that hooks do not measure");
     assert_eq!(replay("hook"), untimed);
 }
 

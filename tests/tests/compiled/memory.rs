@@ -53,7 +53,7 @@ fn global_atomics_with_results_match_rust() {
         let outputs = program.outputs();
         let mut tickets: Vec<u32> = to_values(&outputs[0]);
         tickets.sort_unstable();
-        assert!(tickets.iter().copied().eq(0..COUNT), "each ticket once");
+        assert!(tickets.iter().copied().eq(0..COUNT), "each ticket is drawn once");
         assert_eq!(outputs[1..], [to_bytes(&words), to_bytes(&wide)]);
     });
 }

@@ -84,7 +84,11 @@ fn arguments_are_preloaded_from_the_offset_in_the_descriptor() {
             let out = program.output(&[0u32; 64]);
             let ArgumentValue::Buffer(address) = out else { panic!("{out:?}") };
             let word = (address.0 >> (32 * offset)) as u32;
-            assert_ne!(word, (address.0 >> (32 - 32 * offset)) as u32, "the words tell nothing");
+            assert_ne!(
+                word,
+                (address.0 >> (32 - 32 * offset)) as u32,
+                "the test value equals the address"
+            );
             program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
             let found: Vec<u32> = to_values(&program.outputs()[0]);
             assert_eq!(found, [word; 64], "{machine} {offset} {length}");
@@ -196,7 +200,7 @@ fn checker_rejects_wrong_loads_of_preloaded_arguments() {
         let instrumented = instrument(&workload, watch);
         let (_, new) = instrumented.rewritten.values().next().expect("code");
         let entry = new.object.kernels()[0].entry();
-        assert_eq!(new.object.kernels()[0].start(), entry, "it still preloads");
+        assert_eq!(new.object.kernels()[0].start(), entry, "the kernel still preloads");
         let program = flipwave_hooks::flow::Disassembly::read(object).expect("a program");
         let liveness = flipwave_hooks::dataflow::Liveness::new(&program);
         let isa = flipwave_isa::Isa::new(&machine.target()).expect("an ISA");

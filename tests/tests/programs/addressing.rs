@@ -148,7 +148,7 @@ impl Writer {
                 Space::Global => {
                     let at = used;
                     used = (used + length * element.bytes).next_multiple_of(16);
-                    assert!(used <= MEMORY_BYTES, "a larger memory of a lane");
+                    assert!(used <= MEMORY_BYTES, "memory of a lane is too small");
                     format!("(memory + {at})")
                 }
             };

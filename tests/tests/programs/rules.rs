@@ -192,7 +192,7 @@ fn play(integer_seeds: Range<u32>, float_seeds: Range<u32>, table: bool) {
         let floats = floats.map_or("-".into(), |verdict| format!("{verdict:?}"));
         println!("{name}: {integers:?}, {floats}");
     }
-    assert_eq!(missed, 0, "rules that nothing notices; the table is above");
+    assert_eq!(missed, 0, "undetected rules; see the table above");
 }
 
 /// Wrong rules about instructions that have the same name in all generations.
