@@ -289,14 +289,14 @@ fn far_edits(dice: &mut Dice, sample: &Sample) -> Edits {
 
 #[test]
 fn trampolines_out_of_branch_range_use_jumps() {
-    let (mut asked, mut placed) = (0, 0);
+    let (mut requested, mut placed) = (0, 0);
     for seed in 0..6 {
         let mut dice = Dice(ChaCha8Rng::seed_from_u64(seed));
         let functions = functions(&mut dice, "gfx90a", &[40, 20, 20]);
         let sample = sample("gfx90a", &functions);
         let mut edits = far_edits(&mut dice, &sample);
         let address = sample.free_address(1 << 20);
-        asked += edits.code.len();
+        requested += edits.code.len();
         // Jumps need unused words of the old text, which do not always suffice.
         let layout = loop {
             match relayout(&sample.object, &sample.program, &edits, address) {
@@ -319,7 +319,7 @@ fn trampolines_out_of_branch_range_use_jumps() {
         let Err(LayoutError::Sites(refused)) = error else { panic!("sites are refused") };
         assert!(refused.len() >= sites.min(2), "{refused:?}");
     }
-    assert!(placed * 10 >= asked * 8, "only {placed} of {asked} sites have trampolines");
+    assert!(placed * 10 >= requested * 8, "only {placed} of {requested} sites have trampolines");
 }
 
 #[test]

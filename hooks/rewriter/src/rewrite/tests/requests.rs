@@ -151,7 +151,7 @@ fn unmovable_function_stays_unless_moving_is_requested() {
 #[test]
 fn requested_placements_are_used() {
     let object = sample("gfx90a", KERNEL);
-    for (asked, expected) in [
+    for (requested, expected) in [
         (None, Placement::Inline),
         (Some(Placement::Inline), Placement::Inline),
         (Some(Placement::Trampoline), Placement::Trampoline),
@@ -159,8 +159,8 @@ fn requested_placements_are_used() {
         let mut instrumentation = Instrumentation::new(&object).expect("code");
         let source = add(&mut instrumentation, "void f(void) {}");
         instrumentation.call(InstIndex(1), When::Before, call(source, "f", vec![], vec![]));
-        if let Some(asked) = asked {
-            instrumentation.place("k", asked).expect("a function");
+        if let Some(requested) = requested {
+            instrumentation.place("k", requested).expect("a function");
         }
         let new = instrumentation.rewrite(compiler()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(new.report.kernels[0].placement, expected);
