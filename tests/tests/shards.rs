@@ -152,7 +152,8 @@ fn rows_that_contradict_each_other_are_not_merged() {
     let end =
         format!("{{\"rows\":20,\"bytes\":{},\"sha256\":\"{}\"}}\n", changed.len(), digest.trim());
     fs::write(&path, changed + &end).expect("written");
-    run(folder, &["merge", "out"]).expect_refused(&["row 20 differs between", "is not deterministic"]);
+    run(folder, &["merge", "out"])
+        .expect_refused(&["row 20 differs between", "is not deterministic"]);
 }
 
 #[test]

@@ -232,11 +232,7 @@ fn checker_rejects_wrong_loads_of_preloaded_arguments() {
         };
         assert!(check(&new.object).is_ok());
         let findings = check(&broken).expect_err("another argument is loaded");
-        assert!(
-            findings
-                .iter()
-                .any(|finding| finding.to_string().contains("not preserved"))
-        );
+        assert!(findings.iter().any(|finding| finding.to_string().contains("not preserved")));
     }
 }
 

@@ -92,19 +92,23 @@ fn edits(program: &flow::Disassembly, method: Method) -> Edits {
         match method {
             Method::Alone => {}
             Method::Between => {
-                edits.before.insert(at, nop.clone());
+                edits.code.insert(ProgramPoint::before(at), nop.clone());
                 if has_after(inst) {
                     edits.code.insert(ProgramPoint::after(at), nop.clone());
                 }
             }
-            Method::Far if index % 16 == 0 => _ = edits.before.insert(at, far.clone()),
+            Method::Far if index % 16 == 0 => {
+                _ = edits.code.insert(ProgramPoint::before(at), far.clone())
+            }
             Method::Far if index % 16 == 8 && has_after(inst) => {
-                edits.after.insert(at, far.clone());
+                edits.code.insert(ProgramPoint::after(at), far.clone());
             }
             Method::Far => {}
-            Method::Trampolines if index % 3 == 0 => _ = edits.before.insert(at, nop.clone()),
+            Method::Trampolines if index % 3 == 0 => {
+                _ = edits.code.insert(ProgramPoint::before(at), nop.clone())
+            }
             Method::Trampolines if index % 3 == 1 && has_after(inst) => {
-                edits.after.insert(at, nop.clone());
+                edits.code.insert(ProgramPoint::after(at), nop.clone());
             }
             Method::Trampolines => {}
         }
