@@ -1,4 +1,4 @@
-//! What the unit tests share.
+//! Test bench shared by the unit tests.
 
 use crate::execute::control::Step;
 use crate::execute::step::step;
@@ -10,7 +10,7 @@ use crate::wave::{Level, Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::{Address, FaultCause, WaveId};
 use flipwave_isa::{Encoding, Flags, Inst, InstWords, Isa, LaneMask, Modifiers, Operation, Pc};
 
-/// An operation without operands that runs `run`.
+/// Returns an operation without operands that executes `run`.
 pub fn op(run: Run) -> Op {
     let words = InstWords {
         size: 4,
@@ -29,12 +29,12 @@ pub fn op(run: Run) -> Op {
     Op::new(inst, run)
 }
 
-/// Bytes of [`Bench::buffer`].
+/// Size of [`Bench::buffer`] in bytes.
 pub const BUFFER_BYTES: usize = 1 << 16;
-/// Bytes of LDS.
+/// Size of LDS in bytes.
 pub const LDS_BYTES: usize = 4096;
 
-/// A wave with all its registers, a buffer in memory and LDS, for single instructions.
+/// A wave with all its registers, a buffer in memory, and LDS, for tests of single instructions.
 pub struct Bench {
     isa: Isa,
     pub wave: Wave,
@@ -44,17 +44,17 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A wave of gfx90a.
+    /// Creates a wave of gfx90a.
     pub fn new() -> Bench {
         Bench::of("gfx90a")
     }
 
-    /// A wave of a processor, all lanes active, everything zero.
+    /// Creates a wave of `processor` with all lanes active and all registers zero.
     pub fn of(processor: &str) -> Bench {
         Bench::of_lanes(processor, 64)
     }
 
-    /// The same, with waves of this many lanes.
+    /// Creates a wave of `processor` with `lanes` lanes.
     pub fn of_lanes(processor: &str, lanes: u8) -> Bench {
         let target = processor.parse().expect("a target");
         let isa = Isa::new(&target).expect("LLVM has it");
@@ -68,14 +68,14 @@ impl Bench {
         Bench { isa, wave, space, buffer, lds: vec![0; LDS_BYTES] }
     }
 
-    /// Executes the instructions of a text, one after the other wherever they branch to. Gives
-    /// what the last one leads to.
+    /// Assembles `text` and executes its instructions in textual order, ignoring branches. Returns
+    /// the step of the last instruction.
     pub fn run(&mut self, text: &str) -> Result<Step, FaultCause> {
         let bytes = self.isa.assemble(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         self.run_bytes(&bytes)
     }
 
-    /// The same of instructions that no assembler writes.
+    /// Executes encoded instructions, for encodings that the assembler does not emit.
     pub fn run_bytes(&mut self, bytes: &[u8]) -> Result<Step, FaultCause> {
         let mut at = 0;
         let mut last = Step::Next;
@@ -87,7 +87,7 @@ impl Bench {
         Ok(last)
     }
 
-    /// One instruction, made ready for execution.
+    /// Assembles one instruction and translates it into an operation.
     pub fn op(&self, text: &str) -> Op {
         let bytes = self.isa.assemble(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let inst = self.isa.decode(&bytes, Pc(0)).expect("an instruction");
@@ -112,28 +112,28 @@ impl Bench {
         }
     }
 
-    /// Sets a pair of scalar registers to an address.
+    /// Sets a pair of scalar registers to `address`.
     pub fn set_address(&mut self, first: u8, address: u64) {
         self.set_scalars(first, &[address as u32, (address >> 32) as u32]);
     }
 
-    /// Sets a vector register by lane.
+    /// Sets a vector register in every lane.
     pub fn set_lanes(&mut self, register: u16, word: impl Fn(u32) -> u32) {
         *self.wave.row_mut(RowIndex(register)) = Row(std::array::from_fn(|lane| word(lane as u32)));
     }
 
-    /// A vector register.
+    /// Returns a vector register.
     pub fn lanes(&self, register: u16) -> [u32; 64] {
         self.wave.row(RowIndex(register)).0
     }
 
-    /// Writes words of the buffer.
+    /// Writes words to the buffer.
     pub fn set_memory(&mut self, offset: u64, words: &[u32]) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.space.write(Address(self.buffer.0 + offset), &bytes).expect("inside the buffer");
     }
 
-    /// Words of the buffer.
+    /// Reads words from the buffer.
     pub fn memory<const N: usize>(&self, offset: u64) -> [u32; N] {
         std::array::from_fn(|word| {
             let mut bytes = [0; 4];
@@ -143,7 +143,7 @@ impl Bench {
         })
     }
 
-    /// Random registers, of which some point into the buffer.
+    /// Fills the registers with random values, some of which point into the buffer.
     pub fn randomize(&mut self, random: &mut Random) {
         self.wave.mode = DEFAULT_MODE;
         for index in 0..128 {

@@ -1,4 +1,5 @@
-//! Compiled blocks against the interpreter: random operations one after the other, on random registers.
+//! Differential tests of compiled blocks against the interpreter, with random operations on random
+//! registers.
 
 mod batches;
 mod far;
@@ -32,27 +33,28 @@ use flipwave_isa::{Generation, LaneMask, Register, RegisterRange, SdwaSelect, Sd
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Vector registers that operations have.
+/// Number of vector registers used as data operands.
 const ROWS: u16 = 10;
-/// Those after them have addresses: offsets of lanes, and pairs with whole addresses.
+/// First of the vector registers that hold addresses: per-lane offsets and pairs with whole
+/// addresses.
 const ADDRESSES: u16 = 12;
-/// Scalar registers that operations have, VCC aside.
+/// Number of scalar registers used as operands, excluding VCC.
 const SCALARS: u64 = 12;
-/// The pair that has the address of the buffer.
+/// First register of the pair that holds the address of the buffer.
 const BASE: u8 = 20;
-/// An offset from it.
+/// Register that holds an offset from the buffer address.
 const OFFSET: u8 = 22;
-/// A scalar offset in a buffer.
+/// Register that holds a scalar buffer offset.
 const BUFFER_OFFSET: u8 = 23;
-/// Where the descriptions of buffers are: of two of bytes.
+/// First registers of the buffer resources.
 const BUFFERS: [u8; 2] = [24, 28];
 const BUFFER: u64 = 8192;
-/// Bytes of a chunk, and how far from where two meet private memory may be.
+/// Size of a memory chunk. Private memory may begin this far from a chunk boundary.
 const CHUNK: u64 = 64 << 10;
 const NEAR: u64 = 32 << 10;
 const LDS: usize = 1024;
 
-/// Where a block stands.
+/// Address of the block under test.
 const START: u64 = 0x1000;
 
 fn row(random: &mut Random) -> RowIndex {
@@ -70,7 +72,7 @@ fn pair_words(low: ScalarIndex) -> [Word; 2] {
     [Word::Scalar(low), Word::Scalar(ScalarIndex(low.0 + 1))]
 }
 
-/// A part of a word, or the whole.
+/// Returns a random SDWA selector.
 fn part(random: &mut Random) -> SdwaSelect {
     [
         SdwaSelect::Byte0,
@@ -83,7 +85,7 @@ fn part(random: &mut Random) -> SdwaSelect {
     ][random.next() as usize % 7]
 }
 
-/// A vector operation with random operands.
+/// Returns a vector operation with random operands.
 fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) -> (Op, Plan) {
     let row_of = find(lowering.name).expect("a row of the same name");
     let mut op = op(Run::Vector(row_of.function(Level::detect())));
@@ -116,11 +118,12 @@ fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) ->
                 [SdwaSelect::Word0, SdwaSelect::Word1][random.next() as usize % 2];
         }
     }
-    // Often what is replaced is what it is computed from.
+    // Often overwrite one of the sources.
     if random.next().is_multiple_of(4)
-        && let Word::Row(own) = op.sources[random.next() as usize % row_of.sources.len()].words[0]
+        && let Word::Row(register) =
+            op.sources[random.next() as usize % row_of.sources.len()].words[0]
     {
-        op.destination = own;
+        op.destination = register;
     }
     let writes_word = matches!(row_of.result, ResultKind::Rows(1) | ResultKind::RowsAndMask(1))
         && lowering.result != Stored::HighHalf;
@@ -147,17 +150,17 @@ fn vector(random: &mut Random, lowering: &'static Lowering, machine: Machine) ->
     (op, Plan::Vector(VectorPlan { row: row_of, lowering }))
 }
 
-/// The operations on pairs of words or halves.
+/// Names of the operations on pairs of words or halves.
 static PAIRS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let names = TABLES.iter().flat_map(|table| table.iter()).map(|row| row.name);
     names.filter(|name| pair_element(name).is_some()).collect()
 });
 
-/// One of them with random operands.
+/// Returns the pair operation `name` with random operands.
 fn pair(random: &mut Random, name: &str) -> (Op, Plan) {
     let row_of = find(name).expect("a row of the same name");
     let single = pair_element(name).expect("the operation on one word");
-    let lowering = lowerings().find(|own| own.name == single).expect("its code");
+    let lowering = lowerings().find(|lowering| lowering.name == single).expect("its code");
     let mut op = op(Run::Vector(row_of.function(Level::detect())));
     op.destination = row(random);
     let mut adapt = Adapt::default();
@@ -182,7 +185,7 @@ fn pair(random: &mut Random, name: &str) -> (Op, Plan) {
     (op, Plan::Pair(lowering))
 }
 
-/// A move between a lane and a scalar register.
+/// Returns a move between a lane and a scalar register.
 fn lane_access(random: &mut Random, machine: Machine) -> (Op, Plan) {
     let (name, access) = [
         ("v_readfirstlane_b32", LaneAccess::ReadFirst),
@@ -206,10 +209,10 @@ fn lane_access(random: &mut Random, machine: Machine) -> (Op, Plan) {
     (op, Plan::Lane(access))
 }
 
-/// A scalar operation that writes EXEC.
+/// Returns a scalar operation that writes EXEC.
 fn exec_operation(random: &mut Random, machine: Machine) -> (Op, Plan) {
     let words = machine.lanes / 32;
-    let fits = |own: &&ScalarLowering| own.words == words;
+    let fits = |lowering: &&ScalarLowering| lowering.words == words;
     let all: Vec<&ScalarLowering> = scalar_lowerings().iter().filter(fits).collect();
     let lowering = all[random.next() as usize % all.len()];
     let (mut op, plan) = scalar_operation_of(random, lowering);
@@ -223,9 +226,9 @@ fn exec_operation(random: &mut Random, machine: Machine) -> (Op, Plan) {
     (op, plan)
 }
 
-/// A scalar operation with random operands.
+/// Returns a scalar operation with random operands.
 fn scalar_operation(random: &mut Random) -> (Op, Plan) {
-    let leaves_exec = |own: &&ScalarLowering| !own.saves_exec;
+    let leaves_exec = |lowering: &&ScalarLowering| !lowering.saves_exec;
     let all: Vec<&ScalarLowering> = scalar_lowerings().iter().filter(leaves_exec).collect();
     let lowering = all[random.next() as usize % all.len()];
     scalar_operation_of(random, lowering)
@@ -252,7 +255,7 @@ fn scalar_operation_of(random: &mut Random, lowering: &'static ScalarLowering) -
     (op, Plan::Scalar(row, lowering))
 }
 
-/// A load to scalar registers, rarely from where there is nothing.
+/// Returns a load to scalar registers, rarely from an unmapped address.
 fn scalar_load(random: &mut Random) -> (Op, Plan) {
     let words = [1, 2, 4, 8][random.next() as usize % 4];
     let access = ScalarAccess {
@@ -280,7 +283,7 @@ fn scalar_load(random: &mut Random) -> (Op, Plan) {
     (op, plan)
 }
 
-/// An access to memory or LDS.
+/// Returns an access to memory or LDS.
 fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
     let words = [1, 1, 2, 3, 4][random.next() as usize % 5];
     let element = match random.next() % 3 {
@@ -304,10 +307,7 @@ fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
         }
         (true, true) => Run::Lds(LdsAccess::Write(element)),
         (false, _) => {
-            let transfer = match stores {
-                true => Transfer::Store(element),
-                false => Transfer::Load(element),
-            };
+            let transfer = if stores { Transfer::Store(element) } else { Transfer::Load(element) };
             let offset = random.next() & 1 == 0;
             let space = match random.next() % 4 {
                 0 => Space::Global,
@@ -319,7 +319,7 @@ fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
     };
     let mut op = op(run);
     op.destination = match random.next() % 8 {
-        // What is loaded replaces addresses.
+        // Loads may overwrite address registers.
         0 => RowIndex(ADDRESSES + (random.next() & 1) as u16),
         _ => RowIndex((random.next() % u64::from(ROWS - 3)) as u16),
     };
@@ -362,34 +362,35 @@ fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
     (op, plan)
 }
 
-/// Everything that instructions change.
+/// All state that instructions can change.
 #[derive(Clone)]
 struct World {
     wave: Wave,
     space: AddressSpace,
-    /// Where memory in chunks is.
+    /// Address of the chunked memory.
     chunks: Address,
     lds: Vec<u8>,
 }
 
 impl World {
-    /// Parts of memory, each as a whole where it is.
+    /// Returns the mapped ranges of memory, each contiguous.
     fn parts(&self) -> [(u64, u64); 3] {
         let (end, start) = (self.chunks.0 + CHUNK, self.chunks.0 + CHUNK - NEAR);
         [(AddressSpace::START, BUFFER), (start, NEAR), (end, NEAR)]
     }
 
-    /// What is the workgroup's private memory, and all workgroups': some of what is accessed, or nothing.
+    /// Returns the private memory of the workgroup and that of all workgroups. They cover some of
+    /// the accessed addresses, or none.
     fn private_memory(&self, random: &mut Random) -> [Range<u64>; 2] {
         let chunks = self.chunks.0 + CHUNK;
-        let own = match random.next() % 5 {
+        let private = match random.next() % 5 {
             0 => return [0..0, 0..0],
             1 => AddressSpace::START..AddressSpace::START + BUFFER,
             2 => AddressSpace::START + 512..AddressSpace::START + 1540,
             3 => chunks - 1024..chunks + NEAR,
             _ => chunks - NEAR..chunks + NEAR,
         };
-        [own.clone(), own.start - 4096..own.end + 4096]
+        [private.clone(), private.start - 4096..private.end + 4096]
     }
 
     fn memory(&self) -> Vec<Vec<u8>> {
@@ -401,7 +402,7 @@ impl World {
         self.parts().map(part).into()
     }
 
-    /// Makes it another one, with memory where it is.
+    /// Copies the state of `other` but keeps memory at its addresses.
     fn begin_again(&mut self, other: &World) {
         self.wave = other.wave.clone();
         self.lds.clone_from(&other.lds);
@@ -413,11 +414,11 @@ impl World {
     }
 }
 
-/// Offsets of lanes: one after the other, all the same, or anywhere; a few of them wild.
+/// Returns per-lane offsets: consecutive, equal, or arbitrary; a few are far out of range.
 fn offsets(random: &mut Random, limit: u64) -> Row {
     let (first, kind, wild) = (random.next() % (limit / 4), random.next() % 4, random.next() % 8);
     let step = [1, 2, 4, 8, 12, 16][random.next() as usize % 6];
-    // Often where a line of memory begins.
+    // Often start at a cache line boundary.
     let first = if random.next() & 1 == 0 { first & !63 } else { first };
     Row(std::array::from_fn(|lane| match kind {
         _ if wild == 0 && random.next().is_multiple_of(16) => random.next() as u32,
@@ -427,18 +428,22 @@ fn offsets(random: &mut Random, limit: u64) -> Row {
     }))
 }
 
-/// What memory has in it: anything, or offsets into itself, which loads may put where addresses are.
+/// Returns random memory contents, or offsets into the same memory, for loads into address
+/// registers.
 fn content(random: &mut Random, length: u64, holds_offsets: bool) -> Vec<u8> {
-    let mut word = || match holds_offsets {
-        true => (random.next() % (length - 64)) as u32 & !3,
-        false => random.next() as u32,
+    let mut word = || {
+        if holds_offsets {
+            (random.next() % (length - 64)) as u32 & !3
+        } else {
+            random.next() as u32
+        }
     };
     (0..length / 4).flat_map(|_| word().to_le_bytes()).collect()
 }
 
-/// A number of single precision, two of half precision, or the upper half of one of double precision, where
-/// rules change: of an exponent at the ends of the range or anywhere, and a mantissa of zeros, ones, or
-/// anything.
+/// Returns a floating-point number near a boundary between cases: a single, two halves, or the
+/// upper half of a double. The exponent is arbitrary or near an end of the range; the mantissa is
+/// all zeros, all ones, or arbitrary.
 fn sharp(random: &mut Random) -> u32 {
     if random.next().is_multiple_of(4) {
         return random.choose(&[0, 1, u64::from(u32::MAX)]) as u32;
@@ -450,7 +455,8 @@ fn sharp(random: &mut Random) -> u32 {
     }
 }
 
-/// Such a number, or the upper part of one, of as many bits, and of its exponent.
+/// Returns a boundary case of `width` exponent bits in a number of `bits` bits, or the upper part
+/// of one.
 fn sharp_number(random: &mut Random, width: u32, bits: u32) -> u32 {
     let bias = (1 << (bits - 1)) - 1;
     let top = (1 << bits) - 1;
@@ -469,7 +475,8 @@ fn sharp_number(random: &mut Random, width: u32, bits: u32) -> u32 {
     ((random.next() & 1) << (width - 1) | exponent << rest | mantissa & ((1 << rest) - 1)) as u32
 }
 
-/// The second word without its address, and the fourth one, of buffers of bytes; rarely of others.
+/// Returns the second word (without the address) and the fourth word of two buffer resources,
+/// mostly for buffers of bytes.
 fn descriptions(random: &mut Random, machine: Machine) -> [[u32; 2]; 2] {
     let flags = if machine.generation >= Generation::Gfx10 { 0x3101_6000 } else { 0x27000 };
     let all = [[0, flags]; 2];
@@ -500,7 +507,7 @@ fn world(random: &mut Random, machine: Machine) -> World {
     }
     let (has_nans, is_sharp) =
         [(false, false), (true, false), (false, true)][random.next() as usize % 3];
-    // Values that several registers have in a lane, so that they are equal.
+    // Give several registers equal values in a lane.
     let common: [u32; 3] = std::array::from_fn(|_| random.next() as u32 & 0x3fff_ffff);
     for row in 0..ROWS + 2 {
         *wave.row_mut(RowIndex(row)) = Row(std::array::from_fn(|_| {
@@ -550,9 +557,11 @@ fn world(random: &mut Random, machine: Machine) -> World {
     World { wave, space, chunks, lds: content(random, LDS as u64, holds_offsets) }
 }
 
-/// What the interpreter makes of instructions: what they count as, and a fault.
+/// Runs the instructions in the interpreter. Returns the number of lane operations and the fault,
+/// if any.
 fn interpret(
-    (wave, lds): (&mut Wave, &mut [u8]),
+    wave: &mut Wave,
+    lds: &mut [u8],
     space: &mut dyn Memory,
     source: &Source,
 ) -> (u64, Option<String>) {
@@ -568,11 +577,13 @@ fn interpret(
     (lane_operations, None)
 }
 
-/// What compiled code makes of them, a second time so that it has found where memory is.
+/// Runs the compiled code of a block. Returns the number of lane operations and the fault, if any.
 fn execute(
-    (wave, lds): (&mut Wave, &mut [u8]),
+    wave: &mut Wave,
+    lds: &mut [u8],
     space: &mut dyn Memory,
-    (candidate, variant): (&Candidate, Variant),
+    candidate: &Candidate,
+    variant: Variant,
     workspace: &mut Workspace,
 ) -> (u64, Option<String>) {
     let variant = Variant { footprint: space.notes_windows(), ..variant };
@@ -601,7 +612,7 @@ fn execute(
             .enumerate()
             .position(|(index, _)| block.source.addresses[index] == wave.pc)
         {
-            // The instructions after a region that bailed out.
+            // Interpret the instructions after a region that bailed out.
             let op = &block.source.ops[index];
             lane_operations += if op.per_lane { u64::from(wave.active_lanes()) } else { 1 };
             wave.pc = block.source.addresses[index + 1];
@@ -616,14 +627,15 @@ fn execute(
     }
 }
 
-/// How both differ on some worlds, if they do.
+/// Compares interpreter and compiled code on `worlds` random states. Returns a description of the
+/// first difference.
 fn difference(
     random: &mut Random,
     machine: Machine,
     operations: Vec<(Op, Plan)>,
     worlds: usize,
 ) -> Option<String> {
-    // Hosts with AVX-512 can execute what is compiled for others, too.
+    // Hosts with AVX-512 can also execute code compiled for AVX2.
     let level = match Level::detect() {
         Level::Avx512 if random.next().is_multiple_of(3) => Level::Avx2,
         level => level,
@@ -633,9 +645,9 @@ fn difference(
     let addresses = (0..=ops.len() as u64).map(|index| START + 4 * index).collect();
     let source = Source { start: START, ops, plans, addresses, next_runs: Default::default() };
     let candidate = Candidate::new(Block::new(source, 0, machine));
-    // In some blocks, all or some flat accesses have resolved to non-global memory before.
+    // In some blocks, mark all or some flat accesses as having resolved to non-global memory.
     let flat_private = random.next() & 1 != 0;
-    let flat = |op: &Op| matches!(op.run, Run::VectorMemory(own) if own.space.is_flat());
+    let flat = |op: &Op| matches!(op.run, Run::VectorMemory(access) if access.space.is_flat());
     for index in 0..candidate.block.len() {
         if flat(&candidate.block.source.ops[index]) && !random.next().is_multiple_of(4) {
             candidate.block.record_non_global(index);
@@ -654,10 +666,10 @@ fn difference(
         let variant = Variant { nan_exact: world_number % 3 == 2, ..usual };
         let mut touched = TouchedRegions::default();
         let private = before.private_memory(random);
-        // The first time windows are found, the second time they are there, and then they are those that
-        // other registers have led to.
-        let other = world(random, machine);
-        for before in [&before, &before, &other] {
+        // The first run finds memory windows, the second run reuses them, and the third run meets
+        // windows found for other registers.
+        let different = world(random, machine);
+        for before in [&before, &before, &different] {
             let mut expected = before.clone();
             found.begin_again(before);
             let [mut one, mut other] = [(); 2].map(|()| FootprintBuilder::default());
@@ -665,21 +677,21 @@ fn difference(
             let wanted = if footprint {
                 let mut unused = TouchedRegions::default();
                 let mut memory = Recording::new(space, &mut one, &mut unused, private.clone());
-                interpret((wave, lds), &mut memory, &candidate.block.source)
+                interpret(wave, lds, &mut memory, &candidate.block.source)
             } else {
-                interpret((wave, lds), space, &candidate.block.source)
+                interpret(wave, lds, space, &candidate.block.source)
             };
             let World { wave, space, lds, .. } = &mut found;
             let given = if footprint {
-                // As before the turn of a workgroup.
+                // Reset private memory as at the start of a workgroup's turn.
                 workspace.forget_private();
                 let mut memory = Recording::new(space, &mut other, &mut touched, private.clone());
-                execute((wave, lds), &mut memory, (&candidate, variant), &mut workspace)
+                execute(wave, lds, &mut memory, &candidate, variant, &mut workspace)
             } else {
-                execute((wave, lds), space, (&candidate, variant), &mut workspace)
+                execute(wave, lds, space, &candidate, variant, &mut workspace)
             };
             let [one, other] = [one, other].map(FootprintBuilder::build);
-            // What is computed where a NaN is met is computed again, and may be other addresses.
+            // After a NaN bailout, values are recomputed and may yield other addresses.
             let same_footprint = match wanted.1 {
                 None => one == other,
                 Some(_) => true,
@@ -699,7 +711,7 @@ fn difference(
                 let rows: Vec<String> = (0..ADDRESSES + 4)
                     .filter_map(|row| {
                         let [one, other] =
-                            [&expected, &found].map(|own| own.wave.row(RowIndex(row)).0);
+                            [&expected, &found].map(|world| world.wave.row(RowIndex(row)).0);
                         let lane = (0..64).find(|lane| one[*lane] != other[*lane])?;
                         Some(format!("v{row}[{lane}] {:x} {:x}", one[lane], other[lane]))
                     })
@@ -717,10 +729,10 @@ fn difference(
     None
 }
 
-/// An operation for a message.
+/// Formats an operation for a failure message.
 fn text(op: &Op, plan: &Plan) -> String {
     let name = match plan {
-        Plan::Vector(own) => own.lowering.name,
+        Plan::Vector(plan) => plan.lowering.name,
         Plan::Scalar(_, lowering) => lowering.name,
         Plan::Pair(lowering) => lowering.name,
         Plan::Lane(_) => "lane",
@@ -742,7 +754,7 @@ fn machines() -> [Machine; 4] {
 }
 
 #[test]
-fn each_operation_gives_the_bits_that_the_interpreter_gives() {
+fn compiled_operation_matches_interpreter() {
     let mut random = Random(1);
     for round in 0..2 * blocks().div_ceil(100) {
         let machine = machines()[round as usize % 4];
@@ -761,7 +773,7 @@ fn each_operation_gives_the_bits_that_the_interpreter_gives() {
     }
 }
 
-/// Random operations, memory among them.
+/// Returns random operations, including memory accesses.
 fn sequence(random: &mut Random, machine: Machine, length: u64) -> Vec<(Op, Plan)> {
     let all: Vec<&Lowering> = lowerings().collect();
     let mut operations: Vec<(Op, Plan)> = (0..1 + random.next() % length)
@@ -789,14 +801,14 @@ fn sequence(random: &mut Random, machine: Machine, length: u64) -> Vec<(Op, Plan
     operations
 }
 
-/// How many blocks are tried: `FLIPWAVE_BLOCKS`, for long runs, or what a sample and all tests have.
+/// Number of random blocks to test: `FLIPWAVE_BLOCKS`, or the default of the test suite.
 fn blocks() -> u64 {
     let asked = std::env::var("FLIPWAVE_BLOCKS").ok().and_then(|count| count.parse().ok());
     asked.unwrap_or(if Depth::asked() == Depth::Sample { 36 } else { 100 })
 }
 
 #[test]
-fn random_blocks_do_what_the_interpreter_does() {
+fn random_blocks_match_interpreter() {
     for seed in 0..blocks() {
         let mut random = Random(seed);
         let machine = machines()[seed as usize % 4];
@@ -807,9 +819,9 @@ fn random_blocks_do_what_the_interpreter_does() {
     }
 }
 
-/// Loads and stores that touch bytes of the same lines of memory, in parts and as a whole.
+/// Loads and stores that touch bytes of the same cache lines, partially and in full.
 #[test]
-fn blocks_note_all_that_they_touch_of_device_memory_and_nothing_else() {
+fn footprint_has_exactly_the_touched_device_memory() {
     for seed in 0..blocks() {
         let mut random = Random(seed ^ 0x70_0000);
         let machine = machines()[seed as usize % 4];
@@ -830,9 +842,9 @@ fn blocks_note_all_that_they_touch_of_device_memory_and_nothing_else() {
     }
 }
 
-/// Rows that are loaded and stored again and again, in memory of which others have copies.
+/// Repeated loads and stores of registers to memory that others hold copies of.
 #[test]
-fn private_memory_has_what_was_stored_to_it_last() {
+fn private_loads_return_last_store() {
     for seed in 0..blocks() {
         let mut random = Random(seed ^ 0x70_0001);
         let machine = machines()[seed as usize % 4];
@@ -847,7 +859,7 @@ fn private_memory_has_what_was_stored_to_it_last() {
 fn nan_exact_code_does_not_bail_out_at_nans() {
     let machine = machines()[0];
     for name in ["v_add_f32", "v_fma_f32", "v_mul_f64", "v_rcp_f32", "v_sqrt_f32", "v_mul_f16"] {
-        let lowering = lowerings().find(|own| own.name == name).expect("its code");
+        let lowering = lowerings().find(|lowering| lowering.name == name).expect("its code");
         let row_of = find(name).expect("a row");
         let [bailed_out, settled] = [false, true].map(|nan_exact| {
             let mut op = op(Run::Vector(row_of.function(Level::detect())));
@@ -870,12 +882,12 @@ fn nan_exact_code_does_not_bail_out_at_nans() {
             for _ in 0..20 {
                 let World { mut wave, mut space, mut lds, .. } = world(&mut Random(3), machine);
                 wave.set_exec(LaneMask(u64::MAX));
-                // NaNs, and negative numbers, whose roots are NaNs.
+                // NaNs, and negative numbers, whose square roots are NaNs.
                 for row in 0..2 {
                     wave.row_mut(RowIndex(row)).0.fill(0xffff_fc01);
                 }
-                let state = (&mut wave, &mut lds[..]);
-                execute(state, &mut space, (&candidate, variant), &mut Workspace::default());
+                let mut workspace = Workspace::default();
+                execute(&mut wave, &mut lds, &mut space, &candidate, variant, &mut workspace);
             }
             candidate.block.has_frequent_nan_bailouts()
         });
@@ -909,7 +921,7 @@ fn flat_private_code_does_not_bail_out_at_private_accesses() {
             for round in 0..20 {
                 let mut wave = wave.clone();
                 private::point(&mut wave, round * 4);
-                execute((&mut wave, &mut lds), &mut space, (&candidate, variant), &mut workspace);
+                execute(&mut wave, &mut lds, &mut space, &candidate, variant, &mut workspace);
             }
             candidate.block.has_frequent_non_global()
         });
@@ -918,7 +930,7 @@ fn flat_private_code_does_not_bail_out_at_private_accesses() {
 }
 
 #[test]
-fn wrong_code_is_noticed() {
+fn comparison_detects_wrong_code() {
     let wrong = [
         (" add ", " sub "),
         (" sub ", " add "),
@@ -947,19 +959,19 @@ fn wrong_code_is_noticed() {
     let mut random = Random(7);
     let mut noticed = 0;
     for (right, wrong) in wrong {
-        let mut changed = lowerings().filter(|own| own.code.contains(right));
-        // Some mistakes are none in some operations: what is added is the same in either order.
+        let mut changed = lowerings().filter(|lowering| lowering.code.contains(right));
+        // Some mistakes have no effect in some operations, such as swapped addends.
         let machine = machines()[0];
         let is_noticed = changed.any(|lowering| {
             let code: &'static str = lowering.code.replacen(right, wrong, 1).leak();
             let altered: &'static Lowering = Box::leak(Box::new(Lowering { code, ..*lowering }));
-            // Nor with all operands.
+            // Some have no effect when both operands are swapped.
             (0..4).any(|_| {
                 let operations = vec![vector(&mut random, altered, machine)];
                 difference(&mut random, machine, operations, 8).is_some()
             })
         });
-        // A product and a sum that the host rounds once are the same as what is fused.
+        // A product and a sum that the host rounds once give the same result as a fused operation.
         assert!(is_noticed || wrong == ".fmuladd.", "{right} as {wrong}");
         noticed += usize::from(is_noticed);
     }
@@ -970,7 +982,7 @@ fn wrong_code_is_noticed() {
 #[test]
 fn fused_products_of_halves_are_rounded_once() {
     let row_of = find("v_fma_f16").expect("a row");
-    let right = lowerings().find(|own| own.name == row_of.name).expect("its code");
+    let right = lowerings().find(|lowering| lowering.name == row_of.name).expect("its code");
     let cut =
         right.code.replace("%odd = or D %above, %last", "%odd = or D %above, zeroinitializer");
     assert_ne!(cut, right.code);

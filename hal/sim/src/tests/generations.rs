@@ -1,4 +1,4 @@
-//! What differs between generations and wave sizes.
+//! Differences between generations and wave sizes.
 
 use crate::execute::control::Step;
 use crate::execute::operations;
@@ -13,8 +13,8 @@ use flipwave_device::{FaultCause, WaveId};
 use flipwave_isa::{Isa, LaneMask, Pc, Target};
 use std::collections::BTreeSet;
 
-/// A wave after the instructions of `text`, which start with `prepare`d registers and all lanes
-/// active; and the last step's end.
+/// Executes `text` with registers set by `prepare` and all lanes active. Returns the wave and the
+/// result of the last step.
 pub(super) fn run(
     processor: &str,
     lanes: u8,
@@ -44,7 +44,7 @@ pub(super) fn run(
     (wave, lds, end)
 }
 
-/// The wave after one instruction that accesses memory.
+/// Executes instructions that access memory. Returns the wave.
 pub(super) fn run_in(
     processor: &str,
     lanes: u8,
@@ -63,14 +63,14 @@ pub(super) fn run_in(
     wave
 }
 
-/// The wave alone, of instructions that do not fault.
+/// Executes instructions that must not fault. Returns the wave.
 pub(super) fn wave(processor: &str, lanes: u8, text: &str, prepare: impl Fn(&mut Wave)) -> Wave {
     let (wave, _, end) = run(processor, lanes, text, |wave, _| prepare(wave));
     assert!(matches!(end, Step::Next), "{text}: {end:?}");
     wave
 }
 
-/// Register `index` holds `word(lane)`.
+/// Sets register `index` to `word(lane)`.
 pub(super) fn fill(wave: &mut Wave, index: u16, word: impl Fn(u32) -> u32) {
     (0..64).for_each(|lane| wave.row_mut(RowIndex(index)).0[lane as usize] = word(lane));
 }
@@ -78,7 +78,7 @@ pub(super) fn fill(wave: &mut Wave, index: u16, word: impl Fn(u32) -> u32) {
 const VCC_HI: ScalarIndex = ScalarIndex(ScalarIndex::VCC.0 + 1);
 const EXEC_HI: ScalarIndex = ScalarIndex(ScalarIndex::EXEC.0 + 1);
 
-/// Each half that an instruction names is read or written, and the other half of a result kept.
+/// An instruction reads and writes exactly the halves it names; the other half of a result is kept.
 #[test]
 fn halves_of_registers_are_read_and_written_where_they_are_named() {
     let prepare = |wave: &mut Wave| {
@@ -94,7 +94,7 @@ fn halves_of_registers_are_read_and_written_where_they_are_named() {
         ("v_mov_b16_e32 v2.h, v1.h", 0x0300_2222),
         ("v_mov_b16_e64 v2.l, v1.h", 0x1111_0300),
         ("v_add_nc_u16 v2.h, v0.h, 3", 0x000a_2222),
-        // A scalar source's half is in no name.
+        // The half of a scalar source is not part of its name.
         ("v_add_nc_u16 v2.l, v0.l, s0 op_sel:[0,1,0]", 0x1111_0045),
         ("v_cvt_f16_u16_e32 v2.h, v0.l", 0x4500_2222),
         ("v_cmp_eq_u16_e64 s2, v0.h, 7\nv_cndmask_b16 v2.h, v0.l, v0.h, s2", 0x0007_2222),
@@ -115,7 +115,7 @@ fn both_halves_of_a_dual_instruction_read_before_either_writes() {
     let exchange = "v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, v0";
     let swapped = wave("gfx1100", 32, exchange, prepare);
     assert_eq!([0, 1].map(|row| swapped.row(RowIndex(row)).0[5]), [105, 5]);
-    // One after the other they would not exchange anything.
+    // Executed sequentially, the moves would not exchange the registers.
     let halves = "v_mov_b32 v0, v1\nv_mov_b32 v1, v0";
     let copied = wave("gfx1100", 32, halves, prepare);
     assert_eq!([0, 1].map(|row| copied.row(RowIndex(row)).0[5]), [105, 105]);
@@ -157,7 +157,7 @@ fn lane_masks_of_32_lanes_are_one_register() {
 }
 
 #[test]
-fn what_lies_above_32_lanes_never_counts() {
+fn mask_bits_above_32_lanes_are_ignored() {
     let text = "s_mov_b32 exec_hi, -1\ns_mov_b32 vcc_hi, -1\ns_mov_b32 vcc_lo, 0";
     let narrow = wave("gfx1100", 32, text, |_| {});
     assert_eq!((narrow.exec().0, narrow.scalar(EXEC_HI), narrow.vcc()), (0xffff_ffff, 0, 0));
@@ -203,7 +203,7 @@ fn half_word_results_keep_the_other_half_from_gfx10_on() {
 }
 
 #[test]
-fn results_to_null_vanish() {
+fn results_to_null_are_discarded() {
     let scalars =
         |wave: &Wave| -> Vec<u32> { (0..128).map(|n| wave.scalar(ScalarIndex(n))).collect() };
     for lanes in [32, 64] {
@@ -242,7 +242,7 @@ fn rows_are_permuted_by_scalar_selects() {
         let wave = wave("gfx1100", 32, text, |wave| {
             fill(wave, 0, |_| 99);
             fill(wave, 1, |lane| lane);
-            // Lane i takes lane 15 - i.
+            // Lane i reads lane 15 - i.
             wave.write_scalar(ScalarIndex(0), 0x89ab_cdef);
             wave.write_scalar(ScalarIndex(1), 0x0123_4567);
             wave.set_exec(LaneMask(exec));
@@ -252,7 +252,7 @@ fn rows_are_permuted_by_scalar_selects() {
     let all = 0xffff_ffff;
     assert_eq!(permuted("v_permlane16_b32 v0, v1, s0, s1", all), [15, 14, 0, 31]);
     assert_eq!(permuted("v_permlanex16_b32 v0, v1, s0, s1", all), [31, 30, 16, 15]);
-    // Lane 15 is not active: not read, read as zero, read all the same.
+    // Lane 15 is inactive: not read, read as zero, read normally.
     let most = all & !(1 << 15);
     assert_eq!(permuted("v_permlane16_b32 v0, v1, s0, s1", most), [99, 14, 99, 31]);
     assert_eq!(permuted("v_permlane16_b32 v0, v1, s0, s1 op_sel:[0,1]", most), [0, 14, 99, 31]);
@@ -299,7 +299,7 @@ fn modes_and_flat_scratch_are_set_as_hardware_registers() {
     assert_eq!(newer.mode, Mode(0x350));
     assert_eq!(newer.scalar_pair(newer.machine.flat_scratch), 0x1234_0000_0000);
     assert_eq!(newer.scalar(ScalarIndex(1)), 0x1234);
-    // There the registers are ordinary ones, and MODE has no GPR-index mode.
+    // On newer generations these are ordinary registers, and MODE has no GPR-index mode.
     assert_eq!(newer.scalar(ScalarIndex(103)), 0);
     let text = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1";
     assert!(!wave("gfx1030", 32, text, |_| {}).mode.indexes_vgprs());
@@ -307,12 +307,12 @@ fn modes_and_flat_scratch_are_set_as_hardware_registers() {
 }
 
 #[test]
-fn what_stands_after_a_program_is_illegal() {
+fn bytes_after_a_program_are_illegal() {
     let (_, _, end) = run("gfx1100", 32, "s_code_end", |_, _| {});
     assert!(matches!(end, Step::Fault(FaultCause::IllegalInstruction { word: 0xbf9f_0000 })));
 }
 
-/// The corpora of the instruction decoder: samples of what each target has.
+/// Instruction decoder corpora: samples of each target's instructions.
 const CORPORA: [(&str, &str, &[&str]); 6] = [
     ("gfx906", include_str!("../../../amdgpu/isa/tests/corpus/gfx906.s"), &[]),
     ("gfx908", include_str!("../../../amdgpu/isa/tests/corpus/gfx908.s"), &[]),
@@ -322,7 +322,7 @@ const CORPORA: [(&str, &str, &[&str]); 6] = [
     ("gfx1100", include_str!("../../../amdgpu/isa/tests/corpus/gfx1100.s"), &[]),
 ];
 
-/// How instructions begin that no target executes yet, or that no compute program has.
+/// Prefixes of instructions that no target executes yet, or that compute programs cannot use.
 const EVERYWHERE: &[&str] = &[
     "image_",
     "tbuffer_",
@@ -351,8 +351,9 @@ const EVERYWHERE: &[&str] = &[
     "s_subvector_loop",
 ];
 
-/// What the corpus and the opcodes of a target have that is not executed. Read-only destinations,
-/// saturation without meaning, loads straight to LDS and the global data share are left out.
+/// Returns the instructions in the corpus and the opcode table of a target that are not executed.
+/// Read-only destinations, saturation without effect, direct-to-LDS loads and the global data share
+/// are excluded.
 fn gaps(target: &Target, lanes: u8, corpus: &str) -> BTreeSet<&'static str> {
     let isa = Isa::with_wave_size(target, lanes).expect("LLVM has it");
     let machine = Machine::new(target, lanes);
@@ -364,7 +365,7 @@ fn gaps(target: &Target, lanes: u8, corpus: &str) -> BTreeSet<&'static str> {
         let name = inst.operation.name();
         let executed = !matches!(translate(inst, Level::Plain, machine).run, Run::Gap(_));
         if !executed && !odd.iter().any(|word| line.contains(word)) {
-            // Of a dual instruction, the half that is the reason.
+            // The half of a dual instruction that causes the gap.
             gaps.extend(
                 name.split(" :: ")
                     .filter(|half| !name.contains(" :: ") || half.contains("dot2acc")),
@@ -374,7 +375,7 @@ fn gaps(target: &Target, lanes: u8, corpus: &str) -> BTreeSet<&'static str> {
     let machine = Machine::new(target, target.default_wave_size());
     let executed = |name: &&&str| {
         operations::find(&name.replace("v_cmpx_", "v_cmp_")).is_some()
-            // A row for each choice of signs.
+            // Some operations have a row per combination of signs.
             || operations::find_for(name, Some(0), machine).is_some()
             || operations::find_whole(name, machine).is_some()
             || crate::instruction::control::find(name).is_some()
@@ -385,18 +386,18 @@ fn gaps(target: &Target, lanes: u8, corpus: &str) -> BTreeSet<&'static str> {
 
 #[test]
 fn every_instruction_of_the_corpora_is_executed_or_listed_as_a_gap() {
-    for (processor, corpus, own) in cases(CORPORA, 3) {
+    for (processor, corpus, known_gaps) in cases(CORPORA, 3) {
         let target: Target = processor.parse().expect("a target");
         for lanes in target.wave_sizes() {
             let gaps = gaps(&target, *lanes, corpus);
-            let known: Vec<&str> = EVERYWHERE.iter().chain(own).copied().collect();
+            let known: Vec<&str> = EVERYWHERE.iter().chain(known_gaps).copied().collect();
             let unexpected: Vec<_> = gaps
                 .iter()
                 .map(|gap| gap.replace("dual_", ""))
                 .filter(|gap| !known.iter().any(|known| gap.starts_with(known)))
                 .collect();
             assert!(unexpected.is_empty(), "{processor}, {lanes} lanes: {unexpected:?}");
-            let closed: Vec<_> = own
+            let closed: Vec<_> = known_gaps
                 .iter()
                 .filter(|known| !gaps.iter().any(|gap| gap.starts_with(*known)))
                 .collect();

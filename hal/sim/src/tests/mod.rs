@@ -1,5 +1,5 @@
-//! The embedded GPU's tests that are of no one module: instructions against references that are
-//! written differently, and the proof that none is missing.
+//! Tests of the embedded GPU that span modules: instructions against independent references, and
+//! completeness of the instruction tables.
 
 pub mod bench;
 mod compiled;

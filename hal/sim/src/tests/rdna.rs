@@ -1,4 +1,4 @@
-//! What gfx11 and gfx12 have of their own, by single instructions.
+//! Single instructions that are specific to gfx11 and gfx12.
 
 use super::generations::{fill, run, run_in, wave};
 use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
@@ -28,7 +28,7 @@ fn eight_selects_read_zero_from_lanes_that_are_not_active() {
     assert_eq!(moved("v_mov_b32_dpp v0, v1 dpp8:[7,6,5,4,3,2,1,0] fi:1"), [107, 106, 99]);
 }
 
-/// From gfx10 on FLAT_SCRATCH has no number among the scalar operands: SGPRs have its old one.
+/// From gfx10, FLAT_SCRATCH is not a scalar operand; its old number is an SGPR.
 #[test]
 fn flat_scratch_is_no_sgpr() {
     for processor in ["gfx1030", "gfx1100", "gfx1201"] {
@@ -54,7 +54,7 @@ fn scalar_operations_compute_as_vector_ones_do() {
                 fill(wave, 2, |_| words[1]);
             };
             for processor in ["gfx1150", "gfx1201"] {
-                let own = wave(processor, 32, &format!("s_{name} s0, s1, s2"), prepare);
+                let after = wave(processor, 32, &format!("s_{name} s0, s1, s2"), prepare);
                 let form = if name.starts_with("cvt") { "_e64" } else { "_e32" };
                 let registers = if name.ends_with("_f16") && !name.starts_with("cvt") {
                     "v0.l, v1.l, v2.l"
@@ -63,7 +63,7 @@ fn scalar_operations_compute_as_vector_ones_do() {
                 };
                 let text = format!("v_{name}{form} {registers}");
                 let vector = wave(processor, 32, &text, prepare).row(RowIndex(0)).0[5];
-                assert_eq!(scalar(&own, 0), vector, "{name} {words:x?}");
+                assert_eq!(scalar(&after, 0), vector, "{name} {words:x?}");
             }
         }
     }
@@ -79,8 +79,8 @@ fn scalar_operations_need_no_active_lane_and_keep_exec() {
         wave.write_scalar(ScalarIndex(2), 0x3c00_0000);
         wave.set_exec(LaneMask::EMPTY);
     });
-    let of = |index| f32::from_bits(scalar(&wave, index));
-    assert_eq!([of(0), of(4), of(5), of(6)], [9.0, 1.0, 1.0, -0.25]);
+    let lane_zero = |index| f32::from_bits(scalar(&wave, index));
+    assert_eq!([lane_zero(0), lane_zero(4), lane_zero(5), lane_zero(6)], [9.0, 1.0, 1.0, -0.25]);
     assert!(wave.scc);
     assert_eq!(wave.exec(), LaneMask::EMPTY);
 }
@@ -97,15 +97,18 @@ fn wide_scalar_arithmetic() {
             wave.write_scalar_pair(ScalarIndex(2), b);
             wave.scc = true;
         });
-        let of = |index| wave.scalar_pair(ScalarIndex(index));
+        let pair = |index| wave.scalar_pair(ScalarIndex(index));
         let exact = u128::from(a) * u128::from(b);
-        assert_eq!([of(4), of(6), of(8)], [exact as u64, a.wrapping_add(b), a.wrapping_sub(b)]);
+        assert_eq!(
+            [pair(4), pair(6), pair(8)],
+            [exact as u64, a.wrapping_add(b), a.wrapping_sub(b)]
+        );
         assert!(wave.scc);
     }
 }
 
 #[test]
-fn what_is_gone_from_mode_cannot_be_seen() {
+fn removed_mode_bits_read_as_zero() {
     let text = "s_getreg_b32 s0, hwreg(HW_REG_MODE)\n\
                 s_setreg_imm32_b32 hwreg(HW_REG_WAVE_MODE, 0, 32), 0xf0\n\
                 v_max_num_f32_e64 v0, v1, v1 clamp";
@@ -159,19 +162,19 @@ fn two_distances_in_m0() {
         })
     };
     let m0 = 2 << 16 | 3;
-    let of = |wave: &Wave, row: u16| wave.row(RowIndex(row)).0[0];
+    let first_lane = |wave: &Wave, row: u16| wave.row(RowIndex(row)).0[0];
     let wave = moved("v_movrelsd_2_b32 v1, v9", m0);
-    assert_eq!([of(&wave, 3), of(&wave, 12)], [12, 12]);
-    // Lane 0 reads what lane 1 has.
+    assert_eq!([first_lane(&wave, 3), first_lane(&wave, 12)], [12, 12]);
+    // Lane 0 reads lane 1.
     let text = "v_movrelsd_2_b32_dpp v1, v9 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf";
     let wave = moved(text, m0);
-    assert_eq!(of(&wave, 3), 12);
+    assert_eq!(first_lane(&wave, 3), 12);
     let wave = moved("v_swaprel_b32 v1, v9", m0);
-    assert_eq!([of(&wave, 3), of(&wave, 12)], [12, 3]);
+    assert_eq!([first_lane(&wave, 3), first_lane(&wave, 12)], [12, 3]);
     assert_eq!(scalar(&moved("s_movrelsd_2_b32 s1, s9", m0), 3), 12);
-    // Outside of the allocation nothing is exchanged.
+    // Nothing is exchanged outside the allocation.
     let wave = moved("v_swaprel_b32 v1, v9", 100 << 16);
-    assert!((0..32).all(|row| of(&wave, row) == u32::from(row)));
+    assert!((0..32).all(|row| first_lane(&wave, row) == u32::from(row)));
 }
 
 #[test]
@@ -207,8 +210,8 @@ fn the_bits_of_bytes_are_put_where_byte_sel_says() {
         fill(wave, 1, |_| 1.5f32.to_bits());
         fill(wave, 3, |_| 0x2222_2222);
     });
-    let of = |row: u16| wave.row(RowIndex(row)).0[7];
-    assert_eq!([of(0), of(2), of(3)], [0x113c_1111, 1.5f32.to_bits(), 0x3e3e_2222]);
+    let result = |row: u16| wave.row(RowIndex(row)).0[7];
+    assert_eq!([result(0), result(2), result(3)], [0x113c_1111, 1.5f32.to_bits(), 0x3e3e_2222]);
 }
 
 #[test]
@@ -225,7 +228,7 @@ fn packed_bytes_keep_the_other_half_from_gfx11_on() {
     assert_eq!(packed("gfx1030", "v_sat_pk_u8_i16 v0, v1"), 0xff00);
 }
 
-/// 2 times 3, and 1 or 4, which is where it is added to.
+/// The product 2 * 3 is added to the half that is written, which holds 1 or 4.
 #[test]
 fn products_are_added_to_the_half_that_is_written() {
     let added = |text: &str| {
@@ -280,7 +283,7 @@ fn buffer_resources_choose_their_range_check() {
         run_in(processor, 32, text, prepare, &mut space).row(RowIndex(0)).0[3]
     };
     for processor in ["gfx1100", "gfx1201"] {
-        // By bytes, of which there are 16; by record; not at all.
+        // Range checks by bytes (16 of them), by record, and none.
         assert_eq!([12, 16].map(|at| loaded(processor, 3 << 28, at)), [4, 0]);
         assert_eq!([12, 16].map(|at| loaded(processor, 0, at)), [4, 0]);
         assert_eq!([16, 400].map(|at| loaded(processor, 1 << 28, at)), [5, 101]);
@@ -288,7 +291,7 @@ fn buffer_resources_choose_their_range_check() {
     }
 }
 
-/// The waves of a workgroup of two at its split barrier.
+/// The waves of a two-wave workgroup at its split barrier.
 #[test]
 fn all_waves_signal_before_any_passes() {
     let request = |operation| BarrierRequest {
@@ -311,18 +314,18 @@ fn all_waves_signal_before_any_passes() {
         assert!(barrier.request(&mut waves[1], request(SplitBarrier::Wait)));
         assert!(!barrier.let_pass(&mut waves[1]));
     }
-    // One that has ended is not waited for.
+    // An ended wave is not waited for.
     barrier.request(&mut waves[0], request(SplitBarrier::Signal));
     barrier.leave();
     assert!(barrier.request(&mut waves[0], request(SplitBarrier::Wait)));
-    // Other barriers and single waves wait for nothing.
-    let other = BarrierRequest { barrier: 0, ..request(SplitBarrier::Wait) };
-    assert!(barrier.request(&mut waves[0], other));
+    // Other barriers and single-wave workgroups do not wait.
+    let other_barrier = BarrierRequest { barrier: 0, ..request(SplitBarrier::Wait) };
+    assert!(barrier.request(&mut waves[0], other_barrier));
     assert!(WorkgroupBarrier::new(1).request(&mut waves[0], request(SplitBarrier::Wait)));
 }
 
 #[test]
-fn what_no_compute_wave_can_do_is_refused_by_type() {
+fn graphics_instructions_are_refused_by_type() {
     for (processor, text) in [
         ("gfx1201", "s_alloc_vgpr 64"),
         ("gfx1201", "s_barrier_init m0"),

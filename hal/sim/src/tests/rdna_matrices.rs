@@ -1,20 +1,20 @@
-//! Matrix operations of gfx11 and gfx12 against sums of the matrices' elements, which are put where
-//! AMD's Matrix Instruction Calculator has them, by its formulas.
+//! Matrix operations of gfx11 and gfx12, checked against sums over matrix elements. Elements are
+//! placed by the formulas of AMD's Matrix Instruction Calculator.
 
 use super::generations::wave;
 use crate::tests::operations::Random;
 use crate::wave::{RowIndex, Wave};
 
-/// Where an element is: register, lowest bit, lanes.
+/// Location of an element: register, lowest bit, lanes.
 type Place = (usize, usize, Vec<usize>);
 
-/// An operation of 16 rows and columns.
+/// A matrix operation with 16 rows and columns.
 struct Case {
     name: &'static str,
     depth: usize,
-    /// Bits of an element of A and B.
+    /// Width of an element of A and B in bits.
     bits: usize,
-    /// The bits of small integers as elements of A and B, and of C.
+    /// Converts a small integer to an element of A and B, or of C.
     element: fn(i32) -> u32,
     sum: fn(i32) -> u32,
     short: bool,
@@ -32,7 +32,7 @@ fn single(value: i32) -> u32 {
     (value as f32).to_bits()
 }
 
-/// E4M3 and E5M2 of -4 to 4.
+/// Converts -4 to 4 to E4M3; [`bf8`] to E5M2.
 fn fp8(value: i32) -> u32 {
     let bits = [0, 0x38, 0x40, 0x44, 0x48][value.unsigned_abs() as usize];
     bits | if value < 0 { 0x80 } else { 0 }
@@ -85,13 +85,13 @@ const SPARSE: [Case; 9] = [
     case("v_swmmac_f32_16x16x32_bf8_bf8", 32, 8, bf8, single, false),
 ];
 
-/// Where element k of a row of A, or of a column of B, is on gfx11.
+/// Location of element k of a row of A, or of a column of B, on gfx11.
 fn factor_gfx11(case: &Case, lanes: usize, row: usize, k: usize) -> Place {
     let at = k * case.bits;
     (at / 32, at % 32, (row..lanes).step_by(16).collect())
 }
 
-/// The same on gfx12, the matrix being dense, and the other sparse or not.
+/// Location of element k on gfx12. `sparse` is `true` for the dense factor of a sparse operation.
 fn factor_gfx12(case: &Case, lanes: usize, row: usize, k: usize, sparse: bool) -> Place {
     let (wide, deep) = (lanes == 64, case.depth);
     let (register, bit, lane) = match (case.bits, sparse) {
@@ -112,8 +112,8 @@ fn factor_gfx12(case: &Case, lanes: usize, row: usize, k: usize, sparse: bool) -
     (register, bit, vec![lane + row])
 }
 
-/// Where an element of a sparse A is that is the `member`-th of its four, and the bits of the index
-/// that say so: register, bit, bit of the index, lane.
+/// Location of an element of a sparse A that is the `member`-th of its group of four, and of its
+/// index bits: register, bit, index bit, lane.
 fn compressed(case: &Case, lanes: usize, row: usize, k: usize, member: usize) -> [usize; 4] {
     let (wide, deep, four) = (lanes == 64, case.depth, k / 4);
     let (register, bit, index, lane) = match case.bits {
@@ -136,7 +136,7 @@ fn compressed(case: &Case, lanes: usize, row: usize, k: usize, member: usize) ->
     [register, bit, index, lane + row]
 }
 
-/// Where an element of C and D is.
+/// Location of an element of C and D.
 fn sum(case: &Case, gfx11: bool, lanes: usize, i: usize, j: usize) -> Place {
     let (register, bit, lane) = match (gfx11, case.short, lanes == 64) {
         (true, _, wide) => {
@@ -159,7 +159,7 @@ fn put(wave: &mut Wave, first: u16, (register, bit, lanes): Place, bits: usize, 
     }
 }
 
-/// Small integers, whose sums no format rounds.
+/// Returns a small integer. All formats represent sums of these exactly.
 fn small(random: &mut Random, bits: usize) -> i32 {
     let range = if bits == 4 { 7 } else { 5 };
     (random.next() % range) as i32 - (range / 2) as i32
@@ -172,7 +172,7 @@ fn registers(first: usize, bits: usize) -> String {
     }
 }
 
-/// Rows of A begin at v0, B at v8, C and D at v16, the index at v24.
+/// Checks an operation with A from v0, B from v8, C and D from v16, and the index in v24.
 fn check(processor: &str, case: &Case, lanes: usize, sparse: bool) {
     let gfx11 = processor == "gfx1100";
     let mut random = Random(lanes as u64 + case.depth as u64);
@@ -180,7 +180,7 @@ fn check(processor: &str, case: &Case, lanes: usize, sparse: bool) {
         (0..rows).map(|_| (0..columns).map(|_| small(&mut random, case.bits)).collect()).collect()
     };
     let (mut a, b, c) = (matrix(16, case.depth), matrix(16, case.depth), matrix(16, 16));
-    // Of each four elements two remain, different ones from row to row.
+    // Two of each four elements are kept, chosen by row.
     let kept =
         |i: usize, four: usize| [[0, 1], [0, 2], [1, 3], [2, 3], [0, 3], [1, 2]][(i + four) % 6];
     if sparse {
@@ -198,9 +198,10 @@ fn check(processor: &str, case: &Case, lanes: usize, sparse: bool) {
     let sums = 256 / lanes * if case.short && !gfx11 { 16 } else { 32 };
     let (left, right) =
         (registers(0, lane_bits(case.depth / share)), registers(8, lane_bits(case.depth)));
-    let (third, sum_registers) = match sparse {
-        true => ("v24".to_owned(), registers(16, sums)),
-        false => (registers(16, sums), registers(16, sums)),
+    let (third, sum_registers) = if sparse {
+        ("v24".to_owned(), registers(16, sums))
+    } else {
+        (registers(16, sums), registers(16, sums))
     };
     let signs = if case.name.contains("_i32_") { " neg_lo:[1,1,0]" } else { "" };
     let text = format!("{} {sum_registers}, {left}, {right}, {third}{signs}", case.name);
@@ -208,9 +209,10 @@ fn check(processor: &str, case: &Case, lanes: usize, sparse: bool) {
     let after = wave(processor, lanes as u8, &text, |wave| {
         for i in 0..16 {
             for k in 0..case.depth {
-                let place = match gfx11 {
-                    true => factor_gfx11(case, lanes, i, k),
-                    false => factor_gfx12(case, lanes, i, k, sparse),
+                let place = if gfx11 {
+                    factor_gfx11(case, lanes, i, k)
+                } else {
+                    factor_gfx12(case, lanes, i, k, sparse)
                 };
                 put(wave, 8, place.clone(), case.bits, (case.element)(b[i][k]));
                 if !sparse {
@@ -230,14 +232,14 @@ fn check(processor: &str, case: &Case, lanes: usize, sparse: bool) {
                 }
             }
         }
-        // EXEC does not matter.
+        // Matrix operations ignore EXEC.
         wave.set_exec(flipwave_isa::LaneMask(1));
     });
     for i in 0..16 {
         for j in 0..16 {
             let exact = (0..case.depth).map(|k| a[i][k] * b[j][k]).sum::<i32>() + c[i][j];
-            let (register, bit, of) = sum(case, gfx11, lanes, i, j);
-            let word = after.row(RowIndex(16 + register as u16)).0[of[0]];
+            let (register, bit, sum_lanes) = sum(case, gfx11, lanes, i, j);
+            let word = after.row(RowIndex(16 + register as u16)).0[sum_lanes[0]];
             let bits = if case.short { word >> bit & 0xffff } else { word };
             assert_eq!(bits, (case.sum)(exact), "{processor}, {lanes} lanes: {text}: {i}, {j}");
         }
@@ -253,10 +255,10 @@ fn matrices_of_small_integers() {
     }
 }
 
-/// The negative control: elements of another format give another result.
+/// Negative control: elements interpreted in another format give another result.
 #[test]
 #[should_panic(expected = "gfx1201, 32 lanes")]
-fn another_format_is_noticed() {
-    let other = case("v_wmma_f32_16x16x16_fp8_bf8", 16, 8, fp8, single, false);
-    check("gfx1201", &other, 32, false);
+fn comparison_detects_another_format() {
+    let other_format = case("v_wmma_f32_16x16x16_fp8_bf8", 16, 8, fp8, single, false);
+    check("gfx1201", &other_format, 32, false);
 }

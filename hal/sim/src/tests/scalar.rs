@@ -8,8 +8,8 @@ use crate::tests::operations::{Random, control, edges};
 use crate::wave::{Level, ScalarIndex, Wave};
 use flipwave_isa::LaneMask;
 
-/// What an operation reads: sources in order, the destination where it is read as well after
-/// them; SCC, EXEC, and the immediate.
+/// Inputs of an operation: the sources in order, then the destination if it is also read; SCC,
+/// EXEC, and the immediate.
 struct Case {
     sources: [u64; 3],
     scc: bool,
@@ -31,7 +31,7 @@ impl Case {
         self.sources[source] >> at & 1 != 0
     }
 
-    /// The field that the second source names: offset in its low bits, width in bits 22:16.
+    /// Bit field described by the second source: offset in the low bits, width in bits 22:16.
     fn field(&self, size: u32, signed: bool) -> i128 {
         let offset = self.u(1, 32) & i128::from(size - 1);
         let width = (self.u(1, 32) >> 16 & 0x7f).min(i128::from(size) - offset) as u32;
@@ -40,7 +40,7 @@ impl Case {
     }
 }
 
-/// What comes out; SCC and EXEC stay where nothing is said.
+/// Expected results. `None` leaves SCC or EXEC unchanged.
 #[derive(Default)]
 struct Expected {
     value: Option<i128>,
@@ -60,7 +60,7 @@ fn flagged(value: i128, scc: bool) -> Expected {
     Expected { value: Some(value), scc: Some(scc), ..Expected::default() }
 }
 
-/// SCC says whether any of the bits of the result is set.
+/// The result, with SCC set if any of its bits is set.
 fn nonzero(value: i128, bits: u32) -> Expected {
     flagged(value, value & ((1 << bits) - 1) != 0)
 }
@@ -77,8 +77,8 @@ fn position(mut places: impl Iterator<Item = bool>) -> i128 {
     places.position(|found| found).map_or(-1, |at| at as i128)
 }
 
-/// Compares an operation with what is expected, on edges and drawn values. `bits` are those of
-/// the result.
+/// Compares an operation with the expected results on edge cases and random values. `bits` is the
+/// width of the result.
 fn check(name: &str, bits: u32, expected: impl Fn(&Case) -> Expected) {
     let operation = find(control::operation(name)).unwrap_or_else(|| panic!("missing: {name}"));
     if control::records() {
@@ -124,7 +124,7 @@ fn check(name: &str, bits: u32, expected: impl Fn(&Case) -> Expected) {
     }
 }
 
-/// The destination before.
+/// Value of the destination before the operation.
 const OLD: u64 = 0x5555_5555_5555_5555;
 
 #[test]
@@ -167,7 +167,7 @@ pub fn arithmetic() {
     check("s_max_u32", 32, |c| flagged(c.u(0, 32).max(c.u(1, 32)), c.u(0, 32) > c.u(1, 32)));
     check("s_abs_i32", 32, |c| nonzero(c.s(0, 32).abs(), 32));
     check("s_absdiff_i32", 32, |c| {
-        // The difference wraps before its sign is dropped.
+        // The difference wraps before its absolute value is taken.
         let difference = (c.s(0, 32) - c.s(1, 32)) as i32;
         nonzero(i128::from(difference).abs(), 32)
     });
@@ -179,7 +179,7 @@ pub fn arithmetic() {
     }
 }
 
-/// A bit of a result, from a bit of each source.
+/// Computes a result bit from a bit of each source.
 type Gate = fn(bool, bool) -> bool;
 
 const GATES: [(&str, Gate); 10] = [
@@ -212,7 +212,7 @@ pub fn logic() {
             let new = with_exec(c) as u64;
             Expected { value: Some(c.exec.into()), scc: Some(new != 0), exec: Some(new) }
         });
-        // The narrow forms leave the upper half of EXEC alone.
+        // The 32-bit forms keep the upper half of EXEC.
         let with_low = |c: &Case| {
             let new = with_exec(c) as u32;
             (new, Some(c.exec & !0xffff_ffff | u64::from(new)))

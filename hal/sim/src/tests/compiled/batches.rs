@@ -1,4 +1,4 @@
-//! Blocks that load many rows: such loads are done together where the segment ends.
+//! Blocks that load many registers, whose loads are executed as a batch at the end of the segment.
 
 use super::{access, blocks, difference, machines, sequence};
 use crate::compile::testing::{Direction, Plan};
@@ -8,11 +8,11 @@ use crate::instruction::{Element, Op, Run, Word};
 use crate::tests::operations::Random;
 use crate::wave::{Machine, RowIndex};
 
-/// The rows that are loaded: others than those of [`sequence`], so that all may be new.
+/// First of the loaded registers. [`sequence`] does not use these, so all may be new.
 const FIRST: u16 = 16;
 const LAST: u16 = 31;
 
-/// A load of words to rows from one on, and how many rows.
+/// Returns a load of words to consecutive registers from `to`, and their number.
 fn load(random: &mut Random, machine: Machine, to: u16) -> ((Op, Plan), u16) {
     loop {
         let (mut op, plan) = access(random, machine);
@@ -25,7 +25,7 @@ fn load(random: &mut Random, machine: Machine, to: u16) -> ((Op, Plan), u16) {
             }) => words,
             _ => continue,
         };
-        // Some replace addresses, as they come.
+        // Some loads overwrite address registers.
         if op.destination < RowIndex(10) {
             op.destination = RowIndex(to);
         }
@@ -33,7 +33,7 @@ fn load(random: &mut Random, machine: Machine, to: u16) -> ((Op, Plan), u16) {
     }
 }
 
-/// A store of what was not loaded, or only in part.
+/// Returns a store of registers that were not loaded, or only partly.
 fn store(random: &mut Random, machine: Machine) -> (Op, Plan) {
     loop {
         let (mut op, plan) = access(random, machine);
@@ -47,7 +47,7 @@ fn store(random: &mut Random, machine: Machine) -> (Op, Plan) {
     }
 }
 
-/// Has an instruction use one of the loaded rows, or write it.
+/// Makes an instruction read or write one of the loaded registers.
 fn with_loaded_row(random: &mut Random, (mut op, plan): (Op, Plan)) -> (Op, Plan) {
     let mut loaded = || RowIndex(FIRST + random.next() as u16 % (LAST - FIRST - 4));
     if op.destination < RowIndex(10) {
@@ -63,7 +63,7 @@ fn with_loaded_row(random: &mut Random, (mut op, plan): (Op, Plan)) -> (Op, Plan
 }
 
 #[test]
-fn rows_that_are_loaded_together_are_those_that_are_loaded_one_by_one() {
+fn batched_loads_match_single_loads() {
     for seed in 0..blocks() {
         let mut random = Random(seed ^ 0x70_0002);
         let machine = machines()[seed as usize % 4];
@@ -71,20 +71,20 @@ fn rows_that_are_loaded_together_are_those_that_are_loaded_one_by_one() {
             0 => sequence(&mut random, machine, 4),
             _ => Vec::new(),
         };
-        // What writes EXEC is the end of a block.
+        // A write to EXEC would end the block.
         operations.retain(|(op, _)| op.inst.writes.is_empty());
         let mut to = FIRST;
         while to + 8 <= LAST {
             let (load, rows) = load(&mut random, machine, to);
             operations.push(load);
-            // Rarely a row is loaded again.
+            // Rarely, load a register again.
             to += rows.saturating_sub(u16::from(random.next().is_multiple_of(16)));
         }
         if random.next() & 1 == 0 {
             operations.push(store(&mut random, machine));
         }
-        for own in sequence(&mut random, machine, 6) {
-            operations.push(with_loaded_row(&mut random, own));
+        for operation in sequence(&mut random, machine, 6) {
+            operations.push(with_loaded_row(&mut random, operation));
         }
         if let Some(difference) = difference(&mut random, machine, operations, 8) {
             panic!("seed {seed}: {difference}");

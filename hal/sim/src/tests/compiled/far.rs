@@ -1,5 +1,5 @@
-//! Lanes that access places far from each other in one window of memory: compiled code has offsets of
-//! 32 bits.
+//! Lanes that access addresses far from each other in one memory window. Compiled code uses 32-bit
+//! offsets.
 
 use super::{ADDRESSES, BASE, START, World, execute, interpret, machines, pair_words, world};
 use crate::compile::testing::{Block, Candidate, Plan, Source, Variant, Workspace};
@@ -14,13 +14,13 @@ use flipwave_isa::LaneMask;
 use std::ops::Range;
 use std::ptr;
 
-/// The first byte's address. Sums of its low word and an offset carry.
+/// Address of the first byte. Adding an offset to its low word carries.
 const FIRST: u64 = 0x12_ffff_f000;
 const LENGTH: u64 = (4 << 30) + 0x8000;
-/// Where offsets change their sign, or do not fit any more.
+/// Offsets that change sign or no longer fit into 32 bits.
 const EDGES: [u64; 5] = [0x4000, 0x8000_0000, 0xffff_8000, 0x1_0000_0000, LENGTH - 0x4000];
 
-/// The offsets around an edge.
+/// Returns the offsets around an edge.
 fn around(edge: u64) -> Range<usize> {
     edge as usize - 0x4000..edge as usize + 0x4000
 }
@@ -29,7 +29,7 @@ fn contains(address: u64) -> bool {
     (FIRST..FIRST + LENGTH).contains(&address)
 }
 
-/// One stretch of bytes. What nobody writes takes no memory of the host.
+/// One contiguous range of bytes. Untouched bytes occupy no host memory.
 struct Wide(Vec<u8>);
 
 impl Memory for Wide {
@@ -55,7 +55,7 @@ impl Memory for Wide {
 }
 
 impl Wide {
-    /// What is around the edges.
+    /// Returns the bytes around the edges.
     fn content(&self) -> Vec<u8> {
         EDGES.into_iter().flat_map(|edge| &self.0[around(edge)]).copied().collect()
     }
@@ -69,7 +69,7 @@ impl Wide {
     }
 }
 
-/// A place for each lane, no two of which are the same, around some edges.
+/// Returns a distinct address for each lane, around some of the edges.
 fn places(random: &mut Random, edges: &[u64]) -> [u64; 64] {
     std::array::from_fn(|lane| {
         let edge = random.choose(edges);
@@ -77,7 +77,8 @@ fn places(random: &mut Random, edges: &[u64]) -> [u64; 64] {
     })
 }
 
-/// A load to or a store from v0 to v3, by whole addresses or by offsets from a scalar one.
+/// Returns a load to or a store from v0 to v3, with whole addresses or with offsets from a scalar
+/// base.
 fn access(transfer: Transfer, by_offset: bool) -> (Op, Plan) {
     let mut op = op(Run::VectorMemory(VectorAccess { space: Space::Global, transfer }));
     op.destination = RowIndex(0);
@@ -94,12 +95,14 @@ fn access(transfer: Transfer, by_offset: bool) -> (Op, Plan) {
 }
 
 #[test]
-fn lanes_reach_all_of_a_window_that_is_longer_than_their_offsets() {
+fn lanes_reach_whole_window_beyond_32_bit_offsets() {
     let mut random = Random(5);
     let mut bytes = Wide::new(&mut random);
     let part = |bytes| Element::Part { bytes, signed: true, half: Half::Whole };
     let elements = [Element::Words(1), Element::Words(3), part(1), part(2)];
-    for (machine, element) in machines().into_iter().flat_map(|own| elements.map(|e| (own, e))) {
+    for (machine, element) in
+        machines().into_iter().flat_map(|machine| elements.map(|e| (machine, e)))
+    {
         for transfer in [Transfer::Load(element), Transfer::Store(element)] {
             for by_offset in [false, true] {
                 let (op, plan) = access(transfer, by_offset);
@@ -116,7 +119,7 @@ fn lanes_reach_all_of_a_window_that_is_longer_than_their_offsets() {
                 candidate.compile(machine, Level::detect(), variant, &mut flipwave_jit::InProcess);
                 let mut workspace = Workspace::default();
                 for round in 0..12 {
-                    // First without those that offsets do not reach.
+                    // Start without the edges that offsets do not reach.
                     let edges = if round < 6 { &EDGES[..3] } else { &EDGES[..] };
                     let World { mut wave, lds, .. } = world(&mut random, machine);
                     let at = self::places(&mut random, edges);
@@ -133,13 +136,13 @@ fn lanes_reach_all_of_a_window_that_is_longer_than_their_offsets() {
                     let (mut one, mut other) = (wave.clone(), wave);
                     let before = bytes.content();
                     let (lds, source) = (&mut lds.clone()[..], &candidate.block.source);
-                    let wanted = interpret((&mut one, lds), &mut bytes, source);
+                    let wanted = interpret(&mut one, lds, &mut bytes, source);
                     let interpreted = bytes.content();
-                    for (edge, own) in EDGES.into_iter().zip(before.chunks(0x8000)) {
-                        bytes.0[around(edge)].copy_from_slice(own);
+                    for (edge, bytes_around) in EDGES.into_iter().zip(before.chunks(0x8000)) {
+                        bytes.0[around(edge)].copy_from_slice(bytes_around);
                     }
-                    let state = (&mut other, lds);
-                    let given = execute(state, &mut bytes, (&candidate, variant), &mut workspace);
+                    let given =
+                        execute(&mut other, lds, &mut bytes, &candidate, variant, &mut workspace);
                     let what = format!("{transfer:?}, {by_offset}, round {round}");
                     assert_eq!(wanted, given, "{what}");
                     assert!(WaveCopy::of(&one).is_state_of(&other), "{what}");

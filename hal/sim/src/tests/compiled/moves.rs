@@ -1,4 +1,4 @@
-//! Random moves between lanes.
+//! Random cross-lane moves.
 
 use super::{pair_words, row, scalar_pair};
 use crate::compile::testing::{Exchange, Plan};
@@ -11,7 +11,7 @@ use crate::tests::operations::Random;
 use crate::wave::Machine;
 use flipwave_isa::{Dpp, DppControl};
 
-/// A move of the first source's words.
+/// Returns a move of the first source's words.
 pub fn lane_move(random: &mut Random, machine: Machine) -> LaneMove {
     let bits = random.next();
     let any = (bits & 15) as u8;
@@ -48,7 +48,7 @@ pub fn lane_move(random: &mut Random, machine: Machine) -> LaneMove {
     })
 }
 
-/// An instruction that does nothing else than to move words between lanes.
+/// Returns an instruction that only moves words between lanes.
 pub fn exchange(random: &mut Random, machine: Machine) -> (Op, Plan) {
     let named = [
         ("v_permlane16_b32", Exchange::BySelects { distance: 0 }),

@@ -12,21 +12,22 @@ use crate::wave::{Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_device::Address;
 use flipwave_isa::Generation;
 
-/// The register with offsets, before that with the upper words of flat addresses of them.
+/// The register that holds offsets. The register before it holds the upper words of the flat
+/// addresses.
 const OFFSETS: RowIndex = RowIndex(ADDRESSES + 4);
 const UPPER: RowIndex = RowIndex(ADDRESSES + 5);
-/// Where the description of private memory is.
+/// First register of the resource of private memory.
 const RESOURCE: ScalarIndex = ScalarIndex(96);
-/// What is added to its address, or to an offset.
+/// Register that is added to the private address or to an offset.
 const ADDED: ScalarIndex = ScalarIndex(100);
 
-/// Has a wave's private memory begin at an address, and its lanes have offsets in it: mostly the same.
+/// Places a wave's private memory at `at` and gives its lanes offsets into it, mostly equal ones.
 pub fn describe(random: &mut Random, wave: &mut Wave, at: Address) {
     let lanes = u32::from(wave.machine.lanes);
     let bits = random.next() as u32;
     let range = if wave.machine.generation >= Generation::Gfx10 { bits >> 8 & 3 } else { 0 };
     let range = if bits & 0x30 == 0 { range } else { range & 2 };
-    // Sometimes another number of lanes, or none of what private memory has.
+    // Sometimes use a different number of lanes, or no private memory layout at all.
     let index_stride = lanes.trailing_zeros() - 3 - u32::from(bits & 0x1c0 == 0);
     let swizzle = u32::from(bits & 0xe00 != 0) << 31;
     let flags = u32::from(bits & 0x7000 != 0) << 23 | index_stride << 21 | range << 28;
@@ -35,7 +36,7 @@ pub fn describe(random: &mut Random, wave: &mut Wave, at: Address) {
     for (word, value) in (0..).zip(words) {
         wave.write_scalar(ScalarIndex(RESOURCE.0 + word), value);
     }
-    // Mostly enough for all, sometimes not.
+    // Mostly large enough for all offsets.
     let bytes = [128, 128, 128, 60][bits as usize >> 24 & 3];
     wave.private = Private { base: at.0, bytes, ..Private::default() };
     wave.write_scalar(ADDED, random.next() as u32 % 16 * 4);
@@ -44,18 +45,18 @@ pub fn describe(random: &mut Random, wave: &mut Wave, at: Address) {
     let common = random.next() as u32 % 16 * 4;
     let how = random.next() % 6;
     *wave.row_mut(OFFSETS) = Row(std::array::from_fn(|_| match (how, random.next()) {
-        (0, own) => own as u32 % 64,
-        (1, own) if own % 64 == 0 => common + 4,
-        (2 | 3, own) => own as u32 % 16 * 4,
-        // Some lie elsewhere.
-        (4, own) if own % 64 == 0 => [4000, -4i32 as u32][own as usize >> 6 & 1],
-        (4, own) => own as u32 % 8 * 4,
+        (0, bits) => bits as u32 % 64,
+        (1, bits) if bits % 64 == 0 => common + 4,
+        (2 | 3, bits) => bits as u32 % 16 * 4,
+        // Some offsets lie outside private memory.
+        (4, bits) if bits % 64 == 0 => [4000, -4i32 as u32][bits as usize >> 6 & 1],
+        (4, bits) => bits as u32 % 8 * 4,
         _ => common,
     }));
     let which = random.next() % 8;
     *wave.row_mut(UPPER) = Row(std::array::from_fn(|_| {
         let window = match (which, random.next() % 64) {
-            (0, own) if own % 4 == 0 => aperture::SHARED,
+            (0, bits) if bits % 4 == 0 => aperture::SHARED,
             (1, _) => aperture::SHARED,
             (2, 0) => 0,
             (3, 0) => aperture::PRIVATE + (1 << 32),
@@ -65,14 +66,14 @@ pub fn describe(random: &mut Random, wave: &mut Wave, at: Address) {
     }));
 }
 
-/// Has all lanes be active, and their flat addresses lead to an offset in private memory.
+/// Activates all lanes and points their flat addresses to `offset` in private memory.
 pub fn point(wave: &mut Wave, offset: u32) {
     wave.set_exec(wave.machine.all_lanes());
     wave.row_mut(OFFSETS).0.fill(offset);
     wave.row_mut(UPPER).0.fill((aperture::PRIVATE >> 32) as u32);
 }
 
-/// An access by an instruction for private memory, by a buffer, or by flat addresses.
+/// Returns an access by a scratch instruction, a buffer instruction, or a flat instruction.
 pub fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
     let element = Element::Words(1 + (random.next() % 4) as u8);
     let stores = random.next() & 1 != 0;
@@ -82,9 +83,10 @@ pub fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
         return flat(random, machine, transfer);
     }
     let has_buffers = machine.generation <= Generation::Gfx10 && random.next() & 1 != 0;
-    let space = match has_buffers {
-        true => Space::Buffer { offset: has_offset, index: false },
-        false => Space::Scratch,
+    let space = if has_buffers {
+        Space::Buffer { offset: has_offset, index: false }
+    } else {
+        Space::Scratch
     };
     let mut op = op(Run::VectorMemory(VectorAccess { space, transfer }));
     op.destination = RowIndex((random.next() % u64::from(ROWS - 3)) as u16);
@@ -113,7 +115,7 @@ pub fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
     (op, plan)
 }
 
-/// An access by flat addresses, mostly of words.
+/// Returns a flat access, mostly of words.
 pub fn flat(random: &mut Random, machine: Machine, transfer: Transfer) -> (Op, Plan) {
     let part = Element::Part { bytes: 1, half: Half::Whole, signed: false };
     let transfer = match (random.next() % 8, transfer) {

@@ -1,4 +1,4 @@
-//! Two operations of which the second meets what the first leaves.
+//! Pairs of operations in which the second reads a result of the first.
 
 use super::{difference, machines};
 use crate::compile::testing::{Plan, VectorPlan, lowerings};
@@ -8,10 +8,10 @@ use crate::tests::bench::op;
 use crate::tests::operations::Random;
 use crate::wave::{Level, RowIndex};
 
-/// A vector operation of these words, and where its result goes.
+/// Returns a vector operation on these words that writes register `to`.
 fn operation(name: &str, words: &[Word], to: u16) -> (Op, Plan) {
     let row = find(name).expect("a row of the same name");
-    let lowering = lowerings().find(|own| own.name == name).expect("its code");
+    let lowering = lowerings().find(|lowering| lowering.name == name).expect("its code");
     let mut op = op(Run::Vector(row.function(Level::detect())));
     op.destination = RowIndex(to);
     for (source, word) in op.sources.iter_mut().zip(words) {
@@ -21,10 +21,10 @@ fn operation(name: &str, words: &[Word], to: u16) -> (Op, Plan) {
     (op, Plan::Vector(VectorPlan { row, lowering }))
 }
 
-/// Bits by a constant mask, to one of the registers that they come from: LLVM makes one instruction of
-/// that and of EXEC. The operation after it may meet a NaN, so that what the register was is kept.
+/// Selects bits with a constant mask into one of the source registers, which LLVM merges with the
+/// EXEC mask. The next operation may meet a NaN, so the old register value is kept.
 #[test]
-fn lanes_that_exec_leaves_out_keep_what_bits_were_selected_from() {
+fn inactive_lanes_keep_source_of_bit_select() {
     let mut random = Random(9);
     let row = |index| Word::Row(RowIndex(index));
     for machine in machines() {
@@ -39,10 +39,10 @@ fn lanes_that_exec_leaves_out_keep_what_bits_were_selected_from() {
     }
 }
 
-/// A NaN of single precision that is the upper half of a finite number of double precision. The host gives
-/// it another sign: it subtracts where the sum is of what is negated.
+/// A NaN of single precision that is the upper half of a finite double. The host gives it another
+/// sign because it subtracts where the operation adds a negated operand.
 #[test]
-fn a_nan_is_noticed_though_the_next_operation_takes_it_for_half_a_number() {
+fn nan_bails_out_even_if_read_as_half_of_a_double() {
     let mut random = Random(10);
     let row = |index| Word::Row(RowIndex(index));
     for machine in machines() {
@@ -53,7 +53,7 @@ fn a_nan_is_noticed_though_the_next_operation_takes_it_for_half_a_number() {
             let (mut op, plan) = operation(second, &[row(0), row(2)], 0);
             op.sources[0].words[1] = row(1);
             op.sources[1].words[1] = row(3);
-            // The sum itself is not there afterwards.
+            // The sum is dead after the block.
             let difference = difference(&mut random, machine, vec![sum, (op, plan)], 60);
             assert_eq!(difference, None, "{second}");
         }

@@ -1,4 +1,4 @@
-//! The table of instructions in the book, and the proof that nothing is missing from it.
+//! The book's table of instructions, and tests that no instruction is missing from it.
 
 mod table;
 mod walk;

@@ -1,4 +1,4 @@
-//! The book's tables of instructions: `docs/instructions.md` and a page for each target in
+//! Generator of the book's instruction tables: `docs/instructions.md` and a page per target in
 //! `docs/instructions/`.
 
 use super::walk::{SAMPLES, decode, isa, neighbours, of_pages};
@@ -13,8 +13,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// Encodings with the headings under which their instructions stand. An instruction with several
-/// stands under the first.
+/// Encodings with their headings in the table. An instruction with several encodings is listed
+/// under the first.
 const GROUPS: [(Encoding, &str); 24] = [
     (Encoding::Sop1, "Scalar, one source (SOP1)"),
     (Encoding::Sop2, "Scalar, two sources (SOP2)"),
@@ -42,35 +42,35 @@ const GROUPS: [(Encoding, &str); 24] = [
     (Encoding::Other, "Others"),
 ];
 
-/// A row of the table.
+/// Table row of an instruction.
 struct Row {
     /// Indices into [`GROUPS`].
     encodings: BTreeSet<usize>,
-    /// Of the form that is executed best.
+    /// Treatment of the best-supported form.
     treatment: Treatment,
-    /// Of other forms, what is not settled and what is missing.
+    /// Unsettled or missing parts of the other forms.
     others: BTreeSet<String>,
-    /// Whether it computes with floating-point numbers.
+    /// `true` if the instruction computes with floating-point numbers.
     is_float: bool,
-    /// What says that its results are exact.
+    /// Source that documents the exact result.
     source: Option<&'static str>,
     modifiers: BTreeSet<String>,
 }
 
 impl Row {
-    /// Adds a form of the instruction. Forms that no compute wave can execute count where there are no
-    /// others.
+    /// Adds a form of the instruction. Forms that no compute wave can execute count only if there
+    /// are no other forms.
     fn add(&mut self, treatment: Treatment) {
-        let [own, other] = [self.treatment, treatment].map(rank);
+        let [current, new] = [self.treatment, treatment].map(rank);
         let (best, rest) =
-            if other > own { (treatment, self.treatment) } else { (self.treatment, treatment) };
+            if new > current { (treatment, self.treatment) } else { (self.treatment, treatment) };
         self.treatment = best;
         if best != rest && matches!(rest, Treatment::Unsettled(_) | Treatment::Gap(_)) {
             self.others.insert(rest.to_string());
         }
     }
 
-    /// What the page says of how it is executed.
+    /// Returns the text of the execution column.
     fn execution(&self) -> String {
         let mut text = self.treatment.to_string();
         if !self.others.is_empty() {
@@ -81,7 +81,7 @@ impl Row {
     }
 }
 
-/// How well a form is executed, the greatest best.
+/// Rank of a treatment: the better the support, the higher.
 fn rank(treatment: Treatment) -> u8 {
     match treatment {
         Treatment::Exact => 4,
@@ -92,7 +92,7 @@ fn rank(treatment: Treatment) -> u8 {
     }
 }
 
-/// Names of the modifiers that an instruction has.
+/// Returns the names of the modifiers of an instruction.
 fn modifiers(inst: &Inst) -> BTreeSet<String> {
     let all = &inst.modifiers;
     let any = |flag: fn(&flipwave_isa::Operand) -> bool| inst.operands.iter().any(flag);
@@ -125,7 +125,7 @@ fn modifiers(inst: &Inst) -> BTreeSet<String> {
     set.chain(all.cache_policy.iter().cloned()).collect()
 }
 
-/// Processors with a page, each for those that have the same instructions.
+/// Processors with a page. Each stands for all processors with the same instructions.
 pub const PAGES: [(&str, &str); 10] = [
     ("gfx906", "gfx906"),
     ("gfx908", "gfx908"),
@@ -139,7 +139,7 @@ pub const PAGES: [(&str, &str); 10] = [
     ("gfx1250", "gfx1250"),
 ];
 
-/// Those that are looked at; gfx90a is always among them.
+/// Returns the pages to check. gfx90a is always among them.
 pub fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut pages = PAGES;
     pages.rotate_left(2);
@@ -148,7 +148,7 @@ pub fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 type Rows = BTreeMap<&'static str, Row>;
 
-/// The rows of a processor's page.
+/// Returns the rows of a processor's page.
 fn rows(processor: &str) -> Rows {
     let target: Target = processor.parse().expect("a target");
     let isa = isa(processor);
@@ -157,7 +157,7 @@ fn rows(processor: &str) -> Rows {
     for words in SAMPLES[processor].values().flatten().copied().flat_map(neighbours) {
         let Some(inst) = decode(&isa, words) else { continue };
         let treatment = treatment(&inst, machine);
-        // The two halves of a dual instruction have rows of their own.
+        // Each half of a dual instruction has a row of its own.
         if inst.encoding == Encoding::Vopd && !matches!(treatment, Treatment::Gap(_)) {
             continue;
         }
@@ -177,33 +177,37 @@ fn rows(processor: &str) -> Rows {
     rows
 }
 
-/// The rows of each page that is looked at.
+/// Rows of each page to check.
 static ROWS: LazyLock<BTreeMap<&'static str, Rows>> = LazyLock::new(|| of_pages(rows));
 
-/// How many instructions there are of each kind, and of all.
+/// Counts the instructions of each kind, and all instructions.
 fn totals(rows: &Rows) -> [(&'static str, usize); 7] {
     let count = |is: fn(&Treatment) -> bool| rows.values().filter(|row| is(&row.treatment)).count();
     [
         ("exact", count(|treatment| matches!(treatment, Treatment::Exact))),
         ("within a stated error", count(|treatment| matches!(treatment, Treatment::Within(_)))),
         ("not settled", count(|treatment| matches!(treatment, Treatment::Unsettled(_)))),
-        ("no instruction of the processor", count(|own| is_absent(own, Absence::FromProcessor))),
-        ("no compute instruction", count(|own| is_absent(own, Absence::FromCompute))),
+        (
+            "no instruction of the processor",
+            count(|treatment| is_absent(treatment, Absence::FromProcessor)),
+        ),
+        ("no compute instruction", count(|treatment| is_absent(treatment, Absence::FromCompute))),
         ("missing", count(is_missing)),
         ("all", rows.len()),
     ]
 }
 
 fn is_absent(treatment: &Treatment, absence: Absence) -> bool {
-    matches!(treatment, Treatment::NotCompute(own) if own.absence == absence)
+    matches!(treatment, Treatment::NotCompute(absent) if absent.absence == absence)
 }
 
-/// Whether compute waves of the processor can execute it, and the embedded GPU cannot.
+/// Returns `true` if compute waves of the processor can execute the instruction but the embedded
+/// GPU cannot.
 fn is_missing(treatment: &Treatment) -> bool {
     matches!(treatment, Treatment::Gap(_)) || is_absent(treatment, Absence::FromTool)
 }
 
-/// The page that leads to the others.
+/// Returns the text of the index page.
 fn index() -> String {
     let mut page = String::from(
         "# Instructions of the embedded GPU\n\n\
@@ -227,7 +231,7 @@ fn index() -> String {
     page
 }
 
-/// A processor's page.
+/// Returns the text of a processor's page.
 fn page(processor: &str, all: &str) -> String {
     let rows = &ROWS[processor];
     let mut page = format!(
@@ -274,7 +278,7 @@ fn page(processor: &str, all: &str) -> String {
     page
 }
 
-/// Sources of exact floating-point results, and the instructions that name them.
+/// Collects the sources of exact floating-point results, each with the instructions that cite it.
 fn sources(rows: &Rows) -> BTreeMap<&'static str, Vec<&'static str>> {
     let mut sources: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (name, row) in
@@ -291,8 +295,8 @@ fn short(encoding: Encoding) -> String {
     format!("{encoding:?}").to_uppercase()
 }
 
-/// Whether an instruction computes with floating-point numbers: its name has a format, and it does more than
-/// to move the bits.
+/// Returns `true` if an instruction computes with floating-point numbers: its name contains a
+/// format, and it does more than move bits.
 fn computes_with_floats(inst: &Inst) -> bool {
     const MOVES: [&str; 3] = ["v_pack_b32_f16", "s_pack_", "v_pk_mov_"];
     let name = inst.operation.name();
@@ -307,7 +311,7 @@ fn computes_with_floats(inst: &Inst) -> bool {
     computes && has_format && !MOVES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Nothing is exact because nobody has doubted it.
+/// An instruction is exact only if it names a source.
 #[test]
 fn exact_floating_point_instructions_name_their_source() {
     let mut without = BTreeSet::new();
@@ -326,7 +330,7 @@ fn exact_floating_point_instructions_name_their_source() {
     assert!(without.is_empty(), "exact without a source: {without:#?}");
 }
 
-/// The word for an instruction depends on its operands where these are what is not settled.
+/// A treatment is unsettled if it depends on unsettled operands.
 #[test]
 fn unsettled_operands_make_the_instruction_unsettled() {
     for (processor, lanes, text, is_settled) in [
@@ -352,9 +356,10 @@ fn unsettled_operands_make_the_instruction_unsettled() {
     }
 }
 
-/// The negative control: a floating-point operation of which nothing is known, and integers.
+/// Negative control: an unknown floating-point operation has no source; integer operations need
+/// none.
 #[test]
-fn instruction_without_source_is_noticed() {
+fn comparison_detects_instruction_without_source() {
     let isa = isa("gfx90a");
     let inst = |text: &str| {
         let bytes = isa.assemble(text).expect("an instruction");
@@ -372,14 +377,14 @@ fn instruction_without_source_is_noticed() {
     }
 }
 
-/// Run with `FLIPWAVE_TESTS=full FLIPWAVE_BLESS=1` to write the pages anew.
+/// Run with `FLIPWAVE_TESTS=full FLIPWAVE_BLESS=1` to regenerate the pages.
 #[test]
-fn the_tables_of_instructions_in_the_book_are_what_the_code_does() {
+fn instruction_tables_of_the_book_match_the_code() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let own = pages()
+    let targets = pages()
         .map(|(processor, all)| (format!("instructions/{processor}.md"), page(processor, all)));
     let index = (ROWS.len() == PAGES.len()).then(|| ("instructions.md".into(), index()));
-    for (name, page) in own.chain(index) {
+    for (name, page) in targets.chain(index) {
         let place = docs.join(&name);
         if std::env::var_os("FLIPWAVE_BLESS").is_some() {
             std::fs::write(&place, &page).expect("the page written");
@@ -395,7 +400,7 @@ fn the_tables_of_instructions_in_the_book_are_what_the_code_does() {
 }
 
 #[test]
-fn the_table_has_a_row_for_what_every_encoding_brings() {
+fn table_has_instructions_of_every_encoding() {
     let rows = &ROWS["gfx90a"];
     assert!(rows.len() > 1100, "only {}", rows.len());
     for (name, treatment, modifier) in [
@@ -412,7 +417,7 @@ fn the_table_has_a_row_for_what_every_encoding_brings() {
         assert_eq!(row.treatment, treatment, "{name}");
         assert!(row.modifiers.contains(modifier), "{name}: {:?}", row.modifiers);
     }
-    // What is measured, what is not, and how many are missing.
+    // An exact, an unsettled, and the number of missing instructions.
     for (processor, name, is_settled) in [
         ("gfx942", "v_mfma_f32_16x16x32_fp8_fp8", true),
         ("gfx950", "v_mfma_f32_16x16x32_fp8_fp8", false),

@@ -1,5 +1,5 @@
-//! A walk over encodings: everything that LLVM decodes for gfx90a, and samples of what it decodes for
-//! other processors, each kind of instruction with every modifier.
+//! Enumeration of encodings: everything that LLVM decodes for gfx90a, and samples for other
+//! processors that cover each kind of instruction with every modifier.
 
 use super::table::pages;
 use super::{Treatment, treatment};
@@ -14,25 +14,26 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::thread::ScopedJoinHandle;
 
-/// The words of an instruction, or more than it has.
+/// Words of an instruction, padded at the end.
 pub type Words = [u32; 4];
 
-/// Random words that are tried besides.
+/// Number of additional random encodings.
 const RANDOM_WORDS: u32 = if cfg!(debug_assertions) { 300_000 } else { 5_000_000 };
 
-/// LLVM for a processor.
+/// Returns the instruction decoder of a processor.
 pub fn isa(processor: &str) -> Isa {
     Isa::new(&processor.parse().expect("a target")).expect("LLVM has it")
 }
 
-/// The instruction that begins with these words.
+/// Decodes the instruction at the start of `words`.
 pub fn decode(isa: &Isa, words: Words) -> Option<Inst> {
     isa.decode(&words.map(u32::to_le_bytes).concat(), Pc(0)).ok()
 }
 
-/// Every opcode with words that name registers, constants, sub-dword selects and lane movements.
+/// Returns every opcode combined with words that name registers, constants, sub-dword selects and
+/// DPP controls.
 pub fn structured() -> impl Iterator<Item = Words> {
-    /// Lower halves of the first word, and second and third words.
+    /// Low halves of the first word, with second and third words.
     const SHORT: [(u32, u32); 10] = [
         (0, 0),
         (0x8000, 0x0080_0000),
@@ -41,37 +42,37 @@ pub fn structured() -> impl Iterator<Item = Words> {
         (0x1234, 0x8182_8384),
         (0x0000, 0x0080_0102),
         (0x0006, 0x1806_0502),
-        // Sub-dword selects, lane movement, a literal.
+        // Sub-dword selects, DPP, a literal.
         (0x02f9, 0x0606_0602),
         (0x02fa, 0xff00_e402),
         (0x02ff, 0x3f80_0000),
     ];
-    /// Second and third words of instructions that have them in any case.
+    /// Second and third words of instructions that always have them.
     const LONG: [(u32, u32); 14] = [
         (0, 0),
-        // Three sources: vector registers, some of which are accumulation registers, scalar
-        // registers and constants.
+        // Three sources: vector registers, accumulation registers, scalar registers and constants.
         (0x0422_0902, 0),
         (0x1c22_0902, 0x0004_0200),
         (0x0200_0102, 0),
         (0x0a22_0902, 0),
         (0x0001_0200, 0),
         (0x0080_0082, 0),
-        // Addresses, data and resources in memory operations of gfx9 to gfx11.
+        // Addresses, data and resources of memory operations of gfx9 to gfx11.
         (0x0404_0200, 0),
         (0x7c04_0200, 0),
         (0x8004_0402, 0),
-        // And of gfx12, which have three words.
+        // Memory operations of gfx12, which have three words.
         (0x0200_0004, 0x0000_0008),
         (0xf800_0000, 0),
-        // Lane movement: by a control word, and by eight selects.
+        // DPP with a control word, and with eight lane selects.
         (0x0422_08fa, 0xff00_e402),
         (0x0422_08e9, 0x00fa_c602),
     ];
-    /// Lower halves: result, null or scalar address; an accumulation register, a literal.
+    /// Low halves of the first word: result, null or scalar address; an accumulation register, a
+    /// literal.
     const LOW: [u32; 3] = [0x0004, 0x807c, 0x1110];
-    // Where the first two bits are not both set, the next seven hold the opcode, but for VOPC, SOPC
-    // and SOPP, which have theirs from the 16th or 17th on.
+    // If the first two bits are not both set, the next seven bits hold the opcode, except for VOPC,
+    // SOPC and SOPP, whose opcodes begin at bit 16 or 17.
     let short = (0..0x180_u32)
         .flat_map(|opcode| [0, 4, 0x6a].map(|result| opcode << 7 | result))
         .chain(0x7c00..0x7e00)
@@ -81,8 +82,8 @@ pub fn structured() -> impl Iterator<Item = Words> {
     let long = |first: u32| LONG.map(|(second, third)| [first, second, third, 0]);
     let vector = (0xc000..=0xffff_u32)
         .flat_map(move |upper| LOW.into_iter().flat_map(move |low| long(upper << 16 | low)));
-    // Memory of gfx12 has its opcodes in bits 13 to 21 (SMEM: 13 to 18), buffers, scalar memory,
-    // and the three kinds of flat memory.
+    // Memory operations of gfx12 have their opcodes in bits 13 to 21 (SMEM: 13 to 18): buffers,
+    // scalar memory, and the three kinds of flat memory.
     let memory = [0xc400_0000, 0xf400_0000, 0xec00_0000, 0xed00_0000, 0xee00_0000_u32]
         .into_iter()
         .flat_map(move |prefix| {
@@ -90,7 +91,7 @@ pub fn structured() -> impl Iterator<Item = Words> {
                 [4, 0x7c].into_iter().flat_map(move |low| long(prefix | opcode << 13 | low))
             })
         });
-    // SOP1 and VOP1 have their opcodes further down.
+    // SOP1 and VOP1 have their opcodes in lower bits.
     let sop1 = (0..256).flat_map(|opcode| {
         [0xbe80_0002 | opcode << 8, 0xbe84_0008 | opcode << 8].map(|first| [first, 0, 0, 0])
     });
@@ -98,14 +99,14 @@ pub fn structured() -> impl Iterator<Item = Words> {
         [[0x102, 0], [2, 0], [0xf9, 0x0006_0602], [0xfa, 0xff00_e402]]
             .map(|[source, second]| [0x7e04_0000 | opcode << 9 | source, second, 0, 0])
     });
-    // Matrix operations of gfx11 and gfx12 have another bit set, and no constants among their sources.
+    // Matrix operations of gfx11 and gfx12 set another bit and take no constants.
     let matrix = (0xcc40..0xcc80_u32)
         .flat_map(|upper| [0x4004, 0x4010].map(|lower| [upper << 16 | lower, 0x1c22_0902, 0, 0]));
     short.chain(vector).chain(matrix).chain(memory).chain(sop1).chain(vop1).chain(newest())
 }
 
-/// Instructions of gfx1250 that have four words, or three of a format of their own: products of matrices
-/// with scales, and tensors.
+/// Returns the instructions of gfx1250 with four words, or with three words of a new format: scaled
+/// matrix products and tensor operations.
 fn newest() -> impl Iterator<Item = Words> {
     let scaled = [(0xcc35_0000, 0x0402_0501), (0xcc3a_0000, 0x0402_0902)].into_iter();
     let products = [[0xcc33_0000, 0x04a2_3108], [0xcc88_4000, 0x1ca2_4110]];
@@ -116,7 +117,7 @@ fn newest() -> impl Iterator<Item = Words> {
     scaled.chain(tensors)
 }
 
-/// Random words, the same every time.
+/// Returns deterministic random words.
 pub fn random() -> impl Iterator<Item = Words> {
     let mut random = Random(3);
     (0..RANDOM_WORDS).map(move |_| {
@@ -125,10 +126,10 @@ pub fn random() -> impl Iterator<Item = Words> {
     })
 }
 
-/// Encodings of a kind of instruction, by its encoding and name.
+/// Sample encodings by instruction encoding and name.
 pub type Samples = BTreeMap<(Encoding, &'static str), Vec<Words>>;
 
-/// Some encodings of each kind of instruction that the target has.
+/// Collects sample encodings of each kind of instruction of the target.
 fn samples(isa: &Isa) -> Samples {
     const MOST: usize = 4;
     let mut samples = Samples::new();
@@ -142,13 +143,13 @@ fn samples(isa: &Isa) -> Samples {
     samples
 }
 
-/// Those of [`WALKED`] whose pages are looked at.
+/// Returns the entries of [`WALKED`] whose pages are checked.
 fn walked() -> impl Iterator<Item = (&'static str, usize)> {
-    let is_looked_at = |own: &str| pages().any(|(processor, _)| processor == own);
+    let is_looked_at = |walked: &str| pages().any(|(processor, _)| processor == walked);
     WALKED.into_iter().filter(move |(processor, _)| is_looked_at(processor))
 }
 
-/// Processors whose encodings are walked, and of how many neighbours of a sample one is taken.
+/// Processors whose encodings are enumerated, each with the sampling interval of neighbours.
 const WALKED: [(&str, usize); 6] = [
     ("gfx90a", 1),
     ("gfx942", 5),
@@ -158,41 +159,41 @@ const WALKED: [(&str, usize); 6] = [
     ("gfx1250", 10),
 ];
 
-/// The samples of all processors whose pages are looked at, which several tests walk.
+/// Samples of all checked processors, shared by several tests.
 pub static SAMPLES: LazyLock<BTreeMap<&'static str, Samples>> =
     LazyLock::new(|| of_pages(|processor| samples(&isa(processor))));
 
-/// Something of each processor whose page is looked at. Tests that wait for it leave the host's
-/// processors to it.
-pub fn of_pages<T: Send>(of: impl Fn(&str) -> T + Sync) -> BTreeMap<&'static str, T> {
-    let of = &of;
+/// Computes a value for each checked processor in parallel. Tests that wait for it leave the host's
+/// cores to it.
+pub fn of_pages<T: Send>(compute: impl Fn(&str) -> T + Sync) -> BTreeMap<&'static str, T> {
+    let compute = &compute;
     std::thread::scope(|scope| {
-        let start = |(processor, _)| (processor, scope.spawn(move || of(processor)));
+        let start = |(processor, _)| (processor, scope.spawn(move || compute(processor)));
         let threads: Vec<_> = pages().map(start).collect();
-        let end = |(processor, own): (_, ScopedJoinHandle<'_, T>)| {
-            (processor, own.join().expect("no panic"))
+        let end = |(processor, thread): (_, ScopedJoinHandle<'_, T>)| {
+            (processor, thread.join().expect("no panic"))
         };
         threads.into_iter().map(end).collect()
     })
 }
 
-/// The sampled encodings of one of them.
+/// Returns the sampled encodings of a processor.
 fn sampled(processor: &str) -> impl Iterator<Item = Words> {
     SAMPLES[processor].values().flatten().copied()
 }
 
-/// The same with their neighbours, or as many as are taken.
+/// Returns the sampled encodings with every `apart`-th of their neighbours.
 fn sampled_with_neighbours(processor: &str, apart: usize) -> impl Iterator<Item = Words> {
     sampled(processor).flat_map(neighbours).step_by(apart)
 }
 
-/// The machines of a processor, one for each size of its waves.
+/// Returns the machines of a processor, one for each wave size.
 fn machines(processor: &str) -> Vec<Machine> {
     let target: Target = processor.parse().expect("a target");
     target.wave_sizes().iter().map(|lanes| Machine::new(&target, *lanes)).collect()
 }
 
-/// An encoding, and those that differ from it in one bit.
+/// Returns an encoding and all encodings that differ from it in one bit.
 pub fn neighbours(sample: Words) -> impl Iterator<Item = Words> {
     let flipped = (0..64).map(move |bit| {
         let mut words = sample;
@@ -218,7 +219,7 @@ fn every_instruction_that_decodes_is_executed_or_refused_by_type() {
     assert!(gaps.is_empty(), "{gaps:#?}");
 }
 
-/// The negative control: what is not understood is a gap.
+/// Negative control: an unknown operation or modifier is reported as a gap.
 #[test]
 fn an_unknown_operation_or_modifier_is_a_gap() {
     let isa = isa("gfx90a");
@@ -237,9 +238,10 @@ fn an_unknown_operation_or_modifier_is_a_gap() {
     }
 }
 
-/// The first explicit register operand that an executed instruction does not know of.
+/// Returns the first explicit register operand that a translated instruction neither reads nor
+/// writes.
 fn forgotten(inst: &Inst, op: &Op) -> Option<RegisterRange> {
-    // The halves of a dual instruction have operands of their own.
+    // The halves of a dual instruction have their own operands.
     if matches!(
         op.run,
         Run::NotCompute(_) | Run::Gap(_) | Run::Control(Control::Nothing) | Run::Dual
@@ -262,7 +264,7 @@ fn forgotten(inst: &Inst, op: &Op) -> Option<RegisterRange> {
 }
 
 #[test]
-fn no_operand_is_forgotten() {
+fn every_explicit_operand_is_accessed() {
     for (processor, apart) in walked() {
         let isa = isa(processor);
         let mut forgotten_operands = BTreeMap::new();
@@ -284,9 +286,9 @@ fn no_operand_is_forgotten() {
     }
 }
 
-/// The negative control: an operation without its last source.
+/// Negative control: an operation without its last source.
 #[test]
-fn a_source_that_is_dropped_is_noticed() {
+fn comparison_detects_dropped_source() {
     let isa = isa("gfx90a");
     // v_add_f32 v4, v2, v3
     let inst = decode(&isa, [0x0208_0702, 0, 0, 0]).expect("an instruction");
@@ -296,9 +298,9 @@ fn a_source_that_is_dropped_is_noticed() {
     assert!(forgotten(&inst, &op).is_some());
 }
 
-/// Whatever stands in the registers, an instruction completes or ends in a typed fault.
+/// Every instruction completes or ends in a typed fault, whatever the register contents.
 #[test]
-fn no_instruction_brings_the_host_down() {
+fn no_instruction_crashes_the_host() {
     for (processor, apart) in walked() {
         let isa = isa(processor);
         let mut bench = Bench::of(processor);

@@ -1,5 +1,4 @@
-//! What operations write of their destinations: held against LLVM's register classes, and against what
-//! they do.
+//! Destination widths of operations, checked against LLVM's register classes and against execution.
 
 use super::walk::{SAMPLES, decode, isa};
 use crate::tests::bench::Bench;
@@ -10,12 +9,12 @@ use flipwave_isa::{
 };
 use std::collections::BTreeSet;
 
-/// Results of which modifiers or the mnemonic say the part, not LLVM's classes, and those in scalar
-/// registers, whose upper half LLVM leaves open.
+/// Results whose width comes from modifiers or the mnemonic rather than LLVM's register class, and
+/// results in scalar registers, whose upper half LLVM leaves unspecified.
 const BY_MODIFIERS: [&str; 6] =
     ["v_fma_mixlo_", "v_fma_mixhi_", "v_cvt_sr_fp8_", "v_cvt_sr_bf8_", "v_ashr_pk_", "v_s_"];
 
-/// The first destination, if it is a vector register.
+/// Returns the first destination if it is a vector register.
 fn destination(inst: &Inst) -> Option<(RegisterRange, bool)> {
     let operand = inst.operands.iter().find(|operand| operand.role == Role::Destination)?;
     match operand.value {
@@ -26,9 +25,12 @@ fn destination(inst: &Inst) -> Option<(RegisterRange, bool)> {
     }
 }
 
-/// Operations of a target's samples whose width is not that of LLVM's class. `keeps` says whether an
-/// operation keeps a part of its destination.
-fn wrong_widths(processor: &str, keeps: impl Fn(&Inst) -> bool) -> (BTreeSet<&'static str>, usize) {
+/// Returns the sampled operations of a target whose width differs from LLVM's register class.
+/// `keeps` returns `true` if an operation preserves part of its destination.
+fn widths_unlike_llvm(
+    processor: &str,
+    keeps: impl Fn(&Inst) -> bool,
+) -> (BTreeSet<&'static str>, usize) {
     let isa = isa(processor);
     let (mut wrong, mut seen) = (BTreeSet::new(), BTreeSet::new());
     for words in SAMPLES[processor].values().flatten().copied() {
@@ -51,25 +53,26 @@ fn wrong_widths(processor: &str, keeps: impl Fn(&Inst) -> bool) -> (BTreeSet<&'s
 fn destination_widths_are_those_of_llvm() {
     for processor in SAMPLES.keys() {
         let generation = processor.parse::<Target>().expect("a target").generation();
-        // Before, LLVM has no registers of 16 bits.
+        // Older targets have no 16-bit registers in LLVM.
         if generation < Generation::Gfx11 {
             continue;
         }
         let keeps = |inst: &Inst| inst.operation.preserves_destination_bits(generation);
-        let (wrong, seen) = wrong_widths(processor, keeps);
+        let (wrong, seen) = widths_unlike_llvm(processor, keeps);
         assert!(seen > 250, "{processor}: only {seen}");
         assert!(wrong.is_empty(), "{processor}: {wrong:?}");
-        // The negative control: the width of `v_sad_u16` taken from its name.
-        let (wrong, _) =
-            wrong_widths(processor, |inst| keeps(inst) || inst.operation.name() == "v_sad_u16");
+        // Negative control: the width of `v_sad_u16` derived from its name.
+        let (wrong, _) = widths_unlike_llvm(processor, |inst| {
+            keeps(inst) || inst.operation.name() == "v_sad_u16"
+        });
         assert_eq!(wrong, BTreeSet::from(["v_sad_u16"]), "{processor}");
     }
 }
 
-/// A register of which something is left after an instruction is among those that it reads, and one that an
-/// operation keeps a part of has something left.
+/// An instruction that preserves part of a register lists the register as read, and an operation
+/// marked as preserving does preserve something.
 #[test]
-fn what_is_left_of_a_destination_is_read() {
+fn preserved_destination_parts_are_read() {
     let mut wrong = BTreeSet::new();
     for (processor, samples) in &*SAMPLES {
         let generation = processor.parse::<Target>().expect("a target").generation();
@@ -85,7 +88,7 @@ fn what_is_left_of_a_destination_is_read() {
         for words in samples.values().flatten().copied() {
             let Some(inst) = decode(&isa, words) else { continue };
             let name = inst.operation.name();
-            // Others write where M0 says.
+            // The rel operations write the register selected by M0.
             let is_looked_at = inst.class() == Class::Valu && !name.contains("rel");
             let Some((range, _)) = destination(&inst).filter(|_| is_looked_at) else { continue };
             let Some(first) = RowIndex::nominal(range.first) else { continue };
@@ -119,7 +122,7 @@ fn what_is_left_of_a_destination_is_read() {
             }
             if one != other {
                 kept.insert(name);
-                let is_read = inst.reads.iter().any(|own| own.overlaps(range));
+                let is_read = inst.reads.iter().any(|read| read.overlaps(range));
                 if !is_read && !inst.flags.tied {
                     unread.insert(format!("{name} is left out: {}", inst.text));
                 }
@@ -127,7 +130,7 @@ fn what_is_left_of_a_destination_is_read() {
         }
         assert!(seen > 500, "{processor}: only {seen}");
         let whole = keeping.difference(&kept).map(|name| format!("{name} writes all of it"));
-        wrong.extend(unread.into_iter().chain(whole).map(|own| format!("{processor}: {own}")));
+        wrong.extend(unread.into_iter().chain(whole).map(|name| format!("{processor}: {name}")));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -1,11 +1,11 @@
-//! Atomics of LDS and of vector memory.
+//! LDS and vector memory atomics.
 
 use super::{atomic_reference, value};
 use crate::tests::bench::Bench;
 use crate::tests::operations::Random;
 use flipwave_isa::LaneMask;
 
-/// LDS atomics whose reference is exact, by name without `rtn`.
+/// LDS atomics with an exact reference, by name without `rtn`.
 const LDS: [&str; 37] = [
     "add_u32",
     "sub_u32",
@@ -46,8 +46,8 @@ const LDS: [&str; 37] = [
     "wrap_b32",
 ];
 
-/// Runs an LDS atomic on random values, one word per lane, half of the lanes active; gives lanes
-/// that differ from the reference.
+/// Runs an LDS atomic on random values, one word per lane, with half of the lanes active. Returns
+/// the number of lanes that differ from the reference.
 fn differences(name: &str, returns: bool, reference: fn(&str, u64, u64, u64) -> u64) -> usize {
     let wide = name.ends_with("64");
     let bits = if wide { 64 } else { 32 };
@@ -68,7 +68,7 @@ fn differences(name: &str, returns: bool, reference: fn(&str, u64, u64, u64) -> 
         place.copy_from_slice(&old.to_le_bytes()[..bytes]);
     }
     bench.set_lanes(2, |lane| lane * bytes as u32);
-    // LDS has what is compared with first.
+    // LDS takes the comparison value first.
     let order = if two { [2, 1] } else { [1, 2] };
     for (register, which) in [4, 6].into_iter().zip(order) {
         bench.set_lanes(register, |lane| lanes[lane as usize][which] as u32);
@@ -102,7 +102,7 @@ fn differences(name: &str, returns: bool, reference: fn(&str, u64, u64, u64) -> 
 }
 
 #[test]
-fn lds_atomics_leave_and_return_what_the_reference_says() {
+fn lds_atomics_match_reference() {
     for name in LDS {
         assert_eq!(differences(name, true, atomic_reference), 0, "{name}");
         if name != "wrap_b32" {
@@ -111,9 +111,9 @@ fn lds_atomics_leave_and_return_what_the_reference_says() {
     }
 }
 
-/// The negative control: a wrap that adds where it should take away.
+/// Negative control: a wrapping add instead of a wrapping subtract.
 #[test]
-fn a_wrong_lds_atomic_is_noticed() {
+fn comparison_detects_wrong_lds_atomic() {
     let wrong = |_: &str, old: u64, data: u64, _: u64| (old + data) & 0xffff_ffff;
     assert!(differences("wrap_b32", true, wrong) > 5);
 }

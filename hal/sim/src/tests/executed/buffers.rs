@@ -1,4 +1,4 @@
-//! Buffers: formats, channels, records, what lies out of range.
+//! Buffer accesses: formats, channels, records, and range checks.
 
 use crate::tests::bench::Bench;
 use crate::tests::operations::Random;
@@ -22,8 +22,8 @@ const DATA_FORMATS: [&str; 14] = [
 ];
 const NUMBER_FORMATS: [&str; 7] = ["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "FLOAT"];
 
-/// Widths of the components of a data format, the one in the lowest bits first: its name begins
-/// with the highest.
+/// Component widths of a data format, lowest bits first. The format name lists the highest
+/// component first.
 fn widths(data: &str) -> Vec<u32> {
     data.split('_').rev().map(|width| width.parse().unwrap()).collect()
 }
@@ -35,7 +35,7 @@ fn has_meaning(data: &str, number: &str) -> bool {
         })
 }
 
-/// A component as a number, bit by bit; integers as they are.
+/// Converts a component to a number bit by bit. Integers stay as they are.
 fn number(bits: u64, width: u32, number: &str) -> f64 {
     let sign = bits >> (width - 1) & 1 != 0;
     let signed = bits as f64 - if sign { 2f64.powi(width as i32) } else { 0.0 };
@@ -63,7 +63,7 @@ fn number(bits: u64, width: u32, number: &str) -> f64 {
     }
 }
 
-/// The components of an element in registers of 32 bits.
+/// Converts the components of an element to 32-bit registers.
 fn reference(element: &[u8], widths: &[u32], kind: &str) -> Vec<u32> {
     let bit = |at: u32| u64::from(element[at as usize / 8] >> (at % 8) & 1);
     let mut low = 0;
@@ -86,8 +86,8 @@ fn same(found: u32, wanted: u32, kind: &str) -> bool {
     found == wanted || kind == "FLOAT" && a.is_nan() && b.is_nan()
 }
 
-/// A bench with random bytes in the buffer, of which `s[4:7]` makes records of `stride` bytes, and
-/// the lane in v2.
+/// Returns a bench with random bytes in the buffer, `s[4:7]` describing records of `stride` bytes,
+/// and the lane number in v2.
 fn bench(seed: u64, stride: u32, flags: u32) -> (Bench, Vec<u8>) {
     let mut random = Random(seed);
     let mut bench = Bench::new();
@@ -99,7 +99,7 @@ fn bench(seed: u64, stride: u32, flags: u32) -> (Bench, Vec<u8>) {
     (bench, words.iter().flat_map(|word| word.to_le_bytes()).collect())
 }
 
-/// Components that a typed load gives otherwise than the reference, over all formats.
+/// Counts the components over all formats for which a typed load differs from the reference.
 fn differences(widths: fn(&str) -> Vec<u32>) -> usize {
     let mut different = 0;
     for data in DATA_FORMATS {
@@ -134,21 +134,21 @@ fn typed_loads_convert_every_format() {
     assert_eq!(differences(widths), 0);
 }
 
-/// The negative control: components counted from the other end.
+/// Negative control: components in reverse order.
 #[test]
-fn a_wrong_order_of_components_is_noticed() {
+fn comparison_detects_wrong_component_order() {
     let forwards = |data: &str| data.split('_').map(|width| width.parse().unwrap()).collect();
     assert!(differences(forwards) > 1000);
 }
 
-/// What was loaded stores as the bytes that it came from.
+/// A typed store of a loaded element restores its bytes.
 #[test]
 fn typed_stores_are_the_inverse_of_typed_loads() {
     for data in DATA_FORMATS {
         for kind in NUMBER_FORMATS.into_iter().filter(|kind| has_meaning(data, kind)) {
             let widths = widths(data);
             if widths[0] == 32 && !["UINT", "SINT", "FLOAT"].contains(&kind) {
-                // A register has too few bits for it.
+                // A register has too few bits for this format.
                 continue;
             }
             let bytes = widths.iter().sum::<u32>() / 8;
@@ -169,7 +169,7 @@ fn typed_stores_are_the_inverse_of_typed_loads() {
                 let range = lane * bytes as usize..(lane + 1) * bytes as usize;
                 let [old, new] = [&memory[range.clone()], &stored[range]]
                     .map(|element| reference(element, &widths, kind));
-                // The lowest signed fraction is -1 like the one above it; NaNs are quieted.
+                // The lowest signed fraction reads as -1, like its successor; NaNs become quiet.
                 let equal = old.iter().zip(&new).all(|(old, new)| same(*new, *old, kind));
                 assert!(equal, "{data} {kind} lane {lane}: {old:x?} {new:x?}");
             }
@@ -220,7 +220,7 @@ fn the_resource_selects_channels_of_formatted_loads() {
         let wanted = [unorm(3), 1.0, 0.0, unorm(1)].map(f32::to_bits);
         assert_eq!([8, 9, 10, 11].map(|row| bench.lanes(row)[lane]), wanted, "lane {lane}");
     }
-    // One is the integer for integer formats, even out of range.
+    // In integer formats one is the integer 1, even out of range.
     bench.set_scalars(6, &[32]);
     bench.set_scalars(7, &[flags | 4 << 12]);
     bench.run("buffer_load_format_xy v[8:9], v2, s[4:7], 0 idxen").unwrap();
@@ -246,7 +246,7 @@ fn half_precision_components_lie_two_in_a_register() {
     bench.run("buffer_load_format_d16_hi_x v10, v2, s[4:7], 0 idxen").unwrap();
     bench.run("buffer_load_format_d16_x v11, v2, s[4:7], 0 idxen").unwrap();
     for lane in 0..64 {
-        // The other half of a register becomes zero on this processor.
+        // This processor clears the other half of the register.
         let wanted = [
             half(lane, 0) | half(lane, 1) << 16,
             half(lane, 2),
@@ -255,7 +255,7 @@ fn half_precision_components_lie_two_in_a_register() {
         ];
         assert_eq!([8, 9, 10, 11].map(|row| bench.lanes(row)[lane]), wanted, "lane {lane}");
     }
-    // The high half alone is stored, the other components being zero.
+    // Stores only the high half; the other components are zero.
     bench.set_lanes(12, |_| 0x3c00_0000);
     bench.run("buffer_store_format_d16_hi_x v12, v2, s[4:7], 0 idxen").unwrap();
     assert_eq!(bench.memory(8), [0x7fff, 0]);
@@ -265,7 +265,7 @@ fn half_precision_components_lie_two_in_a_register() {
 fn plain_accesses_are_checked_by_the_dword_and_formatted_ones_as_a_whole() {
     let (mut bench, memory) = bench(8, 0, 4 | 5 << 3 | 6 << 6 | 7 << 9 | 4 << 12 | 14 << 15);
     let word = |at: usize| u32::from_le_bytes(memory[at..at + 4].try_into().unwrap());
-    // 64 bytes, the lane's offset being 16 times its number.
+    // A buffer of 64 bytes; the lane offset is 16 times the lane number.
     bench.set_lanes(3, |lane| lane * 16 + 8);
     bench.run("buffer_load_dwordx4 v[8:11], v3, s[4:7], 0 offen").unwrap();
     assert_eq!([8, 9, 10, 11].map(|row| bench.lanes(row)[3]), [word(56), word(60), 0, 0]);
@@ -273,7 +273,7 @@ fn plain_accesses_are_checked_by_the_dword_and_formatted_ones_as_a_whole() {
     bench.run("buffer_load_format_xyzw v[8:11], v3, s[4:7], 0 offen").unwrap();
     assert_eq!([8, 9, 10, 11].map(|row| bench.lanes(row)[2]), [40, 44, 48, 52].map(word));
     assert_eq!([8, 9, 10, 11].map(|row| bench.lanes(row)[3]), [0; 4]);
-    // Stores and atomics out of range vanish; atomics give zero.
+    // Out-of-range stores and atomics have no effect; atomics return zero.
     bench.set_lanes(8, |_| 1);
     bench.set_lanes(4, |lane| 60 + 4 * lane);
     bench.run("buffer_store_dword v8, v4, s[4:7], 0 offen").unwrap();
@@ -281,7 +281,7 @@ fn plain_accesses_are_checked_by_the_dword_and_formatted_ones_as_a_whole() {
     bench.run("buffer_atomic_add v8, v4, s[4:7], 0 offen glc").unwrap();
     assert_eq!(bench.memory(60), [2, word(64)]);
     assert_eq!(bench.lanes(8)[..2], [1, 0]);
-    // The scalar offset counts against the range.
+    // The scalar offset takes part in the range check.
     bench.set_scalars(12, &[32]);
     bench.set_lanes(4, |lane| 4 * lane);
     bench.run("buffer_load_dword v8, v4, s[4:7], s12 offen").unwrap();
@@ -299,7 +299,7 @@ fn records_are_counted_only_with_an_index() {
     bench.run("buffer_load_dword v8, v3, s[4:7], 0 offen").unwrap();
     let wanted = |lane: usize| if lane < 16 { word(lane * 4) } else { 0 };
     assert_eq!(bench.lanes(8), std::array::from_fn(wanted));
-    // The swizzle bit alone changes nothing: it counts with ADD_TID_ENABLE.
+    // The swizzle bit has an effect only with ADD_TID_ENABLE.
     bench.set_scalars(5, &[(bench.buffer.0 >> 32) as u32 | 8 << 16 | 1 << 31]);
     bench.set_lanes(4, |lane| lane);
     bench.set_lanes(5, |lane| 4 * (lane % 3));
@@ -307,7 +307,7 @@ fn records_are_counted_only_with_an_index() {
     assert_eq!(bench.lanes(8), std::array::from_fn(|lane| word(lane * 8 + lane % 3 * 4)));
 }
 
-/// Libraries switch lanes off whose element does not exist with an offset of -1.
+/// Libraries disable lanes without an element with an offset of -1.
 #[test]
 fn accesses_at_negative_offsets_are_out_of_range() {
     for records in [64, 0x8000_0000, 0xffff_f000] {
@@ -318,7 +318,7 @@ fn accesses_at_negative_offsets_are_out_of_range() {
         for (width, registers) in
             [("", "v8"), ("x2", "v[8:9]"), ("x3", "v[8:10]"), ("x4", "v[8:11]")]
         {
-            let words = width.strip_prefix('x').map_or(1, |own| own.parse().unwrap());
+            let words = width.strip_prefix('x').map_or(1, |digits| digits.parse().unwrap());
             for row in 8..12 {
                 bench.set_lanes(row, |_| 0x0dd_ba11);
             }
@@ -339,10 +339,10 @@ fn accesses_at_negative_offsets_are_out_of_range() {
             let kept: Vec<u32> = bench.memory::<8>(0).into();
             assert_eq!(
                 kept,
-                (0..8).map(|own| word(own * 4)).collect::<Vec<u32>>(),
+                (0..8).map(|index| word(index * 4)).collect::<Vec<u32>>(),
                 "{width} {records:#x}"
             );
-            let restored: Vec<u32> = (0..64).map(|own| word(own * 4)).collect();
+            let restored: Vec<u32> = (0..64).map(|index| word(index * 4)).collect();
             bench.set_memory(0, &restored);
         }
     }

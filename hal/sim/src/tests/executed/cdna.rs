@@ -1,4 +1,4 @@
-//! What gfx942 and gfx950 have beside gfx90a, assembled and executed.
+//! Instructions of gfx942 and gfx950 that gfx90a lacks, assembled and executed.
 
 use crate::tests::bench::{Bench, LDS_BYTES};
 use crate::tests::operations::Random;
@@ -11,7 +11,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// A bench with random bytes in LDS, in memory and in some registers.
+/// Returns a bench with random bytes in LDS, in memory and in some registers.
 fn bench(processor: &str, seed: u64) -> (Bench, Vec<u32>) {
     let mut random = Random(seed);
     let mut bench = Bench::of(processor);
@@ -21,7 +21,7 @@ fn bench(processor: &str, seed: u64) -> (Bench, Vec<u32>) {
     (bench, memory)
 }
 
-/// The sum of two numbers of 16 bits, rounded to nearest even by way of exact arithmetic.
+/// Adds two 16-bit floating-point numbers exactly and rounds to nearest even.
 fn sum(is_brain: bool, a: u32, b: u32) -> u32 {
     if !is_brain {
         let [x, y] = [a, b].map(|bits| f16::from_bits(bits as u16).to_f64());
@@ -29,7 +29,7 @@ fn sum(is_brain: bool, a: u32, b: u32) -> u32 {
     }
     let [x, y] = [a, b].map(|bits| f64::from(f32::from_bits(bits << 16)));
     let sum = x + y;
-    // The two numbers of bfloat16 next to it, and which is nearer.
+    // The two adjacent bfloat16 numbers, and the nearer one.
     let low = (sum as f32).to_bits() >> 16;
     let value = |bits: u32| f64::from(f32::from_bits(bits << 16));
     let candidates = [low.saturating_sub(1), low, low + 1];
@@ -44,7 +44,7 @@ fn sum(is_brain: bool, a: u32, b: u32) -> u32 {
 fn packed_sums_of_atomics_are_rounded_once() {
     for (kind, is_brain) in [("f16", false), ("bf16", true)] {
         let mut random = Random(3);
-        // Finite, so that a sum is.
+        // Finite numbers with a finite sum.
         let mut number = || (random.next() as u32) & 0xbbff_bbff;
         let (mut bench, _) = bench("gfx950", 1);
         let old: Vec<u32> = (0..64).map(|_| number()).collect();
@@ -79,7 +79,7 @@ fn packed_sums_of_atomics_are_rounded_once() {
             assert_eq!([bench.lanes(5)[lane], bench.lanes(6)[lane]], [returned; 2], "{kind}");
         }
     }
-    // NaNs become quiet, the one in memory first; infinities cancel.
+    // NaNs become quiet, the one in memory taking precedence; opposite infinities give a NaN.
     for (old, data, wanted) in [
         (0x7f81_7f80, 0x3f80_ff80, 0x7fc1_7fc0),
         (0x3f80_0001, 0xffa0_0001, 0xffe0_0002),
@@ -95,8 +95,8 @@ fn packed_sums_of_atomics_are_rounded_once() {
 }
 
 #[test]
-fn loads_go_straight_to_lds() {
-    // Text, bytes of an element, whether its sign is extended, bytes from lane to lane.
+fn global_loads_write_lds_directly() {
+    // Text, bytes per element, sign extension, distance of lanes in bytes.
     for (text, bytes, signed, apart) in [
         ("global_load_lds_dword v2, s[8:9] offset:8", 4, false, 4),
         ("global_load_lds_ubyte v2, s[8:9] offset:8", 1, false, 4),
@@ -118,10 +118,10 @@ fn loads_go_straight_to_lds() {
         let mut wanted = bench.lds.clone();
         let source: Vec<u8> = memory.iter().flat_map(|word| word.to_le_bytes()).collect();
         for lane in (0..64).filter(|lane| lane / 4 % 2 == 1) {
-            let own = &source[8 + 36 * lane..][..bytes];
-            let sign = if signed && own[bytes - 1] >> 7 != 0 { 0xff } else { 0 };
+            let element = &source[8 + 36 * lane..][..bytes];
+            let sign = if signed && element[bytes - 1] >> 7 != 0 { 0xff } else { 0 };
             let mut whole = vec![sign; bytes.max(4)];
-            whole[..bytes].copy_from_slice(own);
+            whole[..bytes].copy_from_slice(element);
             let at = 0x108 + apart * lane;
             wanted[at..at + whole.len()].copy_from_slice(&whole);
         }
@@ -131,21 +131,21 @@ fn loads_go_straight_to_lds() {
 }
 
 #[test]
-fn private_memory_goes_straight_to_lds() {
+fn scratch_loads_write_lds_directly() {
     let (mut bench, memory) = bench("gfx942", 7);
     bench.wave.write_scalar_pair(bench.wave.machine.flat_scratch, bench.buffer.0);
     bench.set_lanes(2, |_| 8);
     bench.wave.write_scalar(ScalarIndex::M0, 0x40);
     bench.run("scratch_load_lds_dword v2, off offset:4").unwrap();
-    // Dword 3 of each lane; the lanes' dwords lie side by side.
+    // Dword 3 of each lane; dwords of consecutive lanes are adjacent.
     for lane in 0..64 {
         assert_eq!(word(&bench.lds, 0x44 + 4 * lane), memory[3 * 64 + lane], "lane {lane}");
     }
 }
 
-/// On gfx950 M0 reaches all of its LDS.
+/// On gfx950, M0 can address all of LDS.
 #[test]
-fn m0_has_as_many_bits_as_an_address_in_lds() {
+fn m0_addresses_all_of_lds() {
     for (processor, reached) in [("gfx942", false), ("gfx950", true)] {
         let (mut bench, memory) = bench(processor, 9);
         bench.lds = vec![0; 160 << 10];
@@ -158,12 +158,12 @@ fn m0_has_as_many_bits_as_an_address_in_lds() {
     }
 }
 
-/// The lanes of a group of 16 read a matrix of 16 columns row by row, and each gets a column.
+/// A group of 16 lanes reads a matrix of 16 columns by row; each lane receives one column.
 #[test]
 fn reads_transpose_among_16_lanes() {
     for (bits, words) in [(16usize, 2usize), (8, 2), (4, 2), (6, 3)] {
         let (mut bench, _) = bench("gfx950", 11);
-        // Rows lie apart, and those of six bits at multiples of 16.
+        // Rows are not adjacent; rows of six-bit elements start at multiples of 16.
         bench.set_lanes(2, |lane| lane * 32);
         let text = format!("ds_read_b{}_tr_b{bits} v[10:{}], v2 offset:16", 32 * words, 9 + words);
         let lds = bench.lds.clone();
@@ -173,7 +173,8 @@ fn reads_transpose_among_16_lanes() {
         for lane in 0..64 {
             for row in 0..each {
                 let (group, column) = (lane / 16 * 16, lane % 16);
-                // The row's element of this column: which lane reads it, and where in its words.
+                // The lane that reads this row's element of the column, and the element's position
+                // in its words.
                 let from = group + (16 * row + column) / each;
                 let at = (16 * row + column) % each;
                 for bit in 0..bits {
@@ -187,12 +188,11 @@ fn reads_transpose_among_16_lanes() {
     }
 }
 
-/// Which part of a register a conversion reads and writes, and what it leaves.
+/// Parts of registers that a conversion reads and writes.
 #[test]
-fn parts_of_registers_are_what_op_sel_says() {
+fn op_sel_selects_register_parts() {
     let one = 1f32.to_bits();
-    // Text, and what becomes of v1 = 0xddccbbaa with v2 = 0x38404448, v3, v4, v8
-    // and v9 = 1.0.
+    // Text, and the result in v1 = 0xddccbbaa with v2 = 0x38404448 and v3, v4, v8 and v9 = 1.0.
     for (text, wanted) in [
         ("v_cvt_pk_fp8_f32 v1, v3, v4", 0xddcc_3838),
         ("v_cvt_pk_fp8_f32 v1, -v3, v4 op_sel:[0,0,1]", 0x38b8_bbaa),
@@ -231,9 +231,9 @@ fn parts_of_registers_are_what_op_sel_says() {
     }
 }
 
-/// The same byte is another number on gfx942.
+/// gfx942 decodes FP8 bytes differently.
 #[test]
-fn bytes_are_numbers_of_the_target() {
+fn fp8_format_depends_on_target() {
     for (processor, one) in [("gfx942", 0x40), ("gfx950", 0x38)] {
         let mut bench = Bench::of(processor);
         bench.set_lanes(2, |_| 1f32.to_bits());
@@ -249,11 +249,11 @@ fn bytes_are_numbers_of_the_target() {
     }
 }
 
-/// An instruction of four words: its two scales are operands beside the others.
+/// A four-word instruction whose two scales are additional operands.
 #[test]
 fn scales_are_operands_of_a_matrix_operation() {
     let mut bench = Bench::of("gfx950");
-    // Ones of four bits; scales of two and four in the second byte of each.
+    // Four-bit ones; scales of two and four in the second byte of each register.
     for register in 4..12 {
         bench.set_lanes(register, |_| 0x2222_2222);
     }
@@ -263,13 +263,13 @@ fn scales_are_operands_of_a_matrix_operation() {
                 op_sel:[1,1,0] op_sel_hi:[0,0,0] cbsz:4 blgp:4";
     bench.run(text).unwrap();
     assert_eq!(bench.lanes(3)[63], (128.0 * 8.0 + 1.0f32).to_bits());
-    // Rows 1 and 3 of a register and rows 0 and 2 of another change places.
+    // Exchanges rows 1 and 3 of one register with rows 0 and 2 of another.
     bench.set_lanes(1, |lane| lane);
     bench.set_lanes(2, |lane| 100 + lane);
     bench.run("v_permlane16_swap_b32 v1, v2").unwrap();
     assert_eq!([bench.lanes(1)[16], bench.lanes(2)[0], bench.lanes(1)[0]], [100, 16, 0]);
     bench.run("v_mfma_ld_scale_b32 v1, v2").unwrap();
-    // A format that is reserved.
+    // A reserved format.
     let fault = bench.run_bytes(&[0x00, 0x05, 0xad, 0xd3, 0x04, 0x11, 0x02, 0x04]);
     assert!(matches!(fault, Err(FaultCause::NotCompute { .. })), "{fault:?}");
 }

@@ -1,4 +1,5 @@
-//! Forks and joins, skipped vector instructions, halts, and what is no compute instruction.
+//! Forks and joins, skipped vector instructions, halts, and instructions that compute waves cannot
+//! execute.
 
 use crate::execute::control::Step;
 use crate::tests::bench::Bench;
@@ -7,10 +8,10 @@ use crate::wave::{Row, RowIndex, ScalarIndex};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
 
-/// Runs a fork on random lanes and the join of the way that is taken first; gives the forks after
-/// which lanes, PC or the lanes that were put back are not what `goes_first` says: whether the
-/// lanes that jump go first, by the numbers of lanes that jump and that do not.
-fn wrong_forks(goes_first: fn(u32, u32) -> bool) -> usize {
+/// Runs a fork on random lanes, and the join of the path taken first. `goes_first` returns `true`
+/// if the jumping lanes go first, given the numbers of jumping and non-jumping lanes. Returns the
+/// number of forks after which the lanes, the PC or the restored lanes differ from this rule.
+fn misrouted_forks(goes_first: fn(u32, u32) -> bool) -> usize {
     let mut random = Random(31);
     let mut wrong = 0;
     for round in 0..200 {
@@ -36,7 +37,7 @@ fn wrong_forks(goes_first: fn(u32, u32) -> bool) -> usize {
         let jumps_first = goes_first(jump.count_ones(), stay.count_ones());
         let ways =
             if jumps_first { [(jump, target), (stay, 4)] } else { [(stay, 4), (jump, target)] };
-        // The first join goes the other way, the second goes on.
+        // The first join takes the other path, the second continues.
         bench.set_scalars(50, &[0]);
         bench.run("s_cbranch_join s50").unwrap();
         let later = (bench.wave.exec().0, bench.wave.pc);
@@ -48,14 +49,14 @@ fn wrong_forks(goes_first: fn(u32, u32) -> bool) -> usize {
 }
 
 #[test]
-fn a_fork_takes_the_way_of_fewer_lanes_first_and_joins_take_the_other() {
-    assert_eq!(wrong_forks(|jump, stay| stay >= jump), 0);
+fn fork_takes_smaller_group_first_and_join_the_other() {
+    assert_eq!(misrouted_forks(|jump, stay| stay >= jump), 0);
 }
 
-/// The negative control.
+/// Negative control: a fork that takes the larger group first.
 #[test]
-fn a_fork_that_takes_the_wrong_way_first_is_noticed() {
-    assert!(wrong_forks(|jump, stay| stay < jump) > 50);
+fn comparison_detects_wrong_fork_order() {
+    assert!(misrouted_forks(|jump, stay| stay < jump) > 50);
 }
 
 #[test]
@@ -86,7 +87,7 @@ fn vskip_skips_vector_instructions_and_nothing_else() {
 }
 
 #[test]
-fn kills_and_halts_end_or_stop_the_wave_only_if_asked() {
+fn conditional_kills_and_halts_depend_on_their_operand() {
     let mut bench = Bench::new();
     assert!(matches!(bench.run("s_setkill 0"), Ok(Step::Next)));
     assert!(matches!(bench.run("s_setkill 1"), Ok(Step::Ended)));
@@ -108,7 +109,7 @@ fn global_wave_sync_names_its_resource_by_m0_and_offset() {
 }
 
 #[test]
-fn what_no_compute_wave_can_execute_is_refused_by_type() {
+fn non_compute_instructions_are_refused_by_type() {
     let mut bench = Bench::new();
     for text in [
         "image_load v0, v[2:3], s[0:7] dmask:0x1 unorm",
@@ -119,7 +120,7 @@ fn what_no_compute_wave_can_execute_is_refused_by_type() {
         let fault = bench.run(text).unwrap_err();
         assert!(matches!(fault, FaultCause::NotCompute { .. }), "{text}: {fault}");
     }
-    // Who lacks it is in the message.
+    // The message names the targets that lack the instruction.
     for (processor, text, begins) in [
         (
             "gfx90a",
@@ -148,16 +149,16 @@ fn registers_outside_the_allocation_are_v0_or_make_the_instruction_void() {
     bench.set_lanes(0, |lane| 1000 + lane);
     bench.set_lanes(2, |_| 0);
     bench.set_lanes(8, |_| 5);
-    // Data of four registers from v8 on, of which two exist.
+    // Data of four registers from v8, two of which are allocated.
     let base = bench.buffer.0;
     bench.set_scalars(4, &[base as u32, (base >> 32) as u32, 0x100, 0]);
     bench.wave.set_exec(LaneMask(2));
     bench.run("buffer_store_dwordx4 v[8:11], v2, s[4:7], 0 offen").unwrap();
     assert_eq!(bench.memory::<1>(0), [1001]);
-    // The data of two registers is there whatever the width of the resource.
+    // A two-register store writes all its data regardless of the resource.
     bench.run("buffer_store_dwordx2 v[8:9], v2, s[4:7], 0 offen offset:32").unwrap();
     assert_eq!(bench.memory::<1>(32), [5]);
-    // An index that leaves the file does not arrive in the other one.
+    // An index outside the VGPR file does not reach the AccVGPR file.
     *bench.wave.row_mut(RowIndex(256 + 44)) = Row::splat(77);
     bench.run("s_set_gpr_idx_on s20, gpr_idx(SRC0)").unwrap();
     bench.wave.write_scalar(ScalarIndex::M0, 1 << 12 | 250);

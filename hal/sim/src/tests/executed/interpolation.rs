@@ -1,4 +1,4 @@
-//! Interpolation with parameters in registers, from gfx11 on.
+//! Interpolation with parameters in registers, from gfx11.
 
 use crate::tests::bench::Bench;
 use crate::tests::operations::DEFAULT_MODE;
@@ -7,12 +7,12 @@ use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
 use half::f16;
 
-/// A small number that a lane has, in single precision.
+/// Returns a small single-precision number that depends on the lane.
 fn number(lane: u32) -> f32 {
     lane as f32 * 0.75 - 11.0
 }
 
-/// Parameters in v1, coordinates in v2, what is added in v3.
+/// Returns a bench with parameters in v1, coordinates in v2 and the addend in v3.
 fn bench(processor: &str) -> Bench {
     let mut bench = Bench::of_lanes(processor, 32);
     bench.set_lanes(1, |lane| number(lane).to_bits());
@@ -25,17 +25,17 @@ fn bench(processor: &str) -> Bench {
 fn parameters_come_from_lanes_of_the_group() {
     for processor in ["gfx1100", "gfx1151", "gfx1201"] {
         let mut bench = bench(processor);
-        // Lanes that are not active have parameters, too.
+        // Inactive lanes provide parameters, too.
         bench.wave.set_exec(LaneMask(0xffff_fff8));
         bench.set_lanes(4, |_| 7);
         bench.run("v_interp_p10_f32 v4, v1, v2, v3").expect("it executes");
         bench.run("v_interp_p2_f32 v5, v1, v2, -v3").expect("it executes");
         bench.run("v_interp_p2_f32 v6, v1, v2, v3 clamp").expect("it executes");
         for lane in 0..32u32 {
-            let (group, own) = (lane & !3, lane as f32 * 0.125);
-            let first = number(group + 1).mul_add(own, number(group + 40));
-            let second = number(group + 2).mul_add(own, -number(lane + 40));
-            let clamped = number(group + 2).mul_add(own, number(lane + 40)).clamp(0.0, 1.0);
+            let (group, coordinate) = (lane & !3, lane as f32 * 0.125);
+            let first = number(group + 1).mul_add(coordinate, number(group + 40));
+            let second = number(group + 2).mul_add(coordinate, -number(lane + 40));
+            let clamped = number(group + 2).mul_add(coordinate, number(lane + 40)).clamp(0.0, 1.0);
             let expected = match lane {
                 0..3 => [7, 0, 0],
                 _ => [first, second, clamped].map(f32::to_bits),
@@ -49,7 +49,8 @@ fn parameters_come_from_lanes_of_the_group() {
 #[test]
 fn halves_are_chosen_by_their_names() {
     let pair = |lane: u32| {
-        let [low, high] = [number(lane), number(lane + 9)].map(|own| f16::from_f32(own).to_bits());
+        let [low, high] =
+            [number(lane), number(lane + 9)].map(|value| f16::from_f32(value).to_bits());
         u32::from(low) | u32::from(high) << 16
     };
     let mut bench = bench("gfx1100");
@@ -61,12 +62,12 @@ fn halves_are_chosen_by_their_names() {
     bench.run("v_interp_p2_f16_f32 v4.l, v1.l, v2, v3").expect("it executes");
     bench.run("v_interp_p2_f16_f32 v5.h, v1.h, v2, v3").expect("it executes");
     for lane in 0..32u32 {
-        let (group, own) = (lane & !3, lane as f32 * 0.125);
-        let first = number(group + 1 + 9).mul_add(own, number(group + 50));
+        let (group, coordinate) = (lane & !3, lane as f32 * 0.125);
+        let first = number(group + 1 + 9).mul_add(coordinate, number(group + 50));
         assert_eq!(bench.lanes(6)[lane as usize], first.to_bits(), "lane {lane}");
-        let low = number(group + 2).mul_add(own, number(lane + 40));
-        let high = number(group + 2 + 9).mul_add(own, number(lane + 40));
-        let [low, high] = [low, high].map(|own| u32::from(f16::from_f32(own).to_bits()));
+        let low = number(group + 2).mul_add(coordinate, number(lane + 40));
+        let high = number(group + 2 + 9).mul_add(coordinate, number(lane + 40));
+        let [low, high] = [low, high].map(|value| u32::from(f16::from_f32(value).to_bits()));
         assert_eq!(bench.lanes(4)[lane as usize], 0xabcd_0000 | low, "lane {lane}");
         assert_eq!(bench.lanes(5)[lane as usize], high << 16 | 0xef01, "lane {lane}");
     }
@@ -93,7 +94,7 @@ fn rounding_toward_zero_is_part_of_the_name() {
     }
 }
 
-/// The chip of another generation has them for graphics alone, and says so.
+/// gfx9 supports interpolation only in graphics shaders and reports it as such.
 #[test]
 fn interpolation_of_gfx9_is_left_to_graphics() {
     let fault = Bench::of("gfx906").run("v_interp_p1_f32 v0, v1, attr0.x").unwrap_err();

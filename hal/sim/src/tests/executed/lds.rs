@@ -1,11 +1,11 @@
-//! LDS by thread number, exchanges, and moves between LDS and memory.
+//! LDS addressing by thread number, exchanges, and transfers between LDS and memory.
 
 use crate::tests::bench::{Bench, LDS_BYTES};
 use crate::tests::operations::Random;
 use crate::wave::ScalarIndex;
 use flipwave_isa::LaneMask;
 
-/// A bench with random words in LDS and half of the lanes active; gives the words too.
+/// Returns a bench with random words in LDS and half of the lanes active, and the words.
 fn bench(seed: u64) -> (Bench, Vec<u32>) {
     let mut random = Random(seed);
     let mut bench = Bench::new();
@@ -26,7 +26,7 @@ fn is_active(bench: &Bench, lane: usize) -> bool {
 #[test]
 fn addresses_by_thread_lie_after_m0_and_the_offset() {
     let (mut bench, before) = bench(1);
-    // The upper half of M0 does not count.
+    // The upper half of M0 is ignored.
     bench.wave.write_scalar(ScalarIndex::M0, 0xffff_0040);
     bench.run("ds_read_addtid_b32 v5 offset:8").unwrap();
     let wanted = |lane| if is_active(&bench, lane) { before[0x12 + lane] } else { 0 };
@@ -79,7 +79,7 @@ fn two_exchanges_give_both_old_values() {
     assert_eq!([after[4], after[5], after[10], after[11]], [1, 2, 3, 4]);
 }
 
-/// Lanes whose result differs from a rule for the words that are exchanged.
+/// Counts the lanes whose result differs from a rule for the exchanged words.
 fn conditional_exchanges(replaces: fn(u32) -> bool) -> usize {
     let (mut bench, before) = bench(4);
     let mut random = Random(5);
@@ -94,7 +94,7 @@ fn conditional_exchanges(replaces: fn(u32) -> bool) -> usize {
         .filter(|lane| is_active(&bench, *lane))
         .filter(|lane| {
             (0..2).any(|half| {
-                // The address is rounded down to eight bytes.
+                // The address is rounded down to a multiple of eight.
                 let place = 4 + lane * 2 + half;
                 let word = data[*lane][half];
                 let wanted = if replaces(word) { word & 0x7fff_ffff } else { before[place] };
@@ -107,13 +107,13 @@ fn conditional_exchanges(replaces: fn(u32) -> bool) -> usize {
 }
 
 #[test]
-fn a_conditional_exchange_takes_words_whose_highest_bit_is_set() {
+fn conditional_exchange_replaces_words_with_highest_bit_set() {
     assert_eq!(conditional_exchanges(|word| word >> 31 != 0), 0);
 }
 
-/// The negative control: the opposite condition.
+/// Negative control: the opposite condition.
 #[test]
-fn a_wrong_condition_of_an_exchange_is_noticed() {
+fn comparison_detects_wrong_exchange_condition() {
     assert!(conditional_exchanges(|word| word >> 31 == 0) > 20);
 }
 
@@ -121,7 +121,8 @@ fn a_wrong_condition_of_an_exchange_is_noticed() {
 fn loads_to_lds_put_a_dword_per_lane_side_by_side() {
     let source: Vec<u32> = (0..4096).map(|word: u32| word.wrapping_mul(0x9e37_79b9)).collect();
     let byte = |at: usize| (source[at / 4] >> (8 * (at % 4))) as u8;
-    // Address register v2, resource s[4:7], base s[8:9]; the instruction's offset counts in both.
+    // Address register v2, resource s[4:7], base s[8:9]; the instruction's offset applies to both
+    // memory and LDS.
     type Word<'a> = &'a dyn Fn(usize) -> u32;
     let cases: [(&str, Word<'_>); 5] = [
         ("buffer_load_dword v2, s[4:7], 0 offen offset:8 lds", &|lane| source[2 + 3 * lane]),
@@ -155,7 +156,7 @@ fn loads_to_lds_put_a_dword_per_lane_side_by_side() {
 fn stores_from_lds_take_the_same_dwords() {
     let (mut bench, before) = bench(7);
     let base = bench.buffer.0;
-    // Records of four bytes, the thread's number being the index.
+    // Records of four bytes, indexed by the thread number.
     bench.set_scalars(4, &[base as u32, (base >> 32) as u32 | 4 << 16, 0x1000, 1 << 23]);
     bench.wave.write_scalar(ScalarIndex::M0, 0x40);
     bench.run("buffer_store_lds_dword s[4:7], 0 offset:8 lds").unwrap();

@@ -1,4 +1,4 @@
-//! Instructions assembled by LLVM and executed, against references that are written differently.
+//! Instructions assembled by LLVM and executed, checked against independent references.
 
 mod atomics;
 mod buffers;
@@ -12,9 +12,9 @@ mod transposed;
 
 use crate::tests::operations::Random;
 
-/// What an atomic leaves in memory, in wide arithmetic. `operation` is a name as LDS has it
-/// (`add_u32`) or as memory has it (`add`, `smin_x2`); `second` is what the manual calls the
-/// comparison, or the first data operand where LDS has two.
+/// Computes the memory result of an atomic in wide arithmetic. `operation` is an LDS name
+/// (`add_u32`) or a memory name (`add`, `smin_x2`). `second` is the comparison value, or the first
+/// data operand of LDS atomics with two.
 fn atomic_reference(operation: &str, old: u64, data: u64, second: u64) -> u64 {
     let wide = operation.ends_with("_x2") || operation.ends_with("64");
     let bits = if wide { 64 } else { 32 };
@@ -84,7 +84,7 @@ fn atomic_reference(operation: &str, old: u64, data: u64, second: u64) -> u64 {
     new.rem_euclid(modulus) as u64
 }
 
-/// A value of so many bits: small, an edge, or anything; never a NaN.
+/// Returns a `bits`-wide value: small, an edge case, or arbitrary; never a NaN.
 fn value(random: &mut Random, bits: u32) -> u64 {
     let sign = 1u64 << (bits - 1);
     let small = random.next() & 3;

@@ -1,4 +1,4 @@
-//! Tensors and named barriers of gfx1250.
+//! Tensor operations and named barriers of gfx1250.
 
 use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
 use crate::execute::control::BarrierRequest;
@@ -6,8 +6,9 @@ use crate::instruction::control::SplitBarrier;
 use crate::tests::bench::Bench;
 use crate::wave::{Level, Machine, ScalarIndex, Wave};
 
-/// Groups 0 and 1 of a descriptor of a tile of four columns and three rows of words, of a tensor that
-/// has from there on three columns and two rows, whose rows are ten words apart; in LDS at byte 16.
+/// Returns groups 0 and 1 of a tensor descriptor. The tile has four columns and three rows of
+/// words. The tensor has three columns and two rows from the tile's origin, with rows ten words
+/// apart. The tile is at LDS byte 16.
 fn descriptor(address: u64) -> [u32; 12] {
     let word_sized = 2 << 16;
     let (columns, rows, apart) = (3, 2, 10);
@@ -28,7 +29,7 @@ fn descriptor(address: u64) -> [u32; 12] {
 }
 
 #[test]
-fn a_tile_goes_to_lds_and_back() {
+fn tile_round_trips_through_lds() {
     let mut bench = Bench::of_lanes("gfx1250", 32);
     let words: Vec<u32> = (0..64).map(|word| 100 + word).collect();
     bench.set_memory(0, &words);
@@ -48,7 +49,7 @@ fn a_tile_goes_to_lds_and_back() {
         }
     }
     assert_eq!(in_lds(&bench, 12), 0xeeee_eeee);
-    // What is outside of the tensor is not written.
+    // Elements outside the tensor are not written.
     bench.lds.fill(0x11);
     bench.run("tensor_store_from_lds s[0:3], s[4:11]").expect("a tile");
     let after = bench.memory::<24>(0);
@@ -56,14 +57,14 @@ fn a_tile_goes_to_lds_and_back() {
         let is_inside = [2..5, 12..15].iter().any(|row| row.contains(&word));
         assert_eq!(value, if is_inside { 0x1111_1111 } else { 100 + word as u32 }, "{word}");
     }
-    // A group of workgroups that there is not.
+    // A nonexistent group of workgroups.
     bench.set_scalars(4, &[2 << 16 | 6]);
     assert!(bench.run("tensor_load_to_lds s[0:3], s[4:11]").is_err());
 }
 
-/// Of a row there is no second dimension, neither in the tile nor in the tensor.
+/// A one-dimensional tile ignores the second dimension of tile and tensor.
 #[test]
-fn a_row_is_moved_and_nothing_of_what_is_switched_off() {
+fn one_dimensional_tile_ignores_second_dimension() {
     let mut bench = Bench::of_lanes("gfx1250", 32);
     bench.set_memory(0, &[1, 2, 3, 4, 5, 6]);
     let mut row = descriptor(bench.buffer.0);
@@ -77,7 +78,7 @@ fn a_row_is_moved_and_nothing_of_what_is_switched_off() {
     };
     const OLD: u32 = 0xeeee_eeee;
     assert_eq!(moved(&mut bench, &row), [1, 2, 3, 0, OLD]);
-    // A second dimension without elements is outside from its beginning on.
+    // With an empty second dimension, every element is out of range.
     let mut outside = row;
     outside[8] = 1;
     assert_eq!(moved(&mut bench, &outside), [0, 0, 0, 0, OLD]);
@@ -86,8 +87,8 @@ fn a_row_is_moved_and_nothing_of_what_is_switched_off() {
     assert_eq!(moved(&mut bench, &off), [OLD; 5]);
 }
 
-/// Of three waves two meet at a named barrier, whose count of members comes once with its making and
-/// once with each signal.
+/// Two of three waves meet at a named barrier. Its member count is set by the initialization and by
+/// each signal.
 #[test]
 fn two_waves_meet_at_a_named_barrier() {
     let request = |operation, barrier, members| BarrierRequest {
@@ -115,12 +116,13 @@ fn two_waves_meet_at_a_named_barrier() {
         assert!(!waves[1].scc);
         assert!(barrier.let_pass(&mut waves[0]));
         assert!(barrier.request(&mut waves[1], request(SplitBarrier::Wait, 1, None)));
-        // The next round is another one.
+        // The next phase needs new signals.
         assert!(!barrier.request(&mut waves[1], request(SplitBarrier::Wait, 1, None)));
     }
 }
 
-/// Constants of bfloat16 are those of single precision, which `op_sel` reads the half of that it chooses.
+/// Constants of bfloat16 operations are single-precision constants; `op_sel` selects the half that
+/// is read.
 #[test]
 fn constants_of_bfloat16_are_in_the_high_half() {
     let mut bench = Bench::of_lanes("gfx1250", 32);
@@ -129,7 +131,8 @@ fn constants_of_bfloat16_are_in_the_high_half() {
     assert_eq!(bench.lanes(4)[7], 0x4040_4080);
     bench.run("v_pk_add_bf16 v4, v2, 1.0 op_sel:[0,0] op_sel_hi:[1,0]").unwrap();
     assert_eq!(bench.lanes(4)[7], 0x4000_4040, "the low half is zero");
-    // A register with the bits does what the constant does, in each place and with each choice of halves.
+    // A register with the same bits gives the same result as the constant, in each operand and with
+    // each selection of halves.
     bench.set_lanes(3, |_| 0xc110_3e80);
     let mut differs_from_low = false;
     for (name, sources) in [
@@ -145,17 +148,17 @@ fn constants_of_bfloat16_are_in_the_high_half() {
         let places = (0..sources).flat_map(|place| (0..4).map(move |choice| (place, choice)));
         for (place, choice) in places {
             let line = |operand: &str| {
-                let list = |of: &dyn Fn(usize) -> String| {
-                    (0..sources).map(of).collect::<Vec<_>>().join(",")
+                let list = |operand_text: &dyn Fn(usize) -> String| {
+                    (0..sources).map(operand_text).collect::<Vec<_>>().join(",")
                 };
-                let operands = list(&|own| match own {
-                    _ if own == place => operand.to_owned(),
+                let operands = list(&|index| match index {
+                    _ if index == place => operand.to_owned(),
                     0 => "v2".to_owned(),
                     _ => "v3".to_owned(),
                 });
-                let bits = |bit: u32, other: u32| {
-                    let own = choice >> bit & 1;
-                    list(&|at| if at == place { own } else { other }.to_string())
+                let bits = |bit: u32, default: u32| {
+                    let selected = choice >> bit & 1;
+                    list(&|at| if at == place { selected } else { default }.to_string())
                 };
                 let (low, high) = (bits(0, 0), bits(1, 1));
                 format!("{name} v4, {operands} op_sel:[{low}] op_sel_hi:[{high}]")
@@ -179,7 +182,7 @@ fn constants_of_bfloat16_are_in_the_high_half() {
         }
     }
     assert!(differs_from_low);
-    // Short forms read the low half, which is zero; LLVM gives no other for most of them.
+    // Short forms read the low half, which is zero. LLVM encodes most of them only in this form.
     bench.run("v_rcp_bf16_e32 v4, 1.0\nv_cvt_f32_bf16_e32 v5, 1.0").unwrap();
     assert_eq!((bench.lanes(4)[7] & 0xffff, bench.lanes(5)[7]), (0x7f80, 0));
     bench.run("v_cvt_f32_bf16_e64 v5, 1.0 op_sel:[1,0]").unwrap();

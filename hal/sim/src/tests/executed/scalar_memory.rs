@@ -12,7 +12,8 @@ const OPERATIONS: [&str; 13] = [
     "dec",
 ];
 
-/// A bench whose `s[2:3]` is the buffer, and `s[4:7]` a resource of 0x100 bytes there.
+/// Returns a bench with the address of the buffer in `s[2:3]` and a resource of 0x100 bytes there
+/// in `s[4:7]`.
 fn bench() -> Bench {
     let mut bench = Bench::new();
     bench.wave.set_exec(LaneMask::EMPTY);
@@ -39,7 +40,7 @@ fn scalar_stores_write_their_words_where_the_offsets_say() {
     assert_eq!(bench.memory(0x40), [11, 12, 0]);
     assert_eq!(bench.memory(0x80), [11, 12, 13, 14, 0]);
     assert_eq!(bench.memory(0xfc), [12, 0]);
-    // The second dword lies outside of the resource.
+    // The second dword lies outside the resource.
     bench.run("s_buffer_store_dwordx2 s[18:19], s[4:7], 0xfc").unwrap();
     assert_eq!(bench.memory(0xfc), [14 - 1, 0]);
 }
@@ -55,7 +56,8 @@ fn scalar_scratch_counts_its_offset_register_in_units_of_64_bytes() {
     assert_eq!(bench.wave.scalar_pair(ScalarIndex(24)), pair([21, 22]));
 }
 
-/// Runs all scalar atomics on random values; gives how many differ from the reference.
+/// Runs all scalar atomics on random values. Returns the number of results that differ from the
+/// reference.
 fn differences(reference: fn(&str, u64, u64, u64) -> u64) -> usize {
     let mut random = Random(21);
     let mut bench = bench();
@@ -95,13 +97,13 @@ fn differences(reference: fn(&str, u64, u64, u64) -> u64) -> usize {
 }
 
 #[test]
-fn scalar_atomics_leave_and_return_what_the_reference_says() {
+fn scalar_atomics_match_reference() {
     assert_eq!(differences(atomic_reference), 0);
 }
 
-/// The negative control: another rule for one operation.
+/// Negative control: another rule for one operation.
 #[test]
-fn a_wrong_scalar_atomic_is_noticed() {
+fn comparison_detects_wrong_scalar_atomic() {
     let wrong = |name: &str, old, data, second| match name {
         "smax" => atomic_reference("umax", old, data, second),
         _ => atomic_reference(name, old, data, second),
@@ -143,7 +145,7 @@ fn probes_and_discards_of_the_scalar_cache_change_nothing() {
 }
 
 #[test]
-fn scalar_results_without_a_register_go_nowhere() {
+fn scalar_results_to_null_are_discarded() {
     let mut bench = bench();
     bench.set_memory(0, &[9; 16]);
     let before = bench.wave.scalars;

@@ -1,9 +1,9 @@
-//! Loads that transpose a matrix, against what WMMA wants of it.
+//! Transposing loads, checked against the operand layout of WMMA.
 
 use crate::tests::bench::Bench;
 
-/// What each lane of a wave of 32 gets, of elements of `bits` bits that are numbered in memory, when
-/// it loads from byte `at(lane)` on.
+/// Returns the elements that each lane of a 32-lane wave receives when it loads from byte
+/// `at(lane)`. Elements have `bits` bits and are numbered in memory order.
 fn loaded(text: &str, bits: u32, at: impl Fn(u32) -> u32) -> Vec<Vec<u32>> {
     let mut bench = Bench::of_lanes("gfx1201", 32);
     let each = 32 / bits;
@@ -21,7 +21,7 @@ fn loaded(text: &str, bits: u32, at: impl Fn(u32) -> u32) -> Vec<Vec<u32>> {
     (0..32).map(|lane| (0..8).map(|number| element(lane, number)).collect()).collect()
 }
 
-/// Eight lanes load a row each of eight half words, and get a column each.
+/// Eight lanes each load a row of eight half words and receive a column.
 #[test]
 fn half_words_are_transposed_among_eight_lanes() {
     let found = loaded("global_load_tr_b128 v[4:7], v1, s[2:3]", 16, |lane| 16 * lane);
@@ -33,8 +33,8 @@ fn half_words_are_transposed_among_eight_lanes() {
     }
 }
 
-/// Lanes load the halves of 16 rows of 16 bytes, in an order of their own, and lane l gets rows
-/// l / 16 * 8 to + 7 of column l % 16, as WMMA has its factor B.
+/// Lanes load halves of 16 rows of 16 bytes. Lane l receives rows l / 16 * 8 to l / 16 * 8 + 7 of
+/// column l % 16, the layout of factor B in WMMA.
 #[test]
 fn bytes_are_transposed_as_wmma_wants_them() {
     let row = |lane: u32| lane / 8 * 4 + lane % 4;
@@ -47,7 +47,7 @@ fn bytes_are_transposed_as_wmma_wants_them() {
     }
 }
 
-/// Each lane reads its own address, wherever that is.
+/// Each lane loads from its own address.
 #[test]
 fn rows_to_be_transposed_may_lie_anywhere() {
     let found = loaded("global_load_tr_b128 v[4:7], v1, s[2:3]", 16, |lane| 2 * (63 - lane));

@@ -1,10 +1,10 @@
-//! Minimum, maximum and median, by an order of the bits.
+//! Minimum, maximum and median, checked with an ordering of the bits.
 
 use super::exact::{DOUBLE, Format, HALF, SINGLE};
 use super::{MODES, check, flushed_if, flushes, operation, samples};
 use crate::wave::Mode;
 
-/// The place of a number in the order: minus zero comes before plus zero.
+/// Position of a number in the order, with minus zero before plus zero.
 fn place(format: Format, bits: u64) -> i128 {
     let magnitude = i128::from(bits & !format.sign());
     if format.is_negative(bits) { -magnitude - 1 } else { magnitude }
@@ -14,7 +14,8 @@ fn is_signalling(format: Format, bits: u64) -> bool {
     format.is_nan(bits) && bits & format.quiet_bit() == 0
 }
 
-/// Bit 9 of MODE asks for IEEE rules: a signalling NaN comes out, quiet.
+/// Minimum or maximum before gfx12. If bit 9 of MODE enables IEEE rules, a signalling NaN is
+/// returned quieted.
 fn extreme(format: Format, mode: Mode, a: u64, b: u64, greater: bool) -> u64 {
     if mode.0 >> 9 & 1 != 0
         && let Some(nan) = [a, b].into_iter().find(|bits| is_signalling(format, *bits))
@@ -29,7 +30,7 @@ fn extreme(format: Format, mode: Mode, a: u64, b: u64, greater: bool) -> u64 {
     }
 }
 
-/// As gfx12 has it: a NaN loses against a number, and a number against a NaN.
+/// Minimum or maximum on gfx12. `nan_wins` selects whether a NaN or a number takes precedence.
 fn newer(format: Format, nan_wins: bool, a: u64, b: u64, greater: bool) -> u64 {
     let signalling = [a, b].into_iter().find(|bits| is_signalling(format, *bits));
     match (format.is_nan(a), format.is_nan(b)) {
@@ -105,9 +106,10 @@ pub fn extremes_of_gfx12() {
                                 flushed_if(flush_sources, HALF, bits >> shift & 0xffff)
                             });
                             let of_two = newer(HALF, nan_wins, a, b, greater);
-                            let result = match name.contains('3') {
-                                true => newer(HALF, nan_wins, of_two, c, greater),
-                                false => of_two,
+                            let result = if name.contains('3') {
+                                newer(HALF, nan_wins, of_two, c, greater)
+                            } else {
+                                of_two
                             };
                             all | flushed_if(flush_results, HALF, result) << shift
                         })
@@ -118,7 +120,7 @@ pub fn extremes_of_gfx12() {
     }
 }
 
-/// The one between the others. Of zeros, which are equal, the first one counts as the greatest.
+/// Returns the median. Among zeros, which compare equal, the first counts as the greatest.
 fn median(format: Format, mode: Mode, numbers: [u64; 3]) -> u64 {
     if numbers.iter().any(|bits| format.is_nan(*bits)) {
         let first = extreme(format, mode, numbers[0], numbers[1], false);
@@ -144,16 +146,22 @@ pub fn minimum_maximum_and_median() {
                 });
             };
             for (name, greater) in [("min", false), ("max", true)] {
-                let of = |a, b| extreme(format, mode, a, b, greater);
-                check(format!("v_{name}_{suffix}"), &|[a, b, _]| of(a, b));
+                let extreme_of = |a, b| extreme(format, mode, a, b, greater);
+                check(format!("v_{name}_{suffix}"), &|[a, b, _]| extreme_of(a, b));
                 if format != DOUBLE {
-                    check(format!("v_{name}3_{suffix}"), &|[a, b, c]| of(of(a, b), c));
+                    check(format!("v_{name}3_{suffix}"), &|[a, b, c]| {
+                        extreme_of(extreme_of(a, b), c)
+                    });
                 }
             }
             if format != DOUBLE {
-                let of = |a, b, greater| extreme(format, mode, a, b, greater);
-                check(format!("v_maxmin_{suffix}"), &|[a, b, c]| of(of(a, b, true), c, false));
-                check(format!("v_minmax_{suffix}"), &|[a, b, c]| of(of(a, b, false), c, true));
+                let extreme_of = |a, b, greater| extreme(format, mode, a, b, greater);
+                check(format!("v_maxmin_{suffix}"), &|[a, b, c]| {
+                    extreme_of(extreme_of(a, b, true), c, false)
+                });
+                check(format!("v_minmax_{suffix}"), &|[a, b, c]| {
+                    extreme_of(extreme_of(a, b, false), c, true)
+                });
             }
             if format != DOUBLE {
                 check(format!("v_med3_{suffix}"), &|numbers| median(format, mode, numbers));

@@ -1,4 +1,4 @@
-//! Comparisons, by an order of the bits.
+//! Comparisons, checked with an ordering of the bits.
 
 use super::exact::{DOUBLE, Format, HALF, SINGLE};
 use super::{
@@ -19,7 +19,7 @@ fn check_in(mode: Mode, name: &str, reference: impl Fn(&Sources) -> bool) {
     }
 }
 
-/// Whether a comparison holds for numbers in this order.
+/// Predicate of a comparison on the ordering of its operands.
 type Holds = fn(Ordering) -> bool;
 
 #[test]
@@ -38,7 +38,7 @@ pub fn integers() {
         for bits in [16, 32, 64] {
             check(&format!("v_cmp_{name}_u{bits}"), |s| holds(s[0].cmp(&s[1])));
             check(&format!("v_cmp_{name}_i{bits}"), |s| {
-                // Moving the signs up turns the order of the bits into that of the numbers.
+                // Flipping the sign bit makes the order of the bits that of the numbers.
                 let moved = [s[0], s[1]].map(|value| (value << (64 - bits)) ^ 1 << 63);
                 holds(moved[0].cmp(&moved[1]))
             });
@@ -80,7 +80,7 @@ pub fn numbers() {
     for (suffix, format) in [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)] {
         for (name, among) in holds {
             let name = format!("v_cmp_{name}_{suffix}");
-            // In the default mode, and where denormal sources are flushed.
+            // Test the default mode, and a mode that flushes denormal sources.
             for mode in &MODES[..2] {
                 let flush = flushes(format, *mode)[0];
                 check_in(*mode, &name, |s| {

@@ -1,7 +1,7 @@
-//! Constants: each vector operation on each inline constant in each source does what it does on a
-//! register with the bits that LLVM's operand type gives the constant. For every processor that is
-//! executed. The bits follow from the encoded number of the constant, not from its printed form. Some
-//! integers are executed; of the others, the bits that operations are given are compared.
+//! Inline constants: for every processor, each vector operation with each inline constant in each
+//! source gives the same result as with a register that holds the bits of LLVM's operand type. The
+//! bits are derived from the encoded number of the constant, not from its printed form. Some
+//! integers are executed; for the others, the operand bits are compared.
 
 use super::coverage::VOP3;
 use super::{DEFAULT_MODE, Random};
@@ -17,17 +17,18 @@ use flipwave_isa::{ConstantType, Encoding, Generation, Inst, Isa, Pc, Role, Targ
 use std::collections::BTreeSet;
 use std::thread::ScopedJoinHandle;
 
-/// Numbers of all inline integers in a source field, 0 to 64 and -1 to -16.
+/// Encodings of all inline integers in a source field: 0 to 64 and -1 to -16.
 const INTEGERS: std::ops::RangeInclusive<u32> = 128..=208;
 
-/// Numbers of inline constants that are executed: 0, 1, 64, -1, -16, and all floating-point ones.
+/// Encodings of the inline constants to execute: 0, 1, 64, -1, -16, and all floating-point
+/// constants.
 const CODES: [u32; 14] = [128, 129, 192, 193, 208, 240, 241, 242, 243, 244, 245, 246, 247, 248];
 
-/// The first of the registers that hold what the constant stands for.
+/// First register that holds the bits of the constant.
 const HOLDERS: u16 = 32;
 
-/// The bits of a constant by its number (ISA manuals, "Inline constants"; LLVM's disassembler,
-/// `getInlineImmVal16`, `getInlineImmVal32` and `getInlineImmVal64`).
+/// Returns the bits of a constant by its encoding (ISA manuals, "Inline constants"; LLVM's
+/// disassembler, `getInlineImmVal16`, `getInlineImmVal32` and `getInlineImmVal64`).
 fn bits(code: u32, constant: ConstantType) -> u64 {
     use ConstantType::*;
     #[rustfmt::skip]
@@ -75,14 +76,30 @@ fn bits(code: u32, constant: ConstantType) -> u64 {
     }
 }
 
-/// An operation in one of its encodings.
+/// A source field of an encoding.
+#[derive(Clone, Copy)]
+struct SourceField {
+    /// The lowest bit of the field.
+    bit: u32,
+    /// The width of the field in bits.
+    width: u32,
+    /// Bits to set elsewhere in the encoding if the field does not hold a vector register.
+    without_vector: u64,
+}
+
+impl SourceField {
+    const fn new(bit: u32, width: u32, without_vector: u64) -> SourceField {
+        SourceField { bit, width, without_vector }
+    }
+}
+
+/// Encodings of an operation in one format.
 struct Form {
-    /// Encodings whose sources are registers, of which the first is taken that is one.
+    /// Candidate encodings with register sources. The first valid one is used.
     words: Vec<u64>,
-    /// Where source fields lie: bit and width; and what is set besides where they hold no vector
-    /// register.
-    fields: Vec<(u32, u32, u64)>,
-    /// Bits to try with operands of 16 bits or two parts.
+    /// Source fields.
+    fields: Vec<SourceField>,
+    /// Bits to flip for operands of 16 bits or two parts.
     variants: Vec<u64>,
 }
 
@@ -93,21 +110,25 @@ fn forms(generation: Generation) -> Vec<Form> {
     let short: Vec<u64> = vop1.chain(vop2).chain(vopc).collect();
     let mut forms = Vec::new();
     for words in short {
-        forms.push(Form { words: vec![words], fields: vec![(0, 9, 0)], variants: Vec::new() });
+        forms.push(Form {
+            words: vec![words],
+            fields: vec![SourceField::new(0, 9, 0)],
+            variants: Vec::new(),
+        });
         if generation < Generation::Gfx11 {
-            // Sub-dword selects: of the destination, where there is one, and of either source.
+            // Sub-dword selects of the destination, if any, and of each source.
             let select = if words >> 25 & 0x7f == 0x3e { 0 } else { 6 << 40 };
             let sub_dword = words & 0xffff_fe00 | 0xf9 | 2 << 32 | select;
             forms.push(Form {
                 words: vec![sub_dword | 6 << 48 | 6 << 56],
-                fields: vec![(32, 8, 1 << 55), (9, 8, 1 << 63)],
+                fields: vec![SourceField::new(32, 8, 1 << 55), SourceField::new(9, 8, 1 << 63)],
                 variants: vec![3 << 48, 3 << 56],
             });
         }
     }
     let sources =
         [0x102 | 0x104 << 9 | 0x106 << 18, 0x102 | 0x104 << 9, 0x102 | 4 << 9, 0x102, 2 | 4 << 9];
-    // Halves: of the first source, of all, and of pairs.
+    // Halves of the first source, of all sources, and of pairs.
     let halves = [1 << 11, 7 << 11, 7 << 11 | 1 << 14 | 3 << 59, 1 << 14 | 3 << 59];
     let prefixes = if generation < Generation::Gfx10 { &VOP3[..1] } else { &VOP3[1..] };
     for (prefix, opcode) in prefixes.iter().flat_map(|prefix| (0..1024).map(move |at| (prefix, at)))
@@ -119,14 +140,18 @@ fn forms(generation: Generation) -> Vec<Form> {
         });
         forms.push(Form {
             words: words.collect(),
-            fields: vec![(32, 9, 0), (41, 9, 0), (50, 9, 0)],
+            fields: vec![
+                SourceField::new(32, 9, 0),
+                SourceField::new(41, 9, 0),
+                SourceField::new(50, 9, 0),
+            ],
             variants: halves.to_vec(),
         });
     }
     forms
 }
 
-/// An error that is made on purpose in what the simulator is given.
+/// Changes a constant's type, to plant an error in the simulator's input.
 type Planted = fn(&Inst, ConstantType) -> ConstantType;
 
 struct Bench {
@@ -169,7 +194,7 @@ impl Bench {
         (is_vector && inst.operation.name() != "v_nop").then_some(inst)
     }
 
-    /// What an instruction leaves, where `bits` are in the registers that hold the constant.
+    /// Executes an instruction with `bits` in the registers that hold the constant.
     fn executed(&self, mut inst: Inst, bits: u64, is_wide: bool) -> Option<Wave> {
         let mut wave = self.wave.clone();
         for at in 0..32 {
@@ -199,13 +224,14 @@ fn state(wave: &Wave) -> impl PartialEq + use<> {
     (wave.rows[..96].to_vec(), wave.rows[256..352].to_vec(), wave.scalars, wave.scc)
 }
 
-/// LLVM's operand type; of mixed precision, half precision or bfloat16 where `op_sel_hi` says so.
+/// Returns LLVM's operand type. Mixed-precision operands are half precision or bfloat16 if
+/// `op_sel_hi` says so.
 fn described(inst: &Inst, operand: usize) -> Option<ConstantType> {
-    let source = inst.operands[..operand].iter().filter(|own| own.role == Role::Source);
+    let source = inst.operands[..operand].iter().filter(|operand| operand.role == Role::Source);
     let at = source.count();
     if inst.operation.name().contains("_mix") {
         let is_half = inst.modifiers.op_sel_hi.unwrap_or(0) >> at & 1 != 0;
-        // Of the chips, gfx1250 alone has these in bfloat16.
+        // Only gfx1250 has these operations in bfloat16.
         let is_brain = inst.operation.name().ends_with("bf16");
         let half = if is_brain { ConstantType::UpperBf16 } else { ConstantType::F16 };
         return Some(if is_half { half } else { ConstantType::F32 });
@@ -215,18 +241,18 @@ fn described(inst: &Inst, operand: usize) -> Option<ConstantType> {
 
 #[derive(Default)]
 struct Findings {
-    /// Operations and operands that were compared.
+    /// Compared operations and operands.
     compared: BTreeSet<(&'static str, usize)>,
     wrong: BTreeSet<String>,
 }
 
-/// Whether a constant has parts that modifiers choose from.
+/// Returns `true` if modifiers can select parts of the constant.
 fn has_parts(constant: ConstantType) -> bool {
     use ConstantType::*;
     !matches!(constant, I32 | U64 | I64 | F32 | F64)
 }
 
-/// Compares all there is on one processor.
+/// Compares all operations of a processor.
 fn compare(processor: &str, planted: Planted, only: Option<&str>) -> Findings {
     let bench = Bench::new(processor, planted);
     let mut findings = Findings::default();
@@ -250,20 +276,21 @@ fn compare(processor: &str, planted: Planted, only: Option<&str>) -> Findings {
 }
 
 impl Bench {
-    /// Compares constants in one source with registers in their place. Gives the type of the
-    /// constants.
+    /// Compares constants in one source field with registers in their place. Returns the type of
+    /// the constants.
     fn compare(
         &self,
         words: u64,
         plain: &Inst,
-        (bit, width, scalar): (u32, u32, u64),
+        field: SourceField,
         codes: &[u32],
         findings: &mut Findings,
     ) -> Option<ConstantType> {
+        let SourceField { bit, width, without_vector: scalar } = field;
         let mask = ((1u64 << width) - 1) << bit;
         let with = |value: u64| words & !mask | value << bit;
         let same = |inst: &Inst| inst.operation == plain.operation;
-        // A vector register, or a scalar one where there can be no other.
+        // A vector register, or a scalar one if the field cannot hold a vector register.
         let register = 0x100 & ((1 << width) - 1) | u64::from(HOLDERS);
         let held = self.decode(with(register)).filter(same);
         let held = held.or_else(|| self.decode(with(HOLDERS.into()) | scalar).filter(same))?;
@@ -281,28 +308,29 @@ impl Bench {
             let is_wide = matches!(described, U64 | I64 | F64 | PackedI32 | PackedF32);
             let bits = bits(*code, described);
             let text = constant.text.clone();
-            let (Some(own), Some(expected)) = (
+            let (Some(found), Some(expected)) = (
                 self.executed(constant, bits, is_wide),
                 self.executed(held.clone(), bits, is_wide),
             ) else {
                 continue;
             };
             findings.compared.insert((plain.operation.name(), at));
-            if state(&own) != state(&expected) {
+            if state(&found) != state(&expected) {
                 findings.wrong.insert(format!("{text} ({held}): {described:?}"));
             }
         }
         found
     }
 
-    /// Compares the bits of all integers in one source with those of their type.
+    /// Compares the bits of all inline integers in one source field with those of their type.
     fn compare_integers(
         &self,
         words: u64,
         plain: &Inst,
-        (bit, width, scalar): (u32, u32, u64),
+        field: SourceField,
         findings: &mut Findings,
     ) {
+        let SourceField { bit, width, without_vector: scalar } = field;
         let mask = ((1u64 << width) - 1) << bit;
         let decode = |value: u32| {
             let inst = self.decode(words & !mask | u64::from(value) << bit | scalar)?;
@@ -312,9 +340,12 @@ impl Bench {
         for code in INTEGERS {
             let Some(constant) = decode(code) else { continue };
             let Some(at) = constant_operand(&constant, &held) else { continue };
-            let given = constant.operands[at].constant.map(|own| (self.planted)(&constant, own));
-            let given = given.and_then(|own| own.bits(&constant.operands[at].value));
-            let wanted = described(&constant, at).map(|own| bits(code, own));
+            let given = constant.operands[at]
+                .constant
+                .map(|constant_type| (self.planted)(&constant, constant_type));
+            let given =
+                given.and_then(|constant_type| constant_type.bits(&constant.operands[at].value));
+            let wanted = described(&constant, at).map(|constant_type| bits(code, constant_type));
             if given.is_none() || given != wanted {
                 findings.wrong.insert(format!("{}: {given:x?}", constant.text));
             }
@@ -322,10 +353,11 @@ impl Bench {
     }
 }
 
-/// The operand that is a constant in one instruction and a register in the other.
+/// Returns the index of the operand that is a constant in one instruction and a register in the
+/// other.
 fn constant_operand(constant: &Inst, held: &Inst) -> Option<usize> {
-    constant.operands.iter().zip(&held.operands).position(|(own, held)| {
-        !matches!(own.value, Value::Register(_)) && matches!(held.value, Value::Register(_))
+    constant.operands.iter().zip(&held.operands).position(|(operand, held)| {
+        !matches!(operand.value, Value::Register(_)) && matches!(held.value, Value::Register(_))
     })
 }
 
@@ -334,7 +366,7 @@ fn right(_: &Inst, constant: ConstantType) -> ConstantType {
 }
 
 #[test]
-fn constants_are_what_their_operand_types_say() {
+fn constants_match_their_operand_types() {
     let results = std::thread::scope(|scope| {
         let start = |processor| (processor, scope.spawn(move || compare(processor, right, None)));
         let runs: Vec<_> = cases(super::coverage::DIFFERENT, 3).map(start).collect();
@@ -350,9 +382,9 @@ fn constants_are_what_their_operand_types_say() {
     }
 }
 
-/// A type that is wrong in one family is found there.
+/// A planted error in the constant type of one family is found in that family.
 #[test]
-fn wrong_types_are_found() {
+fn comparison_detects_wrong_constant_types() {
     let plants: [(&str, &str, Planted); 3] = [
         ("gfx1100", "v_pk_add_u16", |_, constant| match constant {
             ConstantType::PackedI16 => ConstantType::PackedF16,

@@ -1,5 +1,5 @@
-//! Negative controls: each family's own comparison, made with a wrong rule, must fail. And that
-//! no row is left out of all comparisons.
+//! Negative controls: the comparison of each family fails when a wrong rule is planted, and every
+//! row takes part in a comparison.
 
 use super::{
     choice, compare, convert, cross_lane, cube, division, float, integer, matrix, modifiers,
@@ -11,14 +11,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 
-/// What is wrong.
+/// A planted error.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
-    /// An operation does what another one does.
+    /// Replaces an operation by another one.
     Operation(&'static str, &'static str),
-    /// Operations read MODE with these bits inverted.
+    /// Inverts these bits of MODE.
     Mode(u32),
-    /// A part of an instruction's text is another one.
+    /// Replaces part of an instruction's text.
     Text(&'static str, &'static str),
 }
 
@@ -27,7 +27,7 @@ thread_local! {
     static RECORDED: RefCell<Option<BTreeSet<String>>> = const { RefCell::new(None) };
 }
 
-/// The operation that is tested in the place of this one.
+/// Returns the operation to test in place of `name`.
 pub fn operation(name: &str) -> &str {
     RECORDED.with_borrow_mut(|recorded| {
         if let Some(names) = recorded {
@@ -40,7 +40,7 @@ pub fn operation(name: &str) -> &str {
     }
 }
 
-/// The MODE that is tested in the place of this one.
+/// Returns the MODE to test in place of `mode`.
 pub fn mode(mode: Mode) -> Mode {
     match WRONG.get() {
         Some(Wrong::Mode(bits)) => Mode(mode.0 ^ bits),
@@ -48,7 +48,7 @@ pub fn mode(mode: Mode) -> Mode {
     }
 }
 
-/// The text that is tested in the place of this one.
+/// Returns the text to test in place of `text`.
 pub fn text(text: &str) -> String {
     match WRONG.get() {
         Some(Wrong::Text(right, wrong)) => text.replace(right, wrong),
@@ -56,12 +56,12 @@ pub fn text(text: &str) -> String {
     }
 }
 
-/// Whether operations are only to be named, and not to be compared.
+/// Returns `true` if operations are only recorded, not compared.
 pub fn records() -> bool {
     RECORDED.with_borrow(Option::is_some)
 }
 
-/// A family, its test, and a rule that makes the test fail.
+/// A family, its test, and an error that makes the test fail.
 type Control = (&'static str, fn(), Wrong);
 
 const CONTROLS: &[Control] = &[
@@ -108,7 +108,7 @@ const CONTROLS: &[Control] = &[
     ),
     (
         "stochastic rounding",
-        small_float::bytes_are_what_random_bits_choose,
+        small_float::random_bits_select_the_byte,
         Wrong::Operation("v_cvt_sr_bf8_f32", "v_cvt_sr_fp8_f32"),
     ),
     (
@@ -118,7 +118,7 @@ const CONTROLS: &[Control] = &[
     ),
     (
         "scaled conversions",
-        small_float::scaled::what_is_made_greater_is_multiplied,
+        small_float::scaled::widening_multiplies_by_scale,
         Wrong::Operation("v_cvt_scalef32_pk_f32_fp8", "v_cvt_scalef32_pk_f32_bf8"),
     ),
     ("compare", compare::numbers, Wrong::Operation("v_cmp_lt_f32", "v_cmp_nge_f32")),
@@ -196,10 +196,10 @@ fn message(test: fn(), wrong: Wrong) -> Option<String> {
     Some(text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default())
 }
 
-/// A comparison fails by saying which operation differs, so that a control that fails for another
-/// reason is no control.
+/// A failing comparison names the operation that differs, so a failure for another reason does not
+/// count.
 #[test]
-fn every_wrong_rule_is_noticed() {
+fn every_family_detects_a_wrong_rule() {
     for (family, test, wrong) in CONTROLS {
         let message = message(*test, *wrong);
         assert!(
@@ -257,17 +257,17 @@ const COMPARISONS: &[fn()] = &[
     rdna::dot_products_of_mixed_signs,
     rdna::pairs_of_integers_from_numbers,
     rdna::newer_dot_products,
-    summed_dots::sums_are_those_of_the_chips,
-    summed_dots::results_of_no_numbers_are_those_of_the_chips,
+    summed_dots::sums_match_the_chips,
+    summed_dots::nan_results_match_the_chips,
     tables::tables_of_three_bits,
     small_float::every_byte_is_the_number_of_the_table,
     small_float::bytes_are_the_nearest_numbers,
-    small_float::bytes_are_what_random_bits_choose,
+    small_float::random_bits_select_the_byte,
     small_float::bfloat16_and_half_precision,
     small_float::pairs_of_halves_round_as_single_ones,
-    small_float::scaled::what_is_made_smaller_is_divided,
+    small_float::scaled::narrowing_divides_by_scale,
     small_float::scaled::random_bits_choose_after_the_division,
-    small_float::scaled::what_is_made_greater_is_multiplied,
+    small_float::scaled::widening_multiplies_by_scale,
     small_float::scaled::numbers_of_six_bits,
     cross_lane::exchanging_rows_of_lanes,
     matrix::wide::products_of_small_integers,
@@ -288,11 +288,11 @@ const COMPARISONS: &[fn()] = &[
     newest::moves_within_groups_of_lanes,
 ];
 
-/// Operations that move state rather than compute, which other tests show.
+/// Operations that move state rather than compute, covered by other tests.
 const ELSEWHERE: &[&str] = &[
-    // Nothing by itself.
+    // No effect by itself.
     "v_mfma_ld_scale_b32",
-    // Lanes of a group.
+    // Reads other lanes of its group.
     "v_interp_p10_f32",
     "v_interp_p2_f32_inreg",
     "v_interp_p10_f16_f32",

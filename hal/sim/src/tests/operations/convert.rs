@@ -1,11 +1,13 @@
-//! Conversions against exact ones.
+//! Conversions, checked against exact ones.
+
+use std::ops::RangeInclusive;
 
 use super::exact::{DOUBLE, Direction, Format, HALF, Rule, SINGLE, Term};
 use super::{
     DEFAULT_MODE, MODES, Sources, all_halves, check, flushed_if, flushes, operation, samples,
 };
 
-/// One format's number in another.
+/// Converts a number of one format to another.
 fn narrowed(from: Format, rule: Rule, bits: u64) -> u64 {
     let to = rule.format;
     let sign = if from.is_negative(bits) { to.sign() } else { 0 };
@@ -74,7 +76,8 @@ pub fn from_integers() {
     }
 }
 
-/// A finite number times `scale`, as a fraction of 2^60, far numbers cut.
+/// Returns a finite number times `scale` as a multiple of 2^-60. Out-of-range numbers are
+/// truncated.
 fn scaled(format: Format, bits: u64, scale: i128) -> i128 {
     let term = format.term(bits);
     let digits = term.digits as i128 * scale;
@@ -82,7 +85,7 @@ fn scaled(format: Format, bits: u64, scale: i128) -> i128 {
     let magnitude = match shift {
         100.. => i128::MAX >> 1,
         0.. => digits.checked_mul(1 << shift).unwrap_or(i128::MAX >> 1),
-        // What is cut off is a sticky bit.
+        // The truncated bits become a sticky bit.
         _ => {
             let by = (-shift).min(100);
             digits >> by | i128::from(digits & ((1 << by) - 1) != 0)
@@ -100,14 +103,15 @@ enum Rounding {
     HalfEven,
 }
 
-/// The integer that saturates to so many bits.
+/// Converts a number to an integer that saturates to `range`.
 fn integer(
     format: Format,
     bits: u64,
     scale: i128,
     rounding: Rounding,
-    (least, most): (i128, i128),
+    range: RangeInclusive<i128>,
 ) -> u64 {
+    let (least, most) = range.into_inner();
     if format.is_nan(bits) {
         return 0;
     }
@@ -129,11 +133,11 @@ fn integer(
     whole.clamp(least, most) as u64
 }
 
-const I32: (i128, i128) = (-(1 << 31), (1 << 31) - 1);
-const U32: (i128, i128) = (0, (1 << 32) - 1);
-const I16: (i128, i128) = (-(1 << 15), (1 << 15) - 1);
-const U16: (i128, i128) = (0, (1 << 16) - 1);
-const SIGNED_NORMAL: (i128, i128) = (-32767, 32767);
+const I32: RangeInclusive<i128> = -(1 << 31)..=(1 << 31) - 1;
+const U32: RangeInclusive<i128> = 0..=(1 << 32) - 1;
+const I16: RangeInclusive<i128> = -(1 << 15)..=(1 << 15) - 1;
+const U16: RangeInclusive<i128> = 0..=(1 << 16) - 1;
+const SIGNED_NORMAL: RangeInclusive<i128> = -32767..=32767;
 
 #[test]
 pub fn to_integers() {
@@ -153,12 +157,12 @@ pub fn to_integers() {
     for (name, format, scale, rounding, range) in names {
         let samples = if format == HALF { all_halves() } else { samples(operation(name), 10_000) };
         let mask = if name.contains("16_f16") { 0xffff } else { 0xffff_ffff };
-        // Directions do not matter; denormals do where a number is rounded down.
+        // The rounding direction is ignored; denormal flushing matters if a number is rounded down.
         for mode in MODES {
             let flush = flushes(format, mode)[0];
             check(name, mode, &samples, |s| {
                 let source = flushed_if(flush, format, s[0]);
-                integer(format, source, scale, rounding, range) & mask
+                integer(format, source, scale, rounding, range.clone()) & mask
             });
         }
     }
@@ -175,7 +179,7 @@ pub fn packing() {
     ];
     for (name, format, scale, range) in normals {
         check(name, DEFAULT_MODE, &samples(operation(name), 4000), |s| {
-            let one = |bits| integer(format, bits, scale, HalfEven, range) & 0xffff;
+            let one = |bits| integer(format, bits, scale, HalfEven, range.clone()) & 0xffff;
             one(s[0]) | one(s[1]) << 16
         });
     }
@@ -192,7 +196,7 @@ pub fn packing() {
     });
 }
 
-/// A byte of a word, rounded as MODE says of single precision.
+/// Conversion to a byte of a word, with the single-precision rounding of MODE.
 #[test]
 pub fn bytes() {
     for name in ["v_cvt_pk_u8_f32", "v_cvt_pkaccum_u8_f32"] {
@@ -207,7 +211,7 @@ pub fn bytes() {
             check(name, mode, &samples(operation(name), 4000), |s| {
                 let shift = 8 * (s[1] & 3);
                 let source = flushed_if(flush, SINGLE, s[0]);
-                s[2] & !(0xff << shift) | integer(SINGLE, source, 1, rounding, (0, 255)) << shift
+                s[2] & !(0xff << shift) | integer(SINGLE, source, 1, rounding, 0..=255) << shift
             });
         }
     }
@@ -221,7 +225,7 @@ pub fn rounding_towards_zero() {
         if SINGLE.is_nan(bits) || SINGLE.is_infinite(bits) {
             return narrowed(SINGLE, Rule::nearest(HALF), bits);
         }
-        // The greatest half-precision number that is not greater.
+        // The greatest half-precision number that is not greater than the source.
         let mut low = 0u64;
         let mut high = 0x7bff;
         while low < high {

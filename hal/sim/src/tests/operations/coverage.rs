@@ -1,20 +1,21 @@
-//! No vector operation that LLVM decodes for gfx90a is missing, and no row is of no target.
+//! Completeness of the vector operation table: every operation that LLVM decodes has a row, and
+//! every row belongs to a target.
 
 use crate::execute::operations::{find, find_whole};
 use crate::wave::Machine;
 use flipwave_isa::{Encoding, Isa, Pc, Target};
 use std::collections::BTreeSet;
 
-/// Where VOP3 and VOP3P begin: on gfx9, and twice from gfx10 on.
+/// Base encodings of VOP3 and VOP3P: on gfx9, and two from gfx10.
 pub(super) const VOP3: [u32; 3] = [0xd000_0000, 0xd400_0000, 0xcc00_0000];
 
-/// Names of all vector operations that begin with some opcode, operands fixed.
+/// Returns the names of the vector operations that decode from any opcode with fixed operands.
 pub(crate) fn decoded(isa: &Isa) -> BTreeSet<&'static str> {
     let vop1 = (0..256).map(|opcode| [0x7e00_0102 | 4 << 17 | opcode << 9, 0]);
     let vop2 = (0..62).map(|opcode| [opcode << 25 | 6 << 17 | 4 << 9 | 0x102, 0x3f80_0000]);
     let vopc = (0..256).map(|opcode| [0x7c00_0102 | opcode << 17 | 4 << 9, 0]);
-    // Operations differ in how many sources they read, in whether these are scalars, and in
-    // whether they write a lane mask.
+    // Operations differ in the number of sources, in whether sources are scalars, and in whether
+    // they write a lane mask.
     let sources = [
         0x102 | 0x104 << 9 | 0x106 << 18,
         0x102 | 0x104 << 9,
@@ -48,13 +49,13 @@ pub(crate) fn decoded(isa: &Isa) -> BTreeSet<&'static str> {
     names
 }
 
-/// Processors that have different instructions.
+/// Processors with distinct instruction sets.
 pub(super) const DIFFERENT: [&str; 11] = [
     "gfx906", "gfx908", "gfx90a", "gfx940", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1150",
     "gfx1201", "gfx1250",
 ];
 
-/// Vector operations without a row of their own.
+/// Returns `true` for vector operations that are executed without a row in the table.
 fn is_executed_elsewhere(name: &str) -> bool {
     name.starts_with("v_cmpx_")
         || ["v_nop", "v_clrexcp", "v_screen_partition_4se_b32"].contains(&name)
@@ -83,13 +84,13 @@ fn every_row_is_an_operation() {
             decoded(&Isa::new(&target).expect("LLVM has it"))
         })
         .collect();
-    // Only as half of a dual instruction, or with a literal of 64 bits.
+    // Available only as half of a dual instruction, or with a 64-bit literal.
     let elsewhere = ["v_dot2acc_f32_bf16", "v_bitop2_b32", "v_fmaak_f64", "v_fmamk_f64"];
     let unknown: Vec<_> = crate::execute::operations::TABLES
         .iter()
         .copied()
         .flatten()
-        // What follows the name says which modifiers or formats the row is for.
+        // The text after the name lists the modifiers or formats of the row.
         .map(|row| row.name.split(' ').next().unwrap_or(row.name))
         .filter(|name| !names.contains(name) && !elsewhere.contains(name))
         .collect();

@@ -1,4 +1,4 @@
-//! Moves between lanes and scalars, exchanges, lane counts, and halves that are kept.
+//! Cross-lane moves to and from scalars, exchanges, lane counts, and preserved halves.
 
 use super::{DEFAULT_MODE, LANES, Random, control, instruction, levels, operation};
 use crate::execute::operations::find_whole;
@@ -90,7 +90,7 @@ pub fn exchanging_registers() {
 #[test]
 pub fn exchanging_halves_of_registers() {
     let exec = 0xfedc_ba98_7654_3210;
-    // Which of the two are high halves.
+    // Bit mask of the operands that are high halves.
     for high in 0..4u8 {
         let mut wave = wave(exec);
         let before = [1, 2].map(|index| *wave.row(RowIndex(index)));
@@ -114,7 +114,7 @@ pub fn exchanging_halves_of_registers() {
     }
 }
 
-/// A lane of the first register in an odd group, one of the second in an even group, change places.
+/// Lanes in odd groups of the first register and in even groups of the second are exchanged.
 #[test]
 pub fn exchanging_rows_of_lanes() {
     use flipwave_isa::{Dpp, DppControl};
@@ -135,15 +135,15 @@ pub fn exchanging_rows_of_lanes() {
                     });
                 });
                 let active = |lane: usize| exec >> lane & 1 != 0;
-                let arrives = |lane: usize, from: usize, own: u32, other: u32| {
+                let arrives = |lane: usize, from: usize, current: u32, moved: u32| {
                     if !active(lane) {
-                        own
+                        current
                     } else if active(from) || fetch_inactive {
-                        other
+                        moved
                     } else if bound_control {
                         0
                     } else {
-                        own
+                        current
                     }
                 };
                 for lane in 0..LANES {
@@ -187,12 +187,12 @@ pub fn sums_of_four_words() {
     }
 }
 
-/// Runs a vector operation on registers 0, 2, 4.
+/// Executes a vector operation on registers 0, 2, 4.
 fn apply(name: &str, wave: &mut Wave) {
     let mut op = instruction(operation(name), levels()[0]);
     op.destination = RowIndex(100);
     let Run::Vector(function) = op.run else { panic!("not a vector operation") };
-    // SAFETY: the plain level needs nothing of the host.
+    // SAFETY: the plain level needs no host features.
     unsafe { function(wave, &op) };
 }
 
@@ -249,7 +249,7 @@ fn inactive_lanes_keep_their_values() {
         let before = wave.clone();
         let op = instruction(operation("v_add_u32"), level);
         let Run::Vector(function) = op.run else { panic!("not a vector operation") };
-        // SAFETY: `levels` gives what the host has.
+        // SAFETY: `levels` returns only levels that the host supports.
         unsafe { function(&mut wave, &op) };
         for lane in 0..LANES {
             let value = |index: u16| before.row(RowIndex(index)).0[lane];
@@ -269,7 +269,7 @@ fn scalars_and_constants_are_broadcast() {
         op.sources[0] = Source { words: [Word::Scalar(ScalarIndex(30)); 2] };
         op.sources[1] = Source { words: [Word::Constant(7); 2] };
         let Run::Vector(function) = op.run else { panic!("not a vector operation") };
-        // SAFETY: `levels` gives what the host has.
+        // SAFETY: `levels` returns only levels that the host supports.
         unsafe { function(&mut wave, &op) };
         assert_eq!(wave.row(op.destination).0, [993; LANES]);
     }

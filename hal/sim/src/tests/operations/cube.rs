@@ -1,16 +1,32 @@
-//! Cube map coordinates against the table of the faces.
+//! Cube map coordinates, checked against the table of faces.
 
 use super::exact::{Rule, SINGLE, Term};
 use super::{MODES, Sources, check, flushed_if, flushes, operation, samples};
 
-/// The number of a face, and the axes of s and t with whether they are negated.
-type Face = (u64, [(usize, bool); 2]);
+/// A coordinate axis (0 for x, 1 for y, 2 for z), possibly negated.
+#[derive(Clone, Copy)]
+struct SignedAxis {
+    axis: usize,
+    negated: bool,
+}
 
-/// By major axis (x, y, z) and its sign (OpenGL specification, "Selection of cube map images").
+const fn plus(axis: usize) -> SignedAxis {
+    SignedAxis { axis, negated: false }
+}
+
+const fn minus(axis: usize) -> SignedAxis {
+    SignedAxis { axis, negated: true }
+}
+
+/// The number of a face, and the axes of s and t.
+type Face = (u64, [SignedAxis; 2]);
+
+/// Faces by major axis (x, y, z) and its sign (OpenGL specification, "Selection of cube map
+/// images").
 const FACES: [[Face; 2]; 3] = [
-    [(0, [(2, true), (1, true)]), (1, [(2, false), (1, true)])],
-    [(2, [(0, false), (2, false)]), (3, [(0, false), (2, true)])],
-    [(4, [(0, false), (1, true)]), (5, [(0, true), (1, true)])],
+    [(0, [minus(2), minus(1)]), (1, [plus(2), minus(1)])],
+    [(2, [plus(0), plus(2)]), (3, [plus(0), minus(2)])],
+    [(4, [plus(0), minus(1)]), (5, [minus(0), minus(1)])],
 ];
 
 #[test]
@@ -21,7 +37,7 @@ pub fn coordinates() {
         let check = |name: &str, reference: &dyn Fn([u64; 3], usize) -> u64| {
             check(name, mode, &samples(operation(name), 2000), |s: &Sources| {
                 let axes = [s[0], s[1], s[2]].map(|bits| flushed_if(flush_sources, SINGLE, bits));
-                // A comparison with a NaN is false.
+                // Comparisons with a NaN are false.
                 let magnitude = |axis: usize| {
                     (!SINGLE.is_nan(axes[axis])).then_some(axes[axis] & !SINGLE.sign())
                 };
@@ -33,7 +49,7 @@ pub fn coordinates() {
                 };
                 let result = reference(axes, major);
                 let quiet = if SINGLE.is_nan(result) {
-                    // The first NaN among the sources comes out.
+                    // The first NaN among the sources is returned.
                     axes.into_iter().find(|bits| SINGLE.is_nan(*bits)).unwrap_or(result)
                         | SINGLE.quiet_bit()
                 } else {
@@ -48,7 +64,7 @@ pub fn coordinates() {
                 SINGLE.is_negative(bits) && !SINGLE.is_zero(bits) && !SINGLE.is_nan(bits);
             FACES[major][usize::from(below_zero)]
         };
-        let coordinate = |axes: [u64; 3], (axis, negated): (usize, bool)| {
+        let coordinate = |axes: [u64; 3], SignedAxis { axis, negated }: SignedAxis| {
             axes[axis] ^ if negated { SINGLE.sign() } else { 0 }
         };
         check("v_cubeid_f32", &|axes, major| {

@@ -1,4 +1,4 @@
-//! Division as compilers expand it gives the correctly rounded quotient.
+//! Division sequences as compilers expand them, which must give the correctly rounded quotient.
 
 use super::exact::{DOUBLE, Direction, Format, HALF, Rule, SINGLE};
 use super::{
@@ -11,7 +11,7 @@ use crate::wave::{LANES, Level, Mode};
 /// A value per lane.
 type Lanes = [u64; LANES];
 
-/// Runs an operation on all lanes.
+/// Executes an operation on all lanes.
 fn execute(name: &str, mode: Mode, sources: [Lanes; 4]) -> (Lanes, Lanes) {
     let lanes: [Sources; LANES] =
         std::array::from_fn(|lane| std::array::from_fn(|source| sources[source][lane]));
@@ -19,8 +19,8 @@ fn execute(name: &str, mode: Mode, sources: [Lanes; 4]) -> (Lanes, Lanes) {
     (outcomes.map(|outcome| outcome.value), outcomes.map(|outcome| outcome.mask.into()))
 }
 
-/// LLVM's expansion of a division (`LowerFDIV32`, `LowerFDIV64`). Where MODE flushes denormals, the
-/// iteration alone is done without.
+/// LLVM's expansion of a division (`LowerFDIV32`, `LowerFDIV64`). If MODE flushes denormals,
+/// flushing is disabled for the iteration only.
 fn divide(suffix: &str, mode: Mode, numerators: Lanes, denominators: Lanes) -> Lanes {
     let (one, sign) = match suffix {
         "f32" => (0x3f80_0000, SINGLE.sign()),
@@ -73,7 +73,7 @@ fn agrees(suffix: &str, mode: Mode, host: impl Fn(u64, u64) -> u64, format: Form
                 denominator | format.quiet_bit()
             } else {
                 let quotient = host(numerator, denominator);
-                // The manual's NaN of an invalid division is negative.
+                // The manual's NaN for an invalid division is negative.
                 if format.is_nan(quotient) {
                     format.default_nan() | format.sign()
                 } else {
@@ -95,7 +95,7 @@ pub fn single_precision() {
     agrees("f32", DEFAULT_MODE, |a, b| host(a, b).into(), SINGLE);
 }
 
-/// As kernels divide that are compiled to flush denormals: in single precision only.
+/// Division as in kernels compiled to flush single-precision denormals.
 #[test]
 fn single_precision_without_denormals() {
     let host = |a: u64, b: u64| (f32::from_bits(a as u32) / f32::from_bits(b as u32)).to_bits();
@@ -107,17 +107,17 @@ pub fn double_precision() {
     agrees("f64", DEFAULT_MODE, |a, b| (f64::from_bits(a) / f64::from_bits(b)).to_bits(), DOUBLE);
 }
 
-/// What RDNA 3 gives: tinygrad's `test/amd/hw/test_vop3.py`, `TestDivScale` and
-/// `TestVDivScaleF64`. Single precision runs with its denormals flushed, as these tests do.
+/// Results of RDNA 3 from tinygrad's `test/amd/hw/test_vop3.py`, `TestDivScale` and
+/// `TestVDivScaleF64`. Single precision runs with denormals flushed, as in these tests.
 #[test]
-fn scaling_is_that_of_hardware() {
+fn scaling_matches_hardware() {
     let modes = [Mode(0x3c0), DEFAULT_MODE];
     let one = 1.0f32.to_bits().into();
     let bits = |value: f32| u64::from(value.to_bits());
     let wide = |value: f64| value.to_bits();
     const NAN: u64 = 0x7fc0_0000;
     const WIDE_NAN: u64 = 0x7ff8_0000_0000_0000;
-    // Which of the sources is scaled, denominator, numerator, result, mask.
+    // Index of the scaled source, denominator, numerator, result, mask.
     let of_single: [(usize, u64, u64, u64, bool); 9] = [
         (2, bits(4.0), one, one, false),
         (2, bits(4.0), bits(2.0), bits(2.0), false),
@@ -146,15 +146,15 @@ fn scaling_is_that_of_hardware() {
     }
 }
 
-/// The last multiply-add, and the scaling back: by the power of two that brings the quotient,
-/// which is the third source, away from the end of the range at which it lies.
+/// The last multiply-add and the scaling back, by the power of two that moves the quotient (the
+/// third source) away from the nearer end of the range.
 #[test]
 pub fn scaling_back() {
     for (name, format, power) in [("v_div_fmas_f32", SINGLE, 64), ("v_div_fmas_f64", DOUBLE, 128)] {
         let one = format.infinity() >> 1 & !((1 << format.mantissa) - 1);
         for mode in MODES {
             let rule = Rule::of(format, mode);
-            // Sources keep their denormals.
+            // Denormal sources are kept.
             let flush_result = flushes(format, mode)[1];
             check(name, mode, &samples(operation(name), 4000), |s| {
                 let [a, b, c] = [s[0], s[1], s[2]];
@@ -174,7 +174,7 @@ pub fn scaling_back() {
     }
 }
 
-/// The last step: signs, and what is not a quotient of numbers.
+/// The last step: signs, and results that are not quotients of finite numbers.
 #[test]
 pub fn corrections() {
     let names = [
@@ -206,7 +206,7 @@ pub fn corrections() {
                 } else if infinite(denominator) || zero(numerator) {
                     sign
                 } else if exponent(numerator) - exponent(denominator) < underflow {
-                    // Less than half of the least number.
+                    // Less than half of the least denormal.
                     let away = match rule.direction {
                         Direction::Up => !negative,
                         Direction::Down => negative,
@@ -224,7 +224,7 @@ pub fn corrections() {
     }
 }
 
-/// The product of 2/pi and a power of two, from the host's own digits.
+/// The product of 2/pi and a power of two, checked with the host's digits.
 #[test]
 pub fn digits_of_two_over_pi() {
     let name = "v_trig_preop_f64";
@@ -234,13 +234,13 @@ pub fn digits_of_two_over_pi() {
     let first = f64::from_bits(parts[0].value);
     let rest = f64::from_bits(parts[1].value);
     assert_eq!(first + rest, std::f64::consts::FRAC_2_PI);
-    // Segments follow each other without gap or overlap.
+    // Segments are adjacent, without gap or overlap.
     for (segment, part) in parts[..18].iter().enumerate() {
         let part = f64::from_bits(part.value);
         let scale = 2f64.powi(53 * (segment as i32 + 1));
         assert!(part * scale < 2f64.powi(53) && (part * scale).fract() == 0.0, "{segment}");
     }
-    // A great argument begins where its exponent says.
+    // The exponent of a large argument selects the first segment.
     let great = 2f64.powi(200).to_bits();
     let shifted = run(operation(name), Level::Plain, DEFAULT_MODE, &[[great, 0, 0, 0]; LANES])[0];
     let skipped = 200 + 1023 - 1077;

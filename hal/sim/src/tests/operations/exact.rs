@@ -1,4 +1,4 @@
-//! Exact sums of numbers in fixed point, rounded once: the reference for floating point.
+//! Exact fixed-point sums of numbers, rounded once: the reference for floating-point operations.
 
 use crate::execute::lane::Kind;
 use crate::wave::Mode;
@@ -6,7 +6,7 @@ use crate::wave::Mode;
 /// A binary floating-point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Bits of the mantissa without the hidden one.
+    /// Bits of the mantissa, without the hidden bit.
     pub mantissa: u32,
     /// Bits of the exponent.
     pub exponent: u32,
@@ -34,48 +34,48 @@ impl Format {
         ((1 << self.exponent) - 1) << self.mantissa
     }
 
-    /// The NaN of invalid operations.
+    /// The NaN returned by invalid operations.
     pub fn default_nan(self) -> u64 {
         self.infinity() | self.quiet_bit()
     }
 
-    /// What makes a NaN quiet.
+    /// The mantissa bit that makes a NaN quiet.
     pub fn quiet_bit(self) -> u64 {
         1 << (self.mantissa - 1)
     }
 
-    /// Whether it is a NaN.
+    /// Returns `true` for a NaN.
     pub fn is_nan(self, bits: u64) -> bool {
         bits & !self.sign() > self.infinity()
     }
 
-    /// Whether it is infinite.
+    /// Returns `true` for an infinity.
     pub fn is_infinite(self, bits: u64) -> bool {
         bits & !self.sign() == self.infinity()
     }
 
-    /// Whether it is negative, or a zero or NaN with the sign set.
+    /// Returns `true` if the sign bit is set, including zeros and NaNs.
     pub fn is_negative(self, bits: u64) -> bool {
         bits & self.sign() != 0
     }
 
-    /// Whether it is zero.
+    /// Returns `true` for a zero of either sign.
     pub fn is_zero(self, bits: u64) -> bool {
         bits & !self.sign() == 0
     }
 
-    /// Whether it is denormal.
+    /// Returns `true` for a denormal.
     pub fn is_denormal(self, bits: u64) -> bool {
         let magnitude = bits & !self.sign();
         magnitude != 0 && magnitude >> self.mantissa == 0
     }
 
-    /// Zero in place of a denormal.
+    /// Replaces a denormal by zero.
     pub fn flush(self, bits: u64) -> u64 {
         if self.is_denormal(bits) { bits & self.sign() } else { bits }
     }
 
-    /// A finite number as a term.
+    /// Converts a finite number to a term.
     pub fn term(self, bits: u64) -> Term {
         let magnitude = bits & !self.sign();
         let field = (magnitude >> self.mantissa) as i32;
@@ -90,7 +90,7 @@ impl Format {
     }
 }
 
-/// A number: digits times two to the exponent.
+/// A number: `digits * 2^exponent`.
 #[derive(Clone, Copy, Debug)]
 pub struct Term {
     /// The sign.
@@ -102,12 +102,12 @@ pub struct Term {
 }
 
 impl Term {
-    /// An integer.
+    /// Converts an integer to a term.
     pub fn integer(value: i128) -> Term {
         Term { negative: value < 0, digits: value.unsigned_abs(), exponent: 0 }
     }
 
-    /// The product.
+    /// Returns the product.
     pub fn times(self, other: Term) -> Term {
         Term {
             negative: self.negative != other.negative,
@@ -117,10 +117,10 @@ impl Term {
     }
 }
 
-/// Where a rounded number goes.
+/// Rounding direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// To the nearest, to an even one in a tie.
+    /// To the nearest number, ties to even.
     Even,
     /// Up.
     Up,
@@ -130,25 +130,25 @@ pub enum Direction {
     Zero,
 }
 
-/// How results of a format are rounded.
+/// Rounding of the results of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// The format.
     pub format: Format,
-    /// Where a number goes that it does not hold.
+    /// Direction of rounding.
     pub direction: Direction,
-    /// Overflow gives the greatest number, whatever the direction.
+    /// If set, overflow gives the greatest finite number in every direction.
     pub clamps: bool,
 }
 
 impl Rule {
-    /// To nearest even.
+    /// Round to nearest, ties to even.
     pub fn nearest(format: Format) -> Rule {
         Rule { format, direction: Direction::Even, clamps: false }
     }
 
-    /// What MODE says: bits 1:0 are for single precision, bits 3:2 for the other formats, bit 23
-    /// is for half precision.
+    /// Rounding rule from MODE: bits 1:0 for single precision, bits 3:2 for the other formats, bit
+    /// 23 for half-precision overflow.
     pub fn of(format: Format, mode: Mode) -> Rule {
         let field = if format == SINGLE { mode.0 & 3 } else { mode.0 >> 2 & 3 };
         let direction =
@@ -156,8 +156,8 @@ impl Rule {
         Rule { format, direction, clamps: format == HALF && mode.0 >> 23 & 1 != 0 }
     }
 
-    /// The sum of the terms, rounded once. A zero sum of terms of both signs is minus zero where
-    /// numbers go down, else plus zero.
+    /// Returns the sum of the terms, rounded once. A zero sum of terms of both signs is minus zero
+    /// when rounding down, else plus zero.
     pub fn rounded(self, terms: &[Term]) -> u64 {
         let format = self.format;
         let mut sum = Sum([0; WORDS]);
@@ -195,7 +195,7 @@ impl Rule {
         }
     }
 
-    /// What is too great, without its sign.
+    /// Returns the result of an overflow, without its sign.
     pub fn overflow(self, negative: bool) -> u64 {
         let infinite = match self.direction {
             Direction::Even => true,
@@ -207,7 +207,7 @@ impl Rule {
     }
 }
 
-/// Words of a sum; bit 0 stands for 2 to the `-POINT`.
+/// Number of words of a sum; bit 0 represents `2^-POINT`.
 const WORDS: usize = 80;
 const POINT: i32 = 2400;
 
@@ -254,7 +254,7 @@ impl Sum {
         self.0[at as usize / 64] >> (at % 64) & 1 != 0
     }
 
-    /// The 64 bits from `at` on.
+    /// Returns the 64 bits from `at`.
     fn from(&self, at: i32) -> u64 {
         let (word, bits) = (at as usize / 64, at % 64);
         let high = if bits == 0 { 0 } else { self.0[word + 1] << (64 - bits) };
@@ -283,7 +283,7 @@ fn sums_agree_with_the_host() {
     }
 }
 
-/// What lies on both sides of a number that is not held, by the definition of each direction.
+/// The results of the directions enclose an inexact number as each direction is defined.
 #[test]
 fn directions_bracket_the_exact_number() {
     let mut random = super::Random(2);

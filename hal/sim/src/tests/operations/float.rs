@@ -1,11 +1,12 @@
-//! Sums, products, fused and unfused, roundings and scalings, against exact sums.
+//! Sums, products, fused and unfused multiply-adds, rounding and scaling, checked against exact
+//! sums.
 
 use super::exact::{DOUBLE, Direction, Format, HALF, Rule, SINGLE, Term};
 use super::{
     DEFAULT_MODE, MODES, Sources, all_halves, check, flushed_if, flushes, operation, samples,
 };
 
-/// The NaN or infinity that comes out where not all of a sum of products is finite.
+/// Returns the NaN or infinity of a sum of products with a non-finite term.
 fn special(format: Format, sources: &[u64], negate: &[bool], fused: bool) -> Option<u64> {
     if let Some(nan) = sources.iter().find(|bits| format.is_nan(**bits)) {
         return Some(nan | format.quiet_bit());
@@ -42,7 +43,7 @@ fn special(format: Format, sources: &[u64], negate: &[bool], fused: bool) -> Opt
     }
 }
 
-/// `a + b`, each with the other sign if asked for, rounded once.
+/// `a + b`, each optionally negated, rounded once.
 pub fn sum(rule: Rule, a: u64, b: u64, negate: [bool; 2]) -> u64 {
     special(rule.format, &[a, b], &negate, false).unwrap_or_else(|| {
         let mut terms = [rule.format.term(a), rule.format.term(b)];
@@ -76,7 +77,7 @@ fn unfused(rule: Rule, a: u64, b: u64, c: u64) -> u64 {
     format.flush(sum(rule, product, c, [false; 2]))
 }
 
-/// Checks an operation in every mode.
+/// Checks an operation in every MODE.
 fn in_every_mode(name: &str, format: Format, reference: impl Fn(&Sources, Rule) -> u64) {
     let samples = samples(operation(name), 2000);
     for mode in MODES {
@@ -101,7 +102,7 @@ pub fn sums_and_products() {
             in_every_mode(&format!("v_sub_{suffix}"), format, |s, rule| {
                 sum(rule, s[0], s[1], [false, true])
             });
-            // The first NaN is that of the first source, whatever is subtracted from what.
+            // The first NaN source is returned, independent of the order of the subtraction.
             in_every_mode(&format!("v_subrev_{suffix}"), format, |s, rule| {
                 let nan = s[..2].iter().find(|bits| format.is_nan(**bits));
                 nan.map_or_else(
@@ -151,7 +152,7 @@ pub fn unfused_multiply_add() {
     }
 }
 
-/// Checks an operation that treats denormals alike in every mode.
+/// Checks an operation that ignores the denormal bits of MODE.
 fn whatever_denormals(name: &str, format: Format, reference: impl Fn(&Sources, Rule) -> u64) {
     let samples = samples(operation(name), 2000);
     for mode in MODES {
@@ -168,7 +169,8 @@ pub fn legacy_products_of_zero_are_zero() {
         in_every_mode(name, SINGLE, |s, rule| {
             match [s[0], s[1]].map(|bits| SINGLE.is_zero(bits)) {
                 [false, false] => fused(rule, s[0], s[1], s[2]),
-                // A NaN comes out only if the third source is one; then the first NaN source does.
+                // The result is a NaN only if the third source is one; then the first NaN source is
+                // returned.
                 _ if SINGLE.is_nan(s[2]) => {
                     let nan = s[..3].iter().find(|bits| SINGLE.is_nan(**bits));
                     nan.copied().unwrap_or_default() | SINGLE.quiet_bit()
@@ -182,7 +184,7 @@ pub fn legacy_products_of_zero_are_zero() {
         let [b, c] = [value(s[1]), value(s[2])];
         if b > f32::MIN && c > 0.0 {
             let product = product(rule, s[0], s[1]);
-            // Which NaN comes out: the first source that is one.
+            // The first NaN source is returned.
             let nan = s[..3].iter().find(|bits| SINGLE.is_nan(**bits));
             return if SINGLE.is_nan(product) {
                 nan.map_or(product, |bits| bits | SINGLE.quiet_bit())
@@ -195,7 +197,8 @@ pub fn legacy_products_of_zero_are_zero() {
     whatever_denormals("v_mad_legacy_f32", SINGLE, |s, rule| {
         let [a, b, c] = [s[0], s[1], s[2]].map(|bits| SINGLE.flush(bits));
         if SINGLE.is_zero(a) || SINGLE.is_zero(b) {
-            // A NaN comes out only if the third source is one; then the first NaN source does.
+            // The result is a NaN only if the third source is one; then the first NaN source is
+            // returned.
             let nan = [a, b, c].into_iter().find(|bits| SINGLE.is_nan(*bits));
             if SINGLE.is_nan(c) {
                 return nan.unwrap_or(c) | SINGLE.quiet_bit();
@@ -206,7 +209,8 @@ pub fn legacy_products_of_zero_are_zero() {
     });
 }
 
-/// An integral number near a finite one: the floor, and what is cut off as a fraction of 2^-k.
+/// Returns the floor of a finite number, whether the number is integral, and the
+/// ordering of its fraction relative to one half.
 fn floor(format: Format, bits: u64) -> (i128, bool, i128) {
     let term = format.term(bits);
     let signed = if term.negative { -(term.digits as i128) } else { term.digits as i128 };
@@ -232,7 +236,7 @@ pub fn roundings_to_integers() {
             let (whole, exact, half) = floor(format, bits);
             let chosen = choose(whole, exact, half, format.is_negative(bits));
             let result = Rule::nearest(format).rounded(&[Term::integer(chosen)]);
-            // A zero keeps the sign of the source.
+            // A zero result keeps the sign of the source.
             if format.is_zero(result) { bits & format.sign() } else { result }
         };
         type Choice = fn(i128, bool, i128, bool) -> i128;
@@ -269,7 +273,7 @@ pub fn fractions_are_below_one() {
             }
             let source = format.term(s[0]);
             if source.exponent >= 0 {
-                // A difference of equals is minus zero where numbers go down.
+                // A difference of equal numbers is minus zero when rounding down.
                 return if rule.direction == Direction::Down { format.sign() } else { 0 };
             }
             let (whole, ..) = floor(format, s[0]);
@@ -302,7 +306,7 @@ pub fn scaling_by_powers_of_two() {
                 let scaled = special(format, &[source], &[false], false).unwrap_or_else(|| {
                     let by = if format == HALF { i32::from(s[1] as i16) } else { s[1] as i32 };
                     let mut term = format.term(source);
-                    // Further than this, numbers are as good as any that are too small or great.
+                    // Beyond these exponents every number over- or underflows.
                     term.exponent = (term.exponent + by.clamp(-2200, 2200)).clamp(-2300, 2000);
                     rule.rounded(&[term])
                 });

@@ -1,4 +1,4 @@
-//! Integer operations against unbounded arithmetic and bit-by-bit definitions.
+//! Integer operations, checked against unbounded arithmetic and bit-by-bit definitions.
 
 use super::{DEFAULT_MODE, Outcome, Sources, differs, operation, samples};
 
@@ -43,7 +43,7 @@ fn is_set(value: i128, bit: u32) -> bool {
     value >> bit & 1 != 0
 }
 
-/// The elements of two words, multiplied pairwise and summed.
+/// Multiplies the elements of two words pairwise and returns the sum.
 fn dot(w: &Wide, size: u32, signed: bool) -> i128 {
     (0..32 / size)
         .map(|at| {
@@ -100,7 +100,7 @@ fn both(w: &Wide, element: impl Fn(&Wide) -> i128) -> i128 {
         .sum()
 }
 
-/// Names, bits of the result, and what it is.
+/// Name, bits of the result, and expected result.
 const TABLE: &[(&str, u32, Reference)] = &[
     ("v_mov_b32", 32, |w| w.u(0, 32)),
     ("v_accvgpr_read_b32", 32, |w| w.u(0, 32)),
@@ -309,7 +309,7 @@ pub fn integer_operations() {
     }
 }
 
-/// Names, bits, exact result, and whether the result saturates.
+/// Name, bits, whether the result saturates, and exact result.
 type Carrying = (&'static str, u32, bool, fn(&Wide) -> i128);
 
 const CARRYING: &[Carrying] = &[
@@ -357,7 +357,7 @@ pub fn operations_with_a_carry() {
     }
 }
 
-/// The scalar result is bit 64 of a sum of 65 bits: its sign, which is no overflow.
+/// The scalar result is bit 64 of the 65-bit sum: its sign, not an overflow flag.
 #[test]
 fn scalar_result_of_wide_multiply_add_is_bit_64_of_the_sum() {
     let least = i64::MIN as u64;

@@ -1,4 +1,5 @@
-//! Matrix operations against plain matrix products, through where AMD's tables say elements lie.
+//! Matrix operations, checked against plain matrix products with the element layouts of AMD's
+//! tables.
 
 mod generations;
 mod levels;
@@ -14,7 +15,7 @@ use crate::wave::{Machine, RowIndex, Wave};
 use flipwave_isa::{Generation, LaneMask};
 use half::f16;
 
-/// Type of the elements, as names have it.
+/// Type of the elements, as it appears in instruction names.
 #[derive(Clone, Copy, PartialEq)]
 enum Elements {
     F32,
@@ -57,7 +58,7 @@ const SHAPES: &[Shape] = &[
     ("v_mfma_f64_4x4x4f64", Elements::F64, 4, 4, 4),
 ];
 
-/// The machine of a processor.
+/// Returns the machine of a processor.
 pub fn machine(processor: &str) -> Machine {
     Machine::new(&processor.parse().expect("a target"), 64)
 }
@@ -67,7 +68,7 @@ const B: u16 = 8;
 const C: u16 = 40;
 const D: u16 = 100;
 
-/// Puts a small whole number, which all types and sums hold exactly, at a bit of a lane.
+/// Writes a small whole number, which all types and sums represent exactly, at a bit of a lane.
 fn put(wave: &mut Wave, first: u16, lane: usize, bit: usize, elements: Elements, value: i32) {
     let bits: u64 = match elements {
         Elements::F32 => (value as f32).to_bits().into(),
@@ -83,7 +84,7 @@ fn put(wave: &mut Wave, first: u16, lane: usize, bit: usize, elements: Elements,
     }
 }
 
-/// Where element (row, column) of C and D lies: lane and first register, from AMD's tables.
+/// Location of element (row, column) of C and D in AMD's tables: lane and first register.
 fn output(shape: &Shape, block: usize, row: usize, column: usize) -> (usize, u16) {
     let (_, elements, size, ..) = *shape;
     let (lane, register) = match (elements, size) {
@@ -109,8 +110,8 @@ fn multiply(shape: &Shape, wave: &mut Wave, change: impl Fn(&mut Op)) {
     (operation.function)(wave, &op);
 }
 
-/// A wave with random matrices, and these: A by block, row and k, B by block, column and k, and
-/// C by block, row and column.
+/// A wave with random matrices, and their elements: A by block, row and k, B by block, column and
+/// k, C by block, row and column.
 type Matrices = (Wave, [Vec<i32>; 3]);
 
 fn matrices(shape: &Shape) -> Matrices {
@@ -171,7 +172,8 @@ fn result(shape: &Shape, wave: &Wave, block: usize, row: usize, column: usize) -
     }
 }
 
-/// Compares all elements with the product of plain matrices, `block_of_a` being broadcast.
+/// Compares all elements with the product of plain matrices. `block_of_a` selects the block of A,
+/// for broadcasts.
 fn compare(
     shape: &Shape,
     wave: &Wave,
@@ -199,9 +201,9 @@ pub fn products_of_small_integers() {
     }
 }
 
-/// Neither rounding nor denormals nor overflow are those of MODE.
+/// Matrix operations ignore the rounding, denormal and overflow bits of MODE.
 #[test]
-fn the_mode_does_not_matter() {
+fn matrix_operations_ignore_mode() {
     for shape in SHAPES {
         let results = MODES.map(|mode| {
             let mut random = Random(23);
@@ -256,7 +258,7 @@ fn sources_of_double_precision_are_negated() {
 
 #[test]
 fn lanes_of_the_second_source_are_rearranged() {
-    // One block per 16 lanes: patterns act on whole blocks.
+    // One block per 16 lanes: patterns permute whole blocks.
     let shape = &SHAPES[1];
     let (size, blocks) = (16, 4);
     let sources: [[usize; 4]; 8] =
@@ -273,7 +275,8 @@ fn lanes_of_the_second_source_are_rearranged() {
     }
 }
 
-/// A group of products of half precision or bfloat16 by pairs, denormals flushed at each step.
+/// Sums a group of products of half precision or bfloat16 in pairs, flushing denormals at each
+/// step.
 fn pairwise(products: &[f32]) -> f32 {
     match products {
         [one] => *one,
@@ -288,8 +291,8 @@ fn without_denormal(value: f32) -> f32 {
     if value.is_subnormal() { 0f32.copysign(value) } else { value }
 }
 
-/// The order and the roundings of sums that MMA-Sim found on hardware, on numbers whose sums
-/// differ in other orders.
+/// The summation order and roundings that MMA-Sim measured on hardware, on numbers for which other
+/// orders give other sums.
 #[test]
 pub fn sums_in_the_measured_order() {
     for shape in SHAPES.iter().filter(|shape| shape.1 != Elements::I8) {
@@ -305,7 +308,7 @@ pub fn sums_in_the_measured_order() {
         let mut wave = Wave::new(levels()[0]);
         wave.vgpr_count = 256;
         for row in &mut wave.rows[..80] {
-            // Moderate exponents, and denormals here and there.
+            // Moderate exponents, and occasional denormals.
             row.0.iter_mut().for_each(|word| {
                 let bits = random.next();
                 *word = bits as u32 & if bits >> 60 == 0 { 0x83ff_83ff } else { 0xbfff_bfff };
@@ -370,7 +373,7 @@ pub fn sums_in_the_measured_order() {
     }
 }
 
-/// One element's sources, the same in all lanes, and the result of lane 0.
+/// Executes an operation with equal sources in all lanes and returns the result of lane 0.
 fn single(name: &str, a: [u32; 2], b: [u32; 2], c: u32) -> u32 {
     single_of(Generation::Gfx90a, name, a, b, c)
 }
@@ -409,16 +412,16 @@ fn halves_are_summed_pairwise_and_flushed() {
         [a | b << 16, c | d << 16]
     };
     let name = "v_mfma_f32_4x4x4f16";
-    // In order, the first sum would lose the ones; pairwise, they survive.
+    // Summed in sequence, the ones would be lost; summed in pairs, they survive.
     let big = 4096.0;
     let result = single(name, halves([big, 1.0, 1.0, -big]), halves([big, 1.0, 1.0, big]), 0);
     let pairs = (big * big + 1.0) + (1.0 - big * big);
     assert_eq!(f32::from_bits(result), pairs);
     // Denormal sources and third sources read as zero.
     assert_eq!(single(name, [1, 0], halves([1.0; 4]), 1), 0);
-    // A NaN comes out quiet.
+    // A NaN is returned quieted.
     assert_eq!(single(name, [0x7c01, 0], halves([1.0; 4]), 0), 0x7fc0_2000);
-    // Infinity less infinity is the default NaN.
+    // Infinity minus infinity gives the default NaN.
     let result = single(name, [0x7c00, 0], halves([1.0; 4]), 0xff80_0000);
     assert_eq!(result, 0x7fc0_0000);
 }

@@ -1,4 +1,4 @@
-//! The tables against references that are written differently, at every level of the host.
+//! Operation tables, checked against independent references at every SIMD level of the host.
 
 mod choice;
 mod compare;
@@ -31,12 +31,12 @@ use crate::wave::{LANES, Level, Machine, Mode, RowIndex, ScalarIndex, Wave};
 use exact::Format;
 use flipwave_isa::LaneMask;
 
-/// MODE as compilers set it: nothing flushed, IEEE rules, DX10 clamp.
+/// MODE as set by compilers: no flushing, IEEE rules, DX10 clamp.
 pub const DEFAULT_MODE: Mode = Mode(0x3f0);
 
-/// What matters of MODE to arithmetic, in few combinations: every direction in each field, with
-/// another one in the other; denormals kept, flushed, and flushed in sources or results alone;
-/// overflow clamped; IEEE rules and DX10 clamp off.
+/// Values of MODE that cover its effects on arithmetic: each direction in each field, combined with
+/// another direction in the other field; denormals kept, flushed, and flushed only in sources or
+/// results; overflow clamped; IEEE rules and DX10 clamp off.
 pub const MODES: [Mode; 9] = [
     DEFAULT_MODE,
     Mode(0x300),
@@ -49,40 +49,41 @@ pub const MODES: [Mode; 9] = [
     Mode(0b1010),
 ];
 
-/// Whether MODE flushes denormal sources and results of a format: bits 5:4 allow them in single
-/// precision, bits 7:6 in the others, the lower bit in sources.
+/// Returns whether MODE flushes denormal sources and results of a format. Bits 5:4 allow denormals
+/// in single precision and bits 7:6 in the other formats; the lower bit of each pair applies to
+/// sources.
 pub fn flushes(format: Format, mode: Mode) -> [bool; 2] {
     let allowed = if format == exact::SINGLE { mode.0 >> 4 } else { mode.0 >> 6 };
     [allowed & 1 == 0, allowed & 2 == 0]
 }
 
-/// A number without denormals if they are flushed.
+/// Replaces a denormal by zero if `flush` is set.
 pub fn flushed_if(flush: bool, format: Format, bits: u64) -> u64 {
     if flush { format.flush(bits) } else { bits }
 }
 
-/// Where the result goes.
+/// First register of the result.
 const DESTINATION: RowIndex = RowIndex(100);
 
-/// The levels that this host has.
+/// Returns the SIMD levels of this host.
 pub fn levels() -> Vec<Level> {
     let all = [Level::Plain, Level::Avx2, Level::Avx512];
     all[..=Level::detect() as usize].to_vec()
 }
 
-/// The sources of one lane and what comes out: bits of the result, and of the mask.
+/// Sources of one lane.
 pub type Sources = [u64; 4];
 
-/// What a lane gives.
+/// Result of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Words of the per-lane result.
+    /// The words of the per-lane result.
     pub value: u64,
     /// The lane's bit of the mask result.
     pub mask: bool,
 }
 
-/// An instruction that runs `operation` on registers 0, 2, 4 and 6.
+/// Returns an instruction that executes `operation` on registers 0, 2, 4 and 6.
 pub fn instruction(operation: &VectorOperation, level: Level) -> Op {
     let mut op = op(Run::Vector(operation.function(level)));
     op.destination = DESTINATION;
@@ -98,7 +99,7 @@ pub fn instruction(operation: &VectorOperation, level: Level) -> Op {
     op
 }
 
-/// Runs `operation` once for each lane's sources.
+/// Executes `operation` once, with the sources of each lane.
 pub fn run(
     operation: &VectorOperation,
     level: Level,
@@ -121,7 +122,7 @@ pub fn run(
         }
     }
     let Run::Vector(function) = op.run else { panic!("not a vector operation") };
-    // SAFETY: `levels` gives what the host has.
+    // SAFETY: `levels` returns only levels that the host supports.
     unsafe { function(&mut wave, &op) };
     let (words, masked) = match operation.result {
         ResultKind::Rows(words) => (words, false),
@@ -141,7 +142,7 @@ pub fn run(
     })
 }
 
-/// The operation of a name that must exist.
+/// Returns the operation `name`, which must exist.
 pub fn operation(name: &str) -> &'static VectorOperation {
     find(control::operation(name)).unwrap_or_else(|| panic!("no row: {name}"))
 }
@@ -150,7 +151,7 @@ pub fn operation(name: &str) -> &'static VectorOperation {
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next one.
+    /// Returns the next number.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -159,13 +160,13 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// One of these.
+    /// Returns one of `among`.
     pub fn choose(&mut self, among: &[u64]) -> u64 {
         among[self.next() as usize % among.len()]
     }
 }
 
-/// Values at the edges of what a source of this kind can be.
+/// Returns edge cases of a source of this kind.
 pub fn edges(kind: Kind) -> Vec<u64> {
     let magnitudes: &[u64] = match kind {
         Kind::F16 | Kind::Packed => &[
@@ -270,7 +271,7 @@ pub fn edges(kind: Kind) -> Vec<u64> {
     magnitudes.iter().flat_map(|bits| [*bits, bits | 1 << sign]).collect()
 }
 
-/// A value of this kind, often at an edge, or near another one.
+/// Returns a value of this kind, often an edge case or close to one.
 pub fn draw(random: &mut Random, kind: Kind) -> u64 {
     let one = |random: &mut Random, kind: Kind| match random.next() % 4 {
         0 => random.choose(&edges(kind)),
@@ -286,31 +287,31 @@ pub fn draw(random: &mut Random, kind: Kind) -> u64 {
     }
 }
 
-/// Sources for a check: all pairs of edges and `count` drawn ones.
+/// Returns sources for a check: all pairs of edge cases and `count` random ones.
 pub fn samples(operation: &VectorOperation, count: usize) -> Vec<Sources> {
     let mut random = Random(0x5eed);
     let kinds = operation.sources;
     let mut samples = Vec::new();
-    let other =
+    let random_source =
         |random: &mut Random, index: usize| kinds.get(index).map_or(0, |kind| draw(random, *kind));
     for a in edges(kinds[0]) {
         for b in kinds.get(1).map_or(vec![0], |kind| edges(*kind)) {
-            samples.push([a, b, other(&mut random, 2), other(&mut random, 3)]);
+            samples.push([a, b, random_source(&mut random, 2), random_source(&mut random, 3)]);
         }
     }
     for _ in 0..count {
-        samples.push(std::array::from_fn(|index| other(&mut random, index)));
+        samples.push(std::array::from_fn(|index| random_source(&mut random, index)));
     }
     samples
 }
 
-/// All numbers of 16 bits as first source.
+/// Returns all 16-bit numbers as first source.
 pub fn all_halves() -> Vec<Sources> {
     (0..0x1_0000).map(|bits| [bits, 0, 0, 0]).collect()
 }
 
-/// Compares an operation with a reference at all levels. Sources that are one word or a half
-/// reach the reference cut to their size.
+/// Compares an operation with a reference at all levels. Sources of a word or a half are truncated
+/// before they are passed to the reference.
 pub fn differs(
     name: &str,
     mode: Mode,
@@ -350,7 +351,7 @@ pub fn differs(
     None
 }
 
-/// Fails where an operation differs from a reference that gives words.
+/// Fails if an operation differs from a reference that returns words.
 pub fn check(name: &str, mode: Mode, samples: &[Sources], reference: impl Fn(&Sources) -> u64) {
     let reference = |sources: &Sources| Outcome { value: reference(sources), mask: false };
     if let Some(difference) = differs(name, mode, samples, reference) {

@@ -1,5 +1,5 @@
-//! What instructions make of operands: lanes moved, parts of words, signs, scaled and clamped
-//! results, constants. From assembled text to registers, at every level of the host.
+//! Operand modifiers: DPP, sub-dword selects, signs, output scaling and clamping, constants. From
+//! assembled text to registers, at every SIMD level of the host.
 
 use super::exact::{DOUBLE, Format, HALF, Rule, SINGLE, Term};
 use super::{DEFAULT_MODE, MODES, Random, control, draw, float, flushed_if, flushes, levels};
@@ -21,14 +21,14 @@ fn instruction(text: &str, level: Level) -> Op {
     translate(inst.unwrap_or_else(|| panic!("no instruction: {text}")), level, Machine::default())
 }
 
-/// The lanes' words of two registers, low first.
+/// Returns a lane's words of two registers, low first.
 fn pair(wave: &Wave, register: u16, lane: usize) -> u64 {
     let word = |index: u16| u64::from(wave.row(RowIndex(index)).0[lane]);
     word(register) | word(register + 1) << 32
 }
 
-/// Executes an instruction that writes `v[8:9]` or a part of it, on registers that `kind` fills,
-/// `v[6:7]` being zero, and compares all lanes with what `expected` makes of the wave before.
+/// Executes an instruction that writes all or part of `v[8:9]`, on registers filled with values of
+/// `kind`, with `v[6:7]` zero. Compares all lanes with `expected`, given the wave before.
 fn check(text: &str, kind: Kind, mode: Mode, exec: u64, expected: impl Fn(&Wave, usize) -> u64) {
     let text = control::text(text);
     for level in levels() {
@@ -48,7 +48,7 @@ fn check(text: &str, kind: Kind, mode: Mode, exec: u64, expected: impl Fn(&Wave,
             }
         }
         let mut after = before.clone();
-        // SAFETY: `levels` gives what the host has.
+        // SAFETY: `levels` returns only levels that the host supports.
         unsafe { function(&mut after, &op) };
         for lane in 0..LANES {
             let (got, expected) = (pair(&after, 8, lane), expected(&before, lane));
@@ -61,7 +61,7 @@ fn check(text: &str, kind: Kind, mode: Mode, exec: u64, expected: impl Fn(&Wave,
     }
 }
 
-/// The old upper word above a new low one.
+/// Combines a new low word with the old upper word.
 fn low_word(before: &Wave, lane: usize, word: u32) -> u64 {
     pair(before, 8, lane) & !0xffff_ffff | u64::from(word)
 }
@@ -70,7 +70,7 @@ fn word(before: &Wave, register: u16, lane: usize) -> u32 {
     before.row(RowIndex(register)).0[lane]
 }
 
-/// For each lane of a list the one that it reads, by moving the list itself.
+/// Returns the lane that each lane reads, by permuting a list of lanes.
 fn moved(control: &str) -> Vec<Option<usize>> {
     let all: Vec<usize> = (0..LANES).collect();
     let groups = |size: usize, change: &dyn Fn(&mut Vec<Option<usize>>)| {
@@ -159,7 +159,7 @@ pub fn lanes_move() {
     }
 }
 
-/// A part of a word, as a number.
+/// Returns part of a word as a number.
 fn part(word: u32, select: &str, signed: bool) -> i64 {
     let bytes = word.to_le_bytes();
     let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
@@ -180,19 +180,19 @@ pub fn parts_of_words() {
     for (index, destination) in selects.into_iter().enumerate() {
         for unused in ["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"] {
             for (source, select) in selects.into_iter().enumerate() {
-                let other = selects[(index + 2 * source) % 7];
+                let second_select = selects[(index + 2 * source) % 7];
                 let signed = (index + source) % 2 == 0;
                 let first = if signed { "sext(v0)" } else { "v0" };
                 let text = format!(
                     "v_add_u32_sdwa v8, {first}, v2 dst_sel:{destination} dst_unused:{unused} \
-                     src0_sel:{select} src1_sel:{other}"
+                     src0_sel:{select} src1_sel:{second_select}"
                 );
                 check(&text, Kind::Word, DEFAULT_MODE, exec, |before, lane| {
                     if exec >> lane & 1 == 0 {
                         return pair(before, 8, lane);
                     }
                     let sum = part(word(before, 0, lane), select, signed)
-                        + part(word(before, 2, lane), other, false);
+                        + part(word(before, 2, lane), second_select, false);
                     let (size, at) = match destination.split_once('_') {
                         Some(("BYTE", at)) => (8, 8 * at.parse::<u32>().expect("a digit")),
                         Some((_, at)) => (16, 16 * at.parse::<u32>().expect("a digit")),
@@ -232,7 +232,7 @@ pub fn halves_of_operands() {
     }
 }
 
-/// The choices of three operands as the assembler writes them.
+/// Formats the selections of three operands in assembler syntax.
 fn choices(bits: u32) -> String {
     [0, 1, 2].map(|operand| (bits >> operand & 1).to_string()).join(",")
 }
@@ -252,7 +252,7 @@ pub fn halves_of_packed_operands() {
                 };
                 low_word(before, lane, element(low) | element(high) << 16)
             });
-            // The same choices of signs, and of halves in another order.
+            // The same signs, with another order of halves.
             let text = format!(
                 "v_pk_fma_f16 v8, v0, v2, v4 op_sel:[{high_text}] op_sel_hi:[{low_text}] \
                  neg_lo:[{low_text}] neg_hi:[{high_text}]"
@@ -321,7 +321,7 @@ fn halves_of_mixed_operands() {
 const FORMATS: [(&str, Format, Kind); 3] =
     [("f16", HALF, Kind::F16), ("f32", SINGLE, Kind::F32), ("f64", DOUBLE, Kind::F64)];
 
-/// The text of a sum, and the numbers that a lane adds.
+/// Returns the text of a sum and its number format.
 fn sum_text(suffix: &str, first: &str) -> String {
     match suffix {
         "f64" => format!("v_add_f64 v[8:9], {}, v[2:3]", first.replace("v1", "v[0:1]")),
@@ -333,7 +333,7 @@ fn number(before: &Wave, format: Format, register: u16, lane: usize) -> u64 {
     pair(before, register, lane) & (format.sign() | (format.sign() - 1))
 }
 
-/// Puts a result over the old registers. Half precision clears the upper half.
+/// Writes a result over the old registers. Half precision clears the upper half.
 fn over(before: &Wave, format: Format, lane: usize, result: u64) -> u64 {
     if format == DOUBLE { result } else { low_word(before, lane, result as u32) }
 }
@@ -342,7 +342,7 @@ fn over(before: &Wave, format: Format, lane: usize, result: u64) -> u64 {
 pub fn signs_of_sources() {
     for (suffix, format, kind) in FORMATS {
         for signs in ["v1", "-v1", "|v1|", "-|v1|"] {
-            // The text that a control replaces has another register.
+            // A control may replace part of the text.
             let first = control::text(signs);
             let mut texts = vec![sum_text(suffix, &first)];
             if format == SINGLE {
@@ -370,7 +370,7 @@ pub fn signs_of_sources() {
 
 #[test]
 pub fn results_are_scaled_and_clamped() {
-    // Modifiers scale where denormal results are flushed and IEEE rules are off.
+    // Modifiers scale if denormal results are flushed and IEEE rules are off.
     let scaling = [Mode(0x100), Mode(0x000), Mode(0b0110), Mode(0x150 | 0b1111)];
     for (suffix, format, kind) in FORMATS {
         let scales = [("", 0), (" mul:2", 1), (" mul:4", 2), (" div:2", -1)];
@@ -414,7 +414,7 @@ pub fn results_are_scaled_and_clamped() {
     }
 }
 
-/// What an operand that is no register is, for each width that reads it.
+/// Value of a non-register operand for each operand width.
 #[test]
 pub fn constants() {
     let words: &[(&str, u32)] = &[

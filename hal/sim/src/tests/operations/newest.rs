@@ -1,4 +1,4 @@
-//! Operations of gfx1250, against definitions that are written differently.
+//! Operations of gfx1250, checked against independent definitions.
 
 use super::small_float::{BF6, BF8, FP4, FP6, FP8, Table};
 use super::{DEFAULT_MODE, Random, Sources, check, levels, operation, samples};
@@ -9,7 +9,7 @@ use crate::wave::{Machine, RowIndex, Wave};
 use flipwave_isa::{Isa, LaneMask, Pc};
 use half::{bf16, f16};
 
-/// A word of a source.
+/// Returns a word of a source.
 fn word(source: u64) -> u32 {
     source as u32
 }
@@ -37,13 +37,13 @@ pub fn wide_integers() {
     ];
     for (name, reference) in signed {
         check(name, DEFAULT_MODE, &samples(operation(name), 2000), |s| {
-            let [a, b, c] = [s[0], s[1], s[2]].map(|own| i128::from(own as i64));
+            let [a, b, c] = [s[0], s[1], s[2]].map(|source| i128::from(source as i64));
             reference(a, b, c) as u64
         });
     }
 }
 
-/// Sums in wide arithmetic, cut to the range of the type.
+/// Sums in wide arithmetic, saturated to the range of the type.
 #[test]
 pub fn sums_that_saturate_before_they_are_compared() {
     let cut = |value: i128, least: i128, most: i128| value.max(least).min(most);
@@ -60,8 +60,8 @@ pub fn sums_that_saturate_before_they_are_compared() {
             if is_signed { (-(1 << 31), (1 << 31) - 1) } else { (0, (1 << 32) - 1) };
         check(name, DEFAULT_MODE, &samples(operation(name), 3000), |s| {
             let sum = cut(value(s[0]) + value(s[1]), least, most);
-            let other = value(s[2]);
-            let chosen = if (sum > other) == takes_greater { sum } else { other };
+            let third = value(s[2]);
+            let chosen = if (sum > third) == takes_greater { sum } else { third };
             u64::from(chosen as u32)
         });
     }
@@ -85,7 +85,8 @@ pub fn pairs_of_short_integers() {
             {
                 check(&name, DEFAULT_MODE, &samples(operation(&name), 2000), |s| {
                     let half = |shift: u32| {
-                        let [a, b, c] = [s[0], s[1], s[2]].map(|own| value(own >> shift & 0xffff));
+                        let [a, b, c] =
+                            [s[0], s[1], s[2]].map(|source| value(source >> shift & 0xffff));
                         let first = if adds { (a + b).clamp(least, most) } else { better(a, b) };
                         u64::from(better(first, c) as u16)
                     };
@@ -115,9 +116,9 @@ pub fn three_halves_each() {
     for (name, takes_greater) in [("v_pk_min3_num_f16", false), ("v_pk_max3_num_f16", true)] {
         check(name, DEFAULT_MODE, &all, |s| {
             let half = |shift: u32| {
-                // As integers in the order of the numbers, zeros too.
-                let mut keys = [s[0], s[1], s[2]].map(|own| {
-                    let bits = (own >> shift) as u16;
+                // Converted to integers in the order of the numbers, including zeros.
+                let mut keys = [s[0], s[1], s[2]].map(|source| {
+                    let bits = (source >> shift) as u16;
                     if bits >> 15 != 0 { -i32::from(bits & 0x7fff) - 1 } else { i32::from(bits) }
                 });
                 keys.sort_unstable();
@@ -151,13 +152,13 @@ pub fn literals_in_double_precision() {
     for name in ["v_fmaak_f64", "v_fmamk_f64"] {
         check(name, DEFAULT_MODE, &all, |s| {
             let [a, b, c] = [s[0], s[1], s[2]].map(f64::from_bits);
-            // Exact, all of it.
+            // Exact in every step.
             (a * b + c).to_bits()
         });
     }
 }
 
-/// The bfloat16 nearest to a number, the even one of two: by trying.
+/// Returns the bfloat16 nearest to a number, ties to even, by exhaustive search.
 fn nearest(exact: f64) -> u16 {
     let near = bf16::from_f64(exact).to_bits();
     let distance = |bits: u16| (bf16::from_bits(bits).to_f64() - exact).abs();
@@ -167,7 +168,7 @@ fn nearest(exact: f64) -> u16 {
     best.min_by_key(|bits| bits & 1).expect("a number")
 }
 
-/// Pairs of bfloat16 whose sums and products are exact in double precision.
+/// Returns pairs of bfloat16 whose sums and products are exact in double precision.
 fn pairs_of_brains(seed: u64) -> Vec<Sources> {
     let mut random = Random(seed);
     let half = |random: &mut Random| {
@@ -194,9 +195,9 @@ pub fn arithmetic_in_bfloat16() {
             check(&format!("v_pk_{name}_bf16{clamp}"), DEFAULT_MODE, &pairs_of_brains(3), |s| {
                 let half = |shift: u32| {
                     let [a, b, c] = [s[0], s[1], s[2]]
-                        .map(|own| bf16::from_bits((own >> shift) as u16).to_f64());
+                        .map(|source| bf16::from_bits((source >> shift) as u16).to_f64());
                     let exact = reference(a, b, c);
-                    // Zero is positive where it is clamped, and exact sums that cancel are.
+                    // Zero is positive if clamped, as are exact sums that cancel.
                     let cut = if clamp.is_empty() { exact } else { exact.clamp(0.0, 1.0) + 0.0 };
                     u64::from(nearest(cut))
                 };
@@ -210,7 +211,7 @@ pub fn arithmetic_in_bfloat16() {
     let all: Vec<Sources> =
         (0..1000).map(|_| std::array::from_fn(|_| single(&mut random))).collect();
     let exact = |s: &Sources| {
-        let [a, b, c] = [s[0], s[1], s[2]].map(|own| f64::from(f32::from_bits(own as u32)));
+        let [a, b, c] = [s[0], s[1], s[2]].map(|source| f64::from(f32::from_bits(source as u32)));
         a * b + c
     };
     check("v_fma_mix_f32_bf16", DEFAULT_MODE, &all, |s| u64::from((exact(s) as f32).to_bits()));
@@ -223,7 +224,7 @@ pub fn arithmetic_in_bfloat16() {
 pub fn functions_of_bfloat16() {
     use std::f64::consts::TAU;
     let positive: Vec<Sources> = (0..2000).map(|at| [0x3c00 + at, 0, 0, 0]).collect();
-    // Odd numbers of 128ths of a turn: never at a zero.
+    // Odd multiples of 1/128 turn, never at a zero.
     let turns: Vec<Sources> = (0..64)
         .map(|at| [u64::from(bf16::from_f64(f64::from(2 * at + 1) / 128.0).to_bits()), 0, 0, 0])
         .collect();
@@ -269,7 +270,7 @@ pub fn bytes_and_halves() {
         check(&format!("v_cvt_pk_f16_{name}"), DEFAULT_MODE, &known, |s| {
             half(s[0]) | half(s[0] >> 8) << 16
         });
-        // Numbers that a byte holds, or nearly.
+        // Numbers that a byte can represent, exactly or nearly.
         let small: Vec<Sources> = (0..4000u64)
             .map(|at| {
                 let half = |at: u64| u64::from(f16::from_f64(at as f64 / 256.0 - 8.0).to_bits());
@@ -285,7 +286,7 @@ pub fn bytes_and_halves() {
             u64::from(table.nearest(number(s[0]), Some(s[1] as u32), false))
         });
     }
-    // With no random bits both are cut; with numbers that fit nothing is.
+    // With random bits of zero both are truncated; representable numbers are unchanged.
     let whole: Vec<Sources> = (0..500u64)
         .map(|at| {
             let [a, b] = [at, 500 - at].map(|at| u64::from((at as f32 / 8.0).to_bits()));
@@ -305,8 +306,8 @@ fn machine() -> Machine {
     Machine::new(&"gfx1250".parse().expect("a target"), 32)
 }
 
-/// A wave after a whole-wave operation with sources at rows 0, 40, 80, 120 and 140 and its result at row
-/// 160; `rows` are words of all lanes.
+/// Executes a whole-wave operation with sources at rows 0, 40, 80, 120 and 140. Returns the wave
+/// with the result at row 160. `rows` returns the words of all lanes.
 fn whole(name: &str, text: &str, rows: impl Fn(usize, usize) -> u32) -> Wave {
     let name = super::control::operation(name);
     let operation = find_whole(name, machine()).unwrap_or_else(|| panic!("missing: {name}"));
@@ -333,7 +334,7 @@ fn whole(name: &str, text: &str, rows: impl Fn(usize, usize) -> u32) -> Wave {
     wave
 }
 
-/// Eight or sixteen numbers to eight, six or four bits.
+/// Conversion of eight or sixteen numbers to eight, six or four bits.
 #[test]
 pub fn several_numbers_with_a_scale() {
     let formats =
@@ -351,31 +352,36 @@ pub fn several_numbers_with_a_scale() {
                 .map(|_| ((random.next() % 128) as f32 / 16.0 - 4.0) * factor as f32)
                 .collect();
             let seed = random.next() as u32;
-            let pair = |at: usize, of: fn(f32) -> u16| {
-                u32::from(of(values[2 * at])) | u32::from(of(values[2 * at + 1])) << 16
+            let pair = |at: usize, convert: fn(f32) -> u16| {
+                u32::from(convert(values[2 * at])) | u32::from(convert(values[2 * at + 1])) << 16
             };
             for from in ["f32", "f16", "bf16"] {
                 for is_random in [false, true] {
                     let way = if is_random { "sr_" } else { "" };
                     let name = format!("v_cvt_scalef32_{way}pk{count}_{format}_{from}");
                     let wave = whole(&name, "", |row, _| match row {
-                        0..16 if from == "f32" => values.get(row).map_or(0, |own| own.to_bits()),
-                        0..8 if row < count / 2 && from == "f16" => {
-                            pair(row, |own| f16::from_f32(own).to_bits())
+                        0..16 if from == "f32" => {
+                            values.get(row).map_or(0, |value| value.to_bits())
                         }
-                        0..8 if row < count / 2 => pair(row, |own| bf16::from_f32(own).to_bits()),
+                        0..8 if row < count / 2 && from == "f16" => {
+                            pair(row, |value| f16::from_f32(value).to_bits())
+                        }
+                        0..8 if row < count / 2 => {
+                            pair(row, |value| bf16::from_f32(value).to_bits())
+                        }
                         40 if is_random => seed,
                         40 | 80 => by << 23,
                         _ => 0,
                     });
-                    let mut own = seed;
+                    let mut random_bits = seed;
                     for (at, value) in values.iter().enumerate() {
                         let wanted = table.nearest(
                             f64::from(*value) / factor,
-                            is_random.then_some(own),
+                            is_random.then_some(random_bits),
                             false,
                         );
-                        own = own << 1 ^ if own >> 31 != 0 { 0xc5 } else { 0 };
+                        random_bits =
+                            random_bits << 1 ^ if random_bits >> 31 != 0 { 0xc5 } else { 0 };
                         let got: u32 = (0..bits)
                             .map(|bit| {
                                 let at = at * bits + bit;
@@ -391,19 +397,19 @@ pub fn several_numbers_with_a_scale() {
     }
 }
 
-/// Small whole numbers, whose sums are exact in any order: number `k` of a row, small and with a sign.
+/// Returns element `k` of a row: a small whole number, whose sums are exact in any order.
 fn whole_number(matrix: usize, row: usize, k: usize) -> f64 {
     ((row * 7 + k * 5 + matrix * 3) % 5) as f64 - 2.0
 }
 
-/// The bits of one in a small format, by trying.
+/// Returns the bits of a value in a small format, by exhaustive search.
 fn bits_of(table: Table, value: f64) -> u32 {
     (0..256)
         .find(|bits| table.number(*bits) == value && (value != 0.0 || *bits == 0))
         .expect("known")
 }
 
-/// Elements of 16 bits: in which order of k they lie does not matter, as long as A and B have the same.
+/// Elements of 16 bits, whose order of k does not matter as long as it is the same in A and B.
 #[test]
 fn products_of_halves() {
     let half = |matrix, row, k| u32::from(f16::from_f64(whole_number(matrix, row, k)).to_bits());
@@ -429,8 +435,8 @@ fn products_of_halves() {
     }
 }
 
-/// A in E4M3, B in four bits, where the order of k shows; a scale for each 32 of A from the upper half
-/// of the wave, and of B from the lower.
+/// A in E4M3 and B in four bits, for which the order of k matters. Scales apply to 32 elements
+/// each: those of A come from the upper half of the wave, those of B from the lower half.
 #[test]
 fn products_of_unlike_formats_with_scales() {
     let text = "v_wmma_scale_f32_16x16x128_f8f6f4 v[160:167], v[0:15], v[40:47], v[80:87], v120, v140 \
@@ -442,12 +448,12 @@ fn products_of_unlike_formats_with_scales() {
     let wave = whole("v_wmma_scale_f32_16x16x128_f8f6f4", text, |row, lane| {
         let (line, half) = (lane % 16, lane / 16 % 2);
         match row {
-            // Runs of 16 bytes of each half in turn.
+            // Alternating runs of 16 bytes from each half.
             0..16 => (0..4).fold(0, |word, byte| {
                 let k = 32 * (row / 4) + 16 * half + 4 * (row % 4) + byte;
                 word | bits_of(FP8, whole_number(0, line, k)) << (8 * byte)
             }),
-            // Runs of 32 elements of four bits.
+            // Runs of 32 four-bit elements.
             40..48 => (0..8).fold(0, |word, nibble| {
                 let register = row - 40;
                 let k = 64 * (register / 4) + 32 * half + 8 * (register % 4) + nibble;
@@ -475,7 +481,7 @@ fn products_of_unlike_formats_with_scales() {
     }
 }
 
-/// Lane `l` of a source holds 100 + l.
+/// Executes a move of a source whose lane `l` holds 100 + l.
 fn moved(name: &str, by: u32, width: u32) -> [u32; 32] {
     let name = super::control::operation(name);
     let operation = find_whole(name, machine()).unwrap_or_else(|| panic!("missing: {name}"));
@@ -496,19 +502,19 @@ fn moved(name: &str, by: u32, width: u32) -> [u32; 32] {
     std::array::from_fn(|lane| wave.row(RowIndex(2)).0[lane])
 }
 
-/// Groups written down: eight lanes, moved by two.
+/// Expected groups written out: eight lanes, moved by two.
 #[test]
 pub fn moves_within_groups_of_lanes() {
-    let of = |lanes: [u32; 8]| -> [u32; 32] {
+    let in_each_group = |lanes: [u32; 8]| -> [u32; 32] {
         std::array::from_fn(|lane| 100 + (lane as u32 & !7) + lanes[lane % 8])
     };
-    assert_eq!(moved("v_permlane_bcast_b32", 2, 8), of([2; 8]));
-    assert_eq!(moved("v_permlane_up_b32", 2, 8), of([0, 1, 0, 1, 2, 3, 4, 5]));
-    assert_eq!(moved("v_permlane_down_b32", 2, 8), of([2, 3, 4, 5, 6, 7, 6, 7]));
-    assert_eq!(moved("v_permlane_xor_b32", 2, 8), of([2, 3, 0, 1, 6, 7, 4, 5]));
-    // Beyond the group, each keeps its own, or reads around.
-    assert_eq!(moved("v_permlane_up_b32", 9, 8), of([0, 1, 2, 3, 4, 5, 6, 7]));
-    assert_eq!(moved("v_permlane_bcast_b32", 10, 8), of([2; 8]));
+    assert_eq!(moved("v_permlane_bcast_b32", 2, 8), in_each_group([2; 8]));
+    assert_eq!(moved("v_permlane_up_b32", 2, 8), in_each_group([0, 1, 0, 1, 2, 3, 4, 5]));
+    assert_eq!(moved("v_permlane_down_b32", 2, 8), in_each_group([2, 3, 4, 5, 6, 7, 6, 7]));
+    assert_eq!(moved("v_permlane_xor_b32", 2, 8), in_each_group([2, 3, 0, 1, 6, 7, 4, 5]));
+    // Beyond the group, a lane keeps its value or wraps around.
+    assert_eq!(moved("v_permlane_up_b32", 9, 8), in_each_group([0, 1, 2, 3, 4, 5, 6, 7]));
+    assert_eq!(moved("v_permlane_bcast_b32", 10, 8), in_each_group([2; 8]));
     // 100 + l in groups of four: lane (100 + l) % 4, in bytes.
     let indices = moved("v_permlane_idx_gen_b32", 0, 4);
     for (lane, index) in indices.into_iter().enumerate() {

@@ -1,11 +1,11 @@
-//! Packed and mixed precision, and dot products of halves, against exact sums.
+//! Packed and mixed precision, and dot products of halves, checked against exact sums.
 
 use super::exact::{DOUBLE, Format, HALF, Rule, SINGLE};
 use super::{MODES, Sources, check, flushed_if, flushes, operation, samples};
 use crate::wave::Mode;
 
-/// A product of two and a sum with a third, rounded once; NaNs and infinities by way of the
-/// host's double precision, which holds all of these exactly.
+/// Multiplies two numbers and adds a third, rounded once. NaNs and infinities are computed in the
+/// host's double precision, which represents all of these exactly.
 fn fused(rule: Rule, a: u64, b: u64, c: u64) -> u64 {
     let format = rule.format;
     if let Some(nan) = [a, b, c].into_iter().find(|bits| format.is_nan(*bits)) {
@@ -34,7 +34,7 @@ fn fused(rule: Rule, a: u64, b: u64, c: u64) -> u64 {
 const ONE_HALF: u64 = 0x3c00;
 const ONE_SINGLE: u64 = 0x3f80_0000;
 
-/// Applies a reference to both elements, denormals flushed as MODE says.
+/// Applies a reference to both elements, flushing denormals as MODE requires.
 fn both(s: &Sources, format: Format, mode: Mode, element: impl Fn([u64; 3], Rule) -> u64) -> u64 {
     let bits = format.mantissa + format.exponent + 1;
     let [flush_sources, flush_results] = flushes(format, mode);
@@ -46,12 +46,12 @@ fn both(s: &Sources, format: Format, mode: Mode, element: impl Fn([u64; 3], Rule
     part(0) | part(bits) << bits
 }
 
-/// The sum by a product with one. A NaN must not become that of the one's place.
+/// Returns a sum, computed as a product with one. A NaN must not come from the one.
 fn sum(rule: Rule, one: u64, a: u64, b: u64) -> u64 {
     fused(rule, a, one, b)
 }
 
-/// The product, whose zero has the sign of the product.
+/// Returns a product; a zero has the sign of the product.
 fn product(rule: Rule, a: u64, b: u64) -> u64 {
     let format = rule.format;
     let negative = format.is_negative(a) != format.is_negative(b);
@@ -102,7 +102,7 @@ pub fn pairs_of_singles() {
     }
 }
 
-/// Half precision of a single-precision result.
+/// Converts a single-precision result to half precision.
 fn halved(rule: Rule, bits: u64) -> u64 {
     let sign = bits >> 16 & 0x8000;
     if SINGLE.is_nan(bits) {
@@ -132,7 +132,7 @@ pub fn mixed_precision() {
     }
 }
 
-/// Half precision as single precision.
+/// Converts half precision to single precision.
 pub fn widened(bits: u64) -> u64 {
     let sign = (bits & 0x8000) << 16;
     if HALF.is_nan(bits) {
@@ -146,8 +146,8 @@ pub fn widened(bits: u64) -> u64 {
     }
 }
 
-/// The low product, the high one, the third source, to nearest even and without denormals of single
-/// precision in every mode. Denormals of half precision are flushed on gfx90a.
+/// Adds the low product, the high product and the third source, rounding to nearest even and
+/// flushing single-precision denormals in every mode. gfx90a flushes denormals of half precision.
 #[test]
 pub fn dot_products_of_halves() {
     let rule = Rule::nearest(SINGLE);

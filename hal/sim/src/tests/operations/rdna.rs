@@ -9,7 +9,7 @@ use super::{DEFAULT_MODE, Sources, check, operation, samples};
 /// Bfloat16.
 const BRAIN: Format = Format { mantissa: 7, exponent: 8 };
 
-/// `neg_lo` says of each source whether it is signed.
+/// `neg_lo` marks each source as signed or unsigned.
 #[test]
 pub fn dot_products_of_mixed_signs() {
     for (name, size) in [("v_dot4_i32_iu8", 8), ("v_dot8_i32_iu4", 4)] {
@@ -82,8 +82,8 @@ pub fn newer_dot_products() {
     ] {
         check(name, DEFAULT_MODE, &samples(operation(name), 1000), |s| {
             (0..4).fold(s[2], |sum, at| {
-                let of = |table: Table, bits: u64| table.single(bits >> (8 * at));
-                fused(Rule::nearest(SINGLE), of(left, s[0]), of(right, s[1]), sum)
+                let factor = |table: Table, bits: u64| table.single(bits >> (8 * at));
+                fused(Rule::nearest(SINGLE), factor(left, s[0]), factor(right, s[1]), sum)
             })
         });
     }

@@ -1,13 +1,13 @@
-//! Conversions of small floating-point formats against tables of all their numbers: the nearest is
-//! looked for among them.
+//! Conversions of small floating-point formats, checked against tables of all their numbers. The
+//! nearest number is found by search.
 
 pub mod scaled;
 
 use super::{MODES, Random, Sources, check, operation, samples};
 use crate::wave::Mode;
 
-/// A format as the manual's table has it: bits of the exponent and of the mantissa, the bias, the
-/// greatest number's bits, and what overflow and NaNs become where MODE does not clamp.
+/// A format from the manual's table: bits of the exponent and of the mantissa, the bias, the bits
+/// of the greatest number, and the results of overflow and NaNs if MODE does not clamp.
 #[derive(Clone, Copy)]
 pub struct Table {
     exponent: u32,
@@ -66,7 +66,7 @@ impl Table {
         self.exponent + self.mantissa + 1
     }
 
-    /// The number of a magnitude's bits, or of those that would follow the greatest's.
+    /// Returns the magnitude with these bits, up to one above the greatest.
     fn magnitude(self, bits: u32) -> f64 {
         let places = 2f64.powi(self.mantissa as i32);
         let (field, fraction) = (bits >> self.mantissa, f64::from(bits) % places);
@@ -75,7 +75,7 @@ impl Table {
         (hidden + fraction / places) * 2f64.powi(exponent)
     }
 
-    /// The number of some bits, NaN for a NaN.
+    /// Returns the number with these bits.
     pub fn number(self, bits: u32) -> f64 {
         let sign = 1 << (self.bits() - 1);
         let magnitude = bits & (sign - 1);
@@ -86,14 +86,16 @@ impl Table {
         } else {
             f64::NAN
         };
-        match bits & sign != 0 {
-            true if !self.has_minus_zero && magnitude == 0 => f64::NAN,
-            true => -value,
-            false => value,
+        if bits & sign == 0 {
+            value
+        } else if !self.has_minus_zero && magnitude == 0 {
+            f64::NAN
+        } else {
+            -value
         }
     }
 
-    /// The bits that the number of a byte has in single precision. A NaN keeps its sign.
+    /// Returns the number of a byte as single-precision bits. A NaN keeps its sign.
     pub fn single(self, bits: u64) -> u64 {
         let bits = bits as u32 & 0xff;
         let value = self.number(bits);
@@ -101,7 +103,7 @@ impl Table {
         u64::from(if value.is_nan() { nan } else { (value as f32).to_bits() })
     }
 
-    /// The bits of the nearest number, or of the one that random bits choose.
+    /// Returns the bits of the nearest number, or of the number selected by random bits.
     pub fn nearest(self, value: f64, random: Option<u32>, clamps: bool) -> u32 {
         let sign = if value.is_sign_negative() { 1 << (self.bits() - 1) } else { 0 };
         if value.is_nan() {
@@ -132,7 +134,7 @@ impl Table {
     }
 }
 
-/// A number of single precision, without a denormal that MODE flushes.
+/// Returns a single-precision number, with denormals flushed as MODE requires.
 fn single(bits: u64, mode: Mode) -> f64 {
     let value = f32::from_bits(bits as u32);
     if value.is_subnormal() && mode.flushes_f32_sources() {
@@ -144,7 +146,7 @@ fn single(bits: u64, mode: Mode) -> f64 {
     }
 }
 
-/// Numbers near those of a table, between them, in the middle, beyond them, and others.
+/// Returns numbers near those of a table, between them, at midpoints, beyond them, and others.
 fn near(table: Table, count: usize) -> Vec<u64> {
     let mut random = Random(17);
     let mut values = Vec::new();
@@ -163,7 +165,7 @@ fn near(table: Table, count: usize) -> Vec<u64> {
     values
 }
 
-/// Pairs of such numbers with random words.
+/// Returns pairs of such numbers with random words.
 fn pairs(table: Table) -> Vec<Sources> {
     let values = near(table, 500);
     let mut random = Random(19);
@@ -183,7 +185,7 @@ pub fn every_byte_is_the_number_of_the_table() {
             table.single(s[0]) | table.single(s[0] >> 8) << 32
         });
     }
-    // Greatest and least numbers, and one, as AMD and the Open Compute Project print them.
+    // Greatest and least numbers, and one, as printed by AMD and the Open Compute Project.
     for (table, greatest, least, one) in [
         (FP8, 448.0, -9, 0x38),
         (BF8, 57344.0, -16, 0x3c),
@@ -212,7 +214,7 @@ pub fn bytes_are_the_nearest_numbers() {
 }
 
 #[test]
-pub fn bytes_are_what_random_bits_choose() {
+pub fn random_bits_select_the_byte() {
     for (format, kind, table) in FORMATS {
         let name = format!("v_cvt_sr_{format}_f32{kind}");
         for mode in MODES {
@@ -226,7 +228,7 @@ pub fn bytes_are_what_random_bits_choose() {
     }
 }
 
-/// Of many random words the share that rounds up is the share of the place that lies above.
+/// The share of random words that round up equals the fraction above the lower number.
 #[test]
 fn stochastic_rounding_has_the_right_mean() {
     let value = 1.0 + 0.3 / 8.0;
@@ -240,7 +242,7 @@ fn stochastic_rounding_has_the_right_mean() {
 #[test]
 pub fn bfloat16_and_half_precision() {
     let rounded = |value: f32| {
-        // To nearest even by way of integers.
+        // Round to nearest even with integer arithmetic.
         let bits = value.to_bits();
         let up = (bits >> 16 & 1) + 0x7fff;
         if value.is_nan() { bits >> 16 | 0x40 } else { bits.wrapping_add(up) >> 16 }
@@ -255,15 +257,19 @@ pub fn bfloat16_and_half_precision() {
         check("v_cvt_pk_bf16_f32", mode, &samples, |s| {
             u64::from(rounded(flushed(s[0])) | rounded(flushed(s[1])) << 16)
         });
-        let clamped = |value: f32| match value.is_nan() {
-            true if mode.0 >> 8 & 1 != 0 => 0.0,
-            true => value,
-            false => value.clamp(0.0, 1.0) + 0.0,
+        let clamped = |value: f32| {
+            if !value.is_nan() {
+                value.clamp(0.0, 1.0) + 0.0
+            } else if mode.0 >> 8 & 1 != 0 {
+                0.0
+            } else {
+                value
+            }
         };
         check("v_cvt_pk_bf16_f32 clamp", mode, &samples, |s| {
             u64::from(rounded(clamped(flushed(s[0]))) | rounded(clamped(flushed(s[1]))) << 16)
         });
-        // Adding below the last place and cutting, where no result is denormal.
+        // Adds below the last place and truncates, where no result is denormal.
         let normal: Vec<Sources> =
             samples.iter().copied().filter(|s| f32::from_bits(s[0] as u32).is_normal()).collect();
         check("v_cvt_sr_bf16_f32", mode, &normal, |s| ((s[0] + (s[1] >> 16)) >> 16) & 0xffff);
@@ -283,7 +289,7 @@ pub fn bfloat16_and_half_precision() {
     });
 }
 
-/// As two conversions of one number each.
+/// A pair rounds like two single conversions.
 #[test]
 pub fn pairs_of_halves_round_as_single_ones() {
     use super::exact::{HALF, Rule, SINGLE};

@@ -1,41 +1,49 @@
-//! Dot products of RDNA 3 and RDNA 4 against their rule in fixed point, and each chip's against what is
-//! published.
+//! Dot products of RDNA 3 and RDNA 4, checked against their rule in fixed point and against
+//! published results of each chip.
 
 use super::{DEFAULT_MODE, Random, Sources, check};
 use crate::tests::bench::Bench;
 use crate::wave::Mode;
 use half::{bf16, f16};
 
-/// A unit is this power of two: all terms of the samples are whole numbers of it.
+/// Exponent of a unit: all terms of the samples are multiples of it.
 const POINT: i32 = -80;
 
-/// The magnitude of a number in units.
+/// Returns the magnitude of a number in units.
 fn fixed(value: f64) -> i128 {
     (value.abs() * 2f64.powi(-POINT)) as i128
 }
 
-/// The exponent of a number that is not zero.
+/// Returns the exponent of a nonzero number.
 fn exponent(value: f64) -> i32 {
     value.abs().log2().floor() as i32
 }
 
-/// So many units of `2^grid` in a magnitude, and what remains.
+/// Returns a magnitude in units of `2^grid`, truncated.
 fn cut(magnitude: i128, grid: i32) -> i128 {
     if grid < POINT { magnitude << (POINT - grid) } else { magnitude >> (grid - POINT) }
 }
 
-/// Factors and the third source of a sample.
+/// A sum of `units * 2^grid`.
+struct Scaled {
+    units: i128,
+    grid: i32,
+}
+
+/// Factors and third source of a sample.
 struct Terms {
     factors: [[f64; 2]; 2],
-    /// The least exponent that a factor counts as.
+    /// Least exponent of a factor.
     least: i32,
     third: f64,
 }
 
 impl Terms {
-    /// The greatest sum of the exponents of factors of a product that is not zero.
+    /// Returns the greatest exponent sum of a nonzero product.
     fn of_factors(&self) -> Option<i32> {
-        let sum = |own: &[f64; 2]| own.map(|own| exponent(own).max(self.least)).iter().sum::<i32>();
+        let sum = |pair: &[f64; 2]| {
+            pair.map(|factor| exponent(factor).max(self.least)).iter().sum::<i32>()
+        };
         self.factors.iter().filter(|[a, b]| a * b != 0.0).map(sum).max()
     }
 
@@ -43,23 +51,24 @@ impl Terms {
         self.factors.map(|[a, b]| a * b)
     }
 
-    /// RDNA 3, in units of a power of two.
-    fn gfx11(&self) -> (i128, i32) {
+    /// Returns the sum by the rule of RDNA 3.
+    fn gfx11(&self) -> Scaled {
         let terms = [self.third, self.products()[0], self.products()[1]];
         let tops = terms.iter().filter(|term| **term != 0.0).map(|term| exponent(*term) - 26);
-        let Some(top) = tops.max() else { return (0, 0) };
-        let grid = top.max(self.of_factors().map_or(top, |own| own - 24));
+        let Some(top) = tops.max() else { return Scaled { units: 0, grid: 0 } };
+        let grid = top.max(self.of_factors().map_or(top, |exponent| exponent - 24));
         let sign = if self.third.is_sign_negative() { -1 } else { 1 };
         let units = terms.iter().map(|term| {
             let units = cut(fixed(*term), grid);
             let agrees = term.is_sign_negative() == self.third.is_sign_negative();
             if agrees { units } else { -units - 1 }
         });
-        (units.sum::<i128>() * sign, grid)
+        Scaled { units: units.sum::<i128>() * sign, grid }
     }
 
-    /// RDNA 4; the third source counts as a number of the exponent `least` at least.
-    fn gfx12(&self, least: i32) -> (i128, i32) {
+    /// Returns the sum by the rule of RDNA 4. The exponent of the third source counts as at least
+    /// `least`.
+    fn gfx12(&self, least: i32) -> Scaled {
         let floor = |negative: bool, magnitude: i128, grid: i32| {
             let units = cut(magnitude, grid);
             let rest = grid > POINT && magnitude & ((1 << (grid - POINT)) - 1) != 0;
@@ -68,31 +77,32 @@ impl Terms {
         let third = if self.third == 0.0 { least } else { exponent(self.third).max(least) };
         let Some(factors) = self.of_factors() else {
             let grid = third - 26;
-            return (floor(self.third < 0.0, fixed(self.third), grid), grid);
+            return Scaled { units: floor(self.third < 0.0, fixed(self.third), grid), grid };
         };
-        let own = factors - 24;
+        let product_grid = factors - 24;
         let pair: i128 =
-            self.products().iter().map(|term| floor(*term < 0.0, fixed(*term), own)).sum();
-        let grid = own.max(third - 26);
-        let pair = if grid > own { pair >> (grid - own) } else { pair };
+            self.products().iter().map(|term| floor(*term < 0.0, fixed(*term), product_grid)).sum();
+        let grid = product_grid.max(third - 26);
+        let pair = if grid > product_grid { pair >> (grid - product_grid) } else { pair };
         let is_lost = grid > least && cut(fixed(self.third), grid) == 0;
         let third = if is_lost { 0 } else { floor(self.third < 0.0, fixed(self.third), grid) };
-        (pair + third, grid)
+        Scaled { units: pair + third, grid }
     }
 }
 
-/// A sum to nearest even. Samples have neither denormal results nor infinite ones.
-fn single((units, grid): (i128, i32)) -> u64 {
+/// Rounds a sum to nearest even. The samples give neither denormal nor infinite results.
+fn single(Scaled { units, grid }: Scaled) -> u64 {
     let value = units as f32 * 2f32.powi(grid / 2) * 2f32.powi(grid - grid / 2);
     if value == 0.0 { 0 } else { value.to_bits().into() }
 }
 
-fn half((units, grid): (i128, i32)) -> u64 {
+fn half(Scaled { units, grid }: Scaled) -> u64 {
     let value = f16::from_f64(units as f64 * 2f64.powi(grid));
     if units == 0 || value.to_bits() << 1 == 0 { 0 } else { value.to_bits().into() }
 }
 
-/// Pairs of halves with some zeros and denormals, or of bfloat16 of moderate size, and third sources.
+/// Returns pairs of halves with some zeros and denormals, or of bfloat16 of moderate size, and
+/// third sources.
 fn sampled(is_brain: bool) -> Vec<Sources> {
     let mut random = Random(0xd07);
     let factor = |random: &mut Random| {
@@ -123,12 +133,12 @@ fn terms(s: &Sources, is_brain: bool, third: f64) -> Terms {
         let bits = bits as u16;
         if is_brain { bf16::from_bits(bits).to_f64() } else { f16::from_bits(bits).to_f64() }
     };
-    let factors = [[s[0], s[1]], [s[0] >> 16, s[1] >> 16]].map(|own| own.map(value));
+    let factors = [[s[0], s[1]], [s[0] >> 16, s[1] >> 16]].map(|pair| pair.map(value));
     Terms { factors, least: if is_brain { -126 } else { -14 }, third }
 }
 
 #[test]
-pub fn sums_are_those_of_the_chips() {
+pub fn sums_match_the_chips() {
     for (word, is_newer) in [("gfx11", false), ("gfx12", true)] {
         for (name, is_brain) in [
             ("v_dot2_f32_f16", false),
@@ -151,9 +161,9 @@ pub fn sums_are_those_of_the_chips() {
     });
 }
 
-/// NaNs of factors first, then invalid products, then the third source.
+/// NaN factors take precedence over invalid products, then the third source.
 #[test]
-pub fn results_of_no_numbers_are_those_of_the_chips() {
+pub fn nan_results_match_the_chips() {
     const ONE: u64 = 0x3c00;
     const INFINITY: u64 = 0x7c00;
     const NAN: u64 = 0x7d01;
@@ -182,7 +192,7 @@ pub fn results_of_no_numbers_are_those_of_the_chips() {
     check("v_dot2_f16_f16 gfx12", clamps, &[greatest], |_| 0x7bff);
 }
 
-/// What is published of each chip, and the orders of the manuals.
+/// Published results of each chip, and the orders of the manuals.
 #[test]
 fn dot_products_of_each_chip() {
     const BIG: u32 = 0x4b80_0000;
@@ -209,7 +219,7 @@ fn dot_products_of_each_chip() {
         ("gfx950", accumulated, 0x8001, 0x0400, 0, 0xac80_0000),
         ("gfx906", half, 0x8001, 0x0400, 0, 0xac80_0000),
         ("gfx1030", half, 0x8001, 0x0400, 0, 0xac80_0000),
-        // The manuals: the products first, or the third source.
+        // Order of the manuals: products first, or the third source first.
         ("gfx90a", half, ONES, ONES, BIG, BIG + 1),
         ("gfx1030", half, ONES, ONES, BIG, BIG + 1),
         ("gfx942", half, ONES, ONES, BIG, BIG),

@@ -1,8 +1,8 @@
-//! Operations of gfx950 on bits, against definitions bit by bit.
+//! Bit operations of gfx950, checked against bit-by-bit definitions.
 
 use super::{DEFAULT_MODE, Random, Sources, check, operation, samples};
 
-/// Bit by bit through a table of eight, bytes that are shifted, and a shift register.
+/// Bit by bit through a table of eight entries, shifted bytes, and a shift register.
 #[test]
 pub fn tables_of_three_bits() {
     let mut random = Random(43);

@@ -1,5 +1,5 @@
-//! Transcendental operations against the host's mathematical library, which is 2^29 times as
-//! precise as single precision, against exact inequalities in double precision, and against the
+//! Transcendental operations, checked against the host's mathematical library (2^29 times as
+//! precise as single precision), against exact inequalities in double precision, and against the
 //! examples of the ISA manual.
 
 use super::exact::{DOUBLE, Format, HALF, Rule, SINGLE, Term};
@@ -14,14 +14,14 @@ use std::f64::consts::TAU;
 
 type Function = fn(f64) -> f64;
 
-/// An angle in turns as radians, near zero.
+/// Converts a small angle from turns to radians.
 fn radians(turns: f64) -> f64 {
     (turns - turns.round()) * TAU
 }
 
 fn sine(turns: f64) -> f64 {
     let sine = radians(turns).sin();
-    // Where the sine is zero, the host's turn is not a whole one.
+    // At zeros of the sine, the host's argument is inexact.
     if turns * 2.0 % 1.0 == 0.0 { 0f64.copysign(turns) } else { sine }
 }
 
@@ -54,7 +54,7 @@ fn to_double(format: Format, bits: u64) -> f64 {
     }
 }
 
-/// Units in the last place between two numbers.
+/// Returns the distance of two numbers in units in the last place.
 fn distance(format: Format, a: u64, b: u64) -> u64 {
     let place = |bits: u64| {
         let magnitude = (bits & !format.sign()) as i64;
@@ -63,7 +63,7 @@ fn distance(format: Format, a: u64, b: u64) -> u64 {
     place(a).abs_diff(place(b))
 }
 
-/// Whether an operation reads and writes single-precision denormals as zero whatever the mode.
+/// Returns `true` if an operation flushes single-precision denormals in every mode.
 fn never_denormal(name: &str) -> bool {
     name.ends_with("_f32") && !name.contains("_sin") && !name.contains("_cos")
 }
@@ -136,7 +136,7 @@ pub fn single_precision() {
     let mut samples = edges(Kind::F32);
     for _ in 0..60_000 {
         let bits = random.next();
-        // Any bits, and numbers of moderate size.
+        // Arbitrary bits, and numbers of moderate size.
         let moderate = ((bits >> 32) as i32 as f32 / 16_777_216.0).to_bits();
         samples.push(bits & 0xffff_ffff);
         samples.push(moderate.into());
@@ -168,7 +168,7 @@ pub fn half_precision() {
     }
 }
 
-/// What the ISA manual gives as functional examples: source and result.
+/// Functional examples of the ISA manual: source and result.
 #[test]
 fn examples_of_the_manual() {
     let examples: [(&str, &[(u64, u64)]); 14] = [
@@ -272,7 +272,7 @@ fn exact_points() {
         assert_eq!(value("v_exp_f32", exponent as f32), power);
         assert_eq!(value("v_log_f32", power), exponent as f32);
     }
-    // Denormals read as zero, but by sine, and angles are reduced whatever their size.
+    // Denormals read as zero except by sine; angles of any size are reduced.
     assert_eq!(value("v_exp_f32", -127.0), 0.0);
     assert_eq!(value("v_log_f32", f32::from_bits(1)), f32::NEG_INFINITY);
     assert_eq!(value("v_rcp_f32", f32::from_bits(1)), f32::INFINITY);
@@ -281,8 +281,8 @@ fn exact_points() {
     assert_eq!(value("v_cos_f32", 8_388_607.5), -1.0);
 }
 
-/// The neighbours of a reciprocal root enclose the exact one: their squares times the source lie
-/// on both sides of one. Reciprocal and root are the host's, which are correctly rounded.
+/// The neighbours of a reciprocal square root enclose the exact one: their squares times the source
+/// lie on both sides of one. Reciprocal and square root are the host's correctly rounded ones.
 #[test]
 pub fn double_precision() {
     let mut random = Random(9);
@@ -328,7 +328,7 @@ pub fn double_precision() {
                     let square = |bits: u64| {
                         let term = DOUBLE.term(bits);
                         let wide = term.times(term);
-                        // Half of the digits are cut, which is far less than a unit.
+                        // Half of the digits are truncated, which is far less than a unit.
                         let cut = Term {
                             digits: wide.digits >> 32,
                             exponent: wide.exponent + 32,

@@ -1,4 +1,4 @@
-//! What differs between generations: denormals, and how gfx940 sums.
+//! Differences between generations: denormals, and the sums of gfx940.
 
 use super::{
     A, B, C, D, Elements, LANES, Random, SHAPES, Wave, levels, multiply, output, single_of,
@@ -7,9 +7,9 @@ use crate::wave::RowIndex;
 use flipwave_isa::Generation;
 use half::f16;
 
-/// MI200 alone flushes denormals of half precision and bfloat16, in sources and in sums.
+/// Only MI200 flushes denormals of half precision and bfloat16, in sources and in sums.
 #[test]
-fn denormals_are_those_of_the_generation() {
+fn denormal_flushing_depends_on_generation() {
     let halves = "v_mfma_f32_4x4x4f16";
     let [ones, brain_ones] = [[0x3c00_3c00; 2], [0x3f80_3f80; 2]];
     for (generation, kept, brain) in [
@@ -21,18 +21,18 @@ fn denormals_are_those_of_the_generation() {
         let kept = |value: u32| if kept { value } else { 0 };
         let least = 2f32.powi(-24).to_bits();
         assert_eq!(single_of(generation, halves, [1, 0], ones, 0), kept(least), "{generation:?}");
-        // The sum so far.
+        // The accumulator.
         assert_eq!(single_of(generation, halves, [0; 2], ones, 1), kept(1), "{generation:?}");
         let product = single_of(generation, brain, [1, 0], brain_ones, 0);
         assert_eq!(product, kept(0x1_0000), "{generation:?} {brain}");
-        // Single precision keeps them everywhere.
+        // Single precision keeps denormals on every generation.
         let single = single_of(generation, "v_mfma_f32_4x4x1f32", [1, 0], [0x3f80_0000, 0], 1);
         assert_eq!(single, 2, "{generation:?}");
     }
 }
 
-/// The fixed-point sum of gfx940, written with numbers rather than bits. `least` is the least
-/// exponent of the sources' format.
+/// The fixed-point sum of gfx940, computed with numbers rather than bits. `least` is the least
+/// exponent of the source format.
 fn aligned_sum(factors: &[[f64; 2]], before: f32, least: i32) -> f32 {
     // Significand and exponent; a denormal has the least exponent, a zero that of single precision.
     let parts = |value: f64, least: i32| {
@@ -55,7 +55,7 @@ fn aligned_sum(factors: &[[f64; 2]], before: f32, least: i32) -> f32 {
     let top = greatest.max(third.1);
     let sum = cut((sum, greatest - 24), top, 31).floor() * 2f64.powi(-31);
     let third = cut(third, top, 24).floor() * 2f64.powi(-24);
-    // Cutting leaves no negative zeros.
+    // Truncation leaves no negative zeros.
     ((sum + third) * 2f64.powi(top) + 0.0) as f32
 }
 
@@ -63,7 +63,7 @@ fn aligned_sum(factors: &[[f64; 2]], before: f32, least: i32) -> f32 {
 fn sums_of_gfx940_are_aligned() {
     let name = "v_mfma_f32_4x4x4f16";
     let ones = [0x3c00, 0];
-    // The sum so far is cut downwards after 24 bits, then rounded.
+    // The accumulator is rounded down to 24 bits, then rounded.
     for (third, expected) in [(-(2f32.powi(-25)), 0x3f7f_ffff), (2f32.powi(-25), 0x3f80_0000)] {
         let result = single_of(Generation::Gfx940, name, ones, ones, third.to_bits());
         assert_eq!(result, expected, "{third:e}");
@@ -80,7 +80,7 @@ fn sums_of_gfx940_are_aligned() {
         wave.machine.generation = Generation::Gfx940;
         wave.vgpr_count = 256;
         for (at, row) in wave.rows[..80].iter_mut().enumerate() {
-            // Moderate exponents, and denormals and zeros here and there.
+            // Moderate exponents, and occasional denormals and zeros.
             let is_third = at >= usize::from(C);
             row.0.iter_mut().for_each(|word| {
                 let bits = random.next();

@@ -1,4 +1,4 @@
-//! Matrix operations give the same bits whatever vectors the host has.
+//! Matrix operations give the same bits at every SIMD level of the host.
 
 use super::wide::{execute, wave};
 use super::{A, B, C, D, Random};
@@ -6,8 +6,8 @@ use crate::execute::operations::whole_wave_operations;
 use crate::instruction::Op;
 use crate::wave::{Level, Machine, Row, RowIndex, Wave};
 
-/// Words of the registers of A or B: anything, or what formats have near one, near zero, or close
-/// together, with zeros among them.
+/// Returns a generator of register words for A or B: arbitrary, near one, near zero, or close
+/// together in a format, with some zeros.
 fn factors(random: &mut Random) -> impl Fn(&mut Random) -> u32 + use<> {
     let (and, or) = [
         (u32::MAX, 0),
@@ -20,23 +20,24 @@ fn factors(random: &mut Random) -> impl Fn(&mut Random) -> u32 + use<> {
         (0x80ff_80ff, 0x3f00_3f00),
         (0x8fff_8fff, 0x1000_1000),
         (0x807f_807f, 0),
-        // Halves that are small, and denormals of few digits.
+        // Small halves, and denormals of few digits.
         (0x9fff_9fff, 0),
         (0x8003_8003, 0),
-        // Small ones beside greater ones.
+        // Small numbers next to greater ones.
         (0x8003_87ff, 0x3000),
     ][random.next() as usize % 13];
     let zeros = [0, 0, 2, 8][random.next() as usize % 4];
     move |random| {
         let word = random.next() as u32 & and | or;
-        match random.next() % 16 < zeros {
-            true => word & [0, 0xffff, 0xffff_0000, 0xff00_ff00][random.next() as usize % 4],
-            false => word,
+        if random.next() % 16 < zeros {
+            word & [0, 0xffff, 0xffff_0000, 0xff00_ff00][random.next() as usize % 4]
+        } else {
+            word
         }
     }
 }
 
-/// Words of the registers of C.
+/// Returns a generator of register words for C.
 fn addends(random: &mut Random) -> impl Fn(&mut Random) -> u32 + use<> {
     let kind = random.next() % 8;
     move |random| {
@@ -66,7 +67,7 @@ fn fill(
     }
 }
 
-/// A wave with matrices at A, B and C.
+/// Returns a wave with random matrices at A, B and C.
 pub(super) fn random_wave(machine: Machine, random: &mut Random) -> Wave {
     let mut wave = wave("gfx90a");
     wave.machine = machine;
@@ -79,7 +80,7 @@ pub(super) fn random_wave(machine: Machine, random: &mut Random) -> Wave {
     wave
 }
 
-/// Executes an operation at the least level and at the best, and compares what they give.
+/// Executes an operation at the least and the best level and compares the results.
 fn compare(name: &str, before: &Wave, change: impl Fn(&mut Op)) {
     let results = [Level::Plain, Level::detect()].map(|level| {
         let mut after = before.clone();
@@ -103,18 +104,20 @@ fn compare(name: &str, before: &Wave, change: impl Fn(&mut Op)) {
 }
 
 #[test]
-fn matrices_are_the_same_at_each_level() {
+fn mfma_results_are_equal_at_every_level() {
     let mut random = Random(5);
     for processor in ["gfx908", "gfx90a", "gfx942", "gfx950"] {
         let machine = wave(processor).machine;
         let operations = whole_wave_operations(machine).map(|operation| operation.name);
         for name in operations.filter(|name| name.starts_with("v_mfma")) {
-            let is_rearranged = !["f8f6f4", "f64", "ld_scale"].iter().any(|own| name.contains(own));
+            let is_rearranged =
+                !["f8f6f4", "f64", "ld_scale"].iter().any(|excluded| name.contains(excluded));
             for round in 0..120 {
                 let before = random_wave(machine, &mut random);
-                let [blgp, cbsz, abid] = match is_rearranged && round % 4 == 0 {
-                    true => [8, 4, 8].map(|end| (random.next() % end) as u8),
-                    false => [0; 3],
+                let [blgp, cbsz, abid] = if is_rearranged && round % 4 == 0 {
+                    [8, 4, 8].map(|end| (random.next() % end) as u8)
+                } else {
+                    [0; 3]
                 };
                 compare(name, &before, |op| {
                     let modifiers = &mut op.inst_mut().modifiers;
@@ -126,14 +129,14 @@ fn matrices_are_the_same_at_each_level() {
 }
 
 #[test]
-fn wave_matrices_are_the_same_at_each_level() {
+fn wmma_results_are_equal_at_every_level() {
     let mut random = Random(6);
     for (processor, lanes) in
         [("gfx1100", 32), ("gfx1100", 64), ("gfx1201", 32), ("gfx1201", 64), ("gfx1250", 32)]
     {
         let machine = Machine::new(&processor.parse().expect("a target"), lanes);
         let operations = whole_wave_operations(machine).map(|operation| operation.name);
-        // The others are gfx1250's.
+        // The other operations are those of gfx1250.
         let is_older = |name: &str| name.contains("16x16x16_") || name.ends_with("16x16x32_iu4");
         let is_own = |name: &&str| {
             name.starts_with("v_wmma")

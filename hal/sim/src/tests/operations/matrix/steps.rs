@@ -1,4 +1,4 @@
-//! Elements that are summed step by step, against the products as they are executed.
+//! Single elements summed step by step, checked against the whole product.
 
 use super::levels::random_wave;
 use super::wide::prepared;
@@ -29,11 +29,12 @@ fn elements(shape: ProductShape) -> impl Iterator<Item = MatrixElement> {
     })
 }
 
-/// Whether a processor has an operation: the tables of RDNA hold those of all its generations.
+/// Returns `true` if a processor has an operation. The RDNA tables hold the operations of all its
+/// generations.
 fn is_of(processor: &str, name: &str) -> bool {
     let is_newest = ["x4_f32", "x64_", "x128_", "16x16x32_f16", "16x16x32_bf16"]
         .iter()
-        .any(|own| name.contains(own));
+        .any(|excluded| name.contains(excluded));
     match processor {
         "gfx1250" => name.starts_with("v_wmma") && is_newest && !name.ends_with("iu4"),
         "gfx1201" if name.starts_with("v_swmmac") => true,
@@ -42,7 +43,7 @@ fn is_of(processor: &str, name: &str) -> bool {
     }
 }
 
-/// Modifiers that mean something.
+/// Sets modifiers that have an effect on the operation.
 fn modify(op: &mut Op, name: &str, random: &mut Random) {
     let below = |random: &mut Random, end: u64| (random.next() % end) as u8;
     let modifiers = &mut op.inst_mut().modifiers;
@@ -66,16 +67,20 @@ fn modify(op: &mut Op, name: &str, random: &mut Random) {
     }
 }
 
-/// Where nothing is changed, elements have the bits of the whole product, and together they are all of
-/// it; each goes through the steps that the shape says.
+/// Without changes, the elements have the bits of the whole product and together cover all of it.
+/// Each element goes through the steps of the shape.
 #[test]
-fn elements_by_steps_are_those_of_the_product() {
+fn stepwise_elements_match_the_product() {
     let mut random = Random(17);
     let mut names = std::collections::HashSet::new();
     for (processor, lanes) in MACHINES {
         let machine = Machine::new(&processor.parse().expect("a target"), lanes);
-        let own = whole_wave_operations(machine).filter(|own| is_of(processor, own.name));
-        for name in own.filter(|own| own.matrix.is_some()).map(|own| own.name) {
+        let operations =
+            whole_wave_operations(machine).filter(|operation| is_of(processor, operation.name));
+        for name in operations
+            .filter(|operation| operation.matrix.is_some())
+            .map(|operation| operation.name)
+        {
             names.insert(name);
             for round in 0..6 {
                 let mut before = random_wave(machine, &mut random);
@@ -108,9 +113,10 @@ fn elements_by_steps_are_those_of_the_product() {
                         "{processor} {name} {element:?}: {summed:x?}"
                     );
                     for part in [SumPart::Accumulator, SumPart::Product, SumPart::PartialSum] {
-                        let own = seen.iter().filter(|own| own.0 == part).map(|own| own.1);
+                        let steps_seen =
+                            seen.iter().filter(|step| step.0 == part).map(|step| step.1);
                         let expected: Vec<u8> = product.shape.steps(part).collect();
-                        assert_eq!(own.collect::<Vec<_>>(), expected, "{name} {part:?}");
+                        assert_eq!(steps_seen.collect::<Vec<_>>(), expected, "{name} {part:?}");
                     }
                 }
                 if round == 0 {
@@ -124,16 +130,18 @@ fn elements_by_steps_are_those_of_the_product() {
     }
     for (processor, lanes) in MACHINES {
         let machine = Machine::new(&processor.parse().expect("a target"), lanes);
-        for own in whole_wave_operations(machine).filter(|own| own.matrix.is_some()) {
-            assert!(names.contains(own.name), "{} on no machine", own.name);
+        for operation in
+            whole_wave_operations(machine).filter(|operation| operation.matrix.is_some())
+        {
+            assert!(names.contains(operation.name), "{} on no machine", operation.name);
         }
     }
 }
 
-/// The negative control, and what the parts of a sum do to it: with C, a product or the last sum another
-/// whole number, the element is another by as much.
+/// Negative control and effect of the parts of a sum: adding a whole number to C, to a product or
+/// to the last partial sum adds it to the element.
 #[test]
-fn a_part_that_is_changed_changes_its_element() {
+fn changed_part_changes_its_element() {
     let machine = Machine::new(&"gfx90a".parse().expect("a target"), 64);
     let mut wave = super::wide::wave("gfx90a");
     wave.machine = machine;
@@ -153,12 +161,11 @@ fn a_part_that_is_changed_changes_its_element() {
         (Some((SumPart::Product, 5)), 10.0 + 64.0),
         (Some((SumPart::PartialSum, 3)), 4.0 + 64.0),
         (Some((SumPart::PartialSum, 7)), 64.0),
-        // After one of four there is no sum.
+        // The last of four steps has no partial sum.
         (Some((SumPart::PartialSum, 5)), 11.0),
     ] {
-        let mut touch = |part, step, bits| match struck == Some((part, step)) {
-            true => 64f32.to_bits().into(),
-            false => bits,
+        let mut touch = |part, step, bits| {
+            if struck == Some((part, step)) { 64f32.to_bits().into() } else { bits }
         };
         let summed = (product.sum)(&wave, &op, element, &mut Steps::new(&mut touch));
         let bits = summed.expect("an element").value as u32;

@@ -1,16 +1,16 @@
-//! How sums of 8-bit elements and of single precision cut to 19 bits round.
+//! Rounding of sums of 8-bit elements and of single precision truncated to 19 bits.
 
 use super::wide::{Element, elements, execute, place, sizes, wave};
 use super::{A, B, C, D, Elements, Random, output};
 use crate::wave::RowIndex;
 
-/// A sum of 8-bit elements as MMA-Sim has it, with numbers rather than bits: even and odd products
-/// apart, each cut to 24 places, then both and the sum so far aligned. `least` are the least exponents
-/// of the formats.
+/// Returns a sum of 8-bit elements by MMA-Sim's rule, computed with numbers rather than bits: even
+/// and odd products separately, each truncated to 24 places, then both aligned with the
+/// accumulator. `least` holds the least exponents of the formats.
 fn aligned_sum(factors: &[[f64; 2]], before: f32, least: [i32; 2], apart: bool) -> f32 {
     let parts = |value: f64, least: i32| {
-        let own = |value: f64| (value.abs().log2().floor() as i32).max(least);
-        let exponent = if value == 0.0 { -126 } else { own(value) };
+        let magnitude_exponent = |value: f64| (value.abs().log2().floor() as i32).max(least);
+        let exponent = if value == 0.0 { -126 } else { magnitude_exponent(value) };
         (value * 2f64.powi(-exponent), exponent)
     };
     let products: Vec<(f64, i32)> = factors
@@ -46,8 +46,8 @@ fn aligned_sum(factors: &[[f64; 2]], before: f32, least: [i32; 2], apart: bool) 
 }
 
 #[test]
-fn sums_are_those_of_measurements() {
-    // Name, whether of 8-bit elements, and the greatest products of a sum.
+fn sums_match_measurements() {
+    // Name, whether the elements have 8 bits, and the greatest number of products of a sum.
     for (name, apart, group) in [
         ("v_mfma_f32_16x16x32_fp8_fp8", true, 16),
         ("v_mfma_f32_32x32x16_bf8_fp8", true, 16),
@@ -65,7 +65,7 @@ fn sums_are_those_of_measurements() {
                 let bits = random.next();
                 *word = match (is_third, apart) {
                     (true, _) => third(bits),
-                    // Any bytes but the NaN.
+                    // Any bytes except the NaN.
                     (_, true) => {
                         let bytes = (bits as u32).to_le_bytes();
                         u32::from_le_bytes(bytes.map(|byte| if byte == 0x80 { 0 } else { byte }))
@@ -92,7 +92,7 @@ fn sums_are_those_of_measurements() {
                     let value = f64::from(digits) * 2f64.powi(exponent);
                     if word >> 7 & 1 != 0 { -value } else { value }
                 }
-                // The last 13 bits do not count.
+                // The last 13 bits are ignored.
                 _ => f32::from_bits(word >> 13 << 13).into(),
             }
         };
@@ -116,9 +116,9 @@ fn sums_are_those_of_measurements() {
     }
 }
 
-/// What is no number, and what is cut: eight bits, and the addend.
+/// Infinities, NaNs, and truncation to eight bits and of the addend.
 #[test]
-fn sums_of_bytes_with_what_is_no_number() {
+fn sums_of_bytes_with_nan_or_infinity() {
     let run = |processor: &str, name: &str, byte: u32, third: f32| {
         let mut wave = wave(processor);
         let one = if processor == "gfx942" { 0x40 } else { 0x38 };
@@ -139,6 +139,6 @@ fn sums_of_bytes_with_what_is_no_number() {
     assert_eq!(run("gfx950", fp8, 0x80, 0.0), 28.0);
     assert_eq!(run("gfx950", bf8, 0x7c, 0.0), f32::INFINITY);
     assert_eq!(run("gfx942", fp8, 0x40, f32::NEG_INFINITY), f32::NEG_INFINITY);
-    // A small negative addend does not reach the sum.
+    // A small negative addend does not change the sum.
     assert_eq!(run("gfx942", fp8, 0x40, -(2f32.powi(-60))), 32.0);
 }

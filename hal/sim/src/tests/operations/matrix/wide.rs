@@ -1,6 +1,6 @@
-//! Operations of gfx942 and gfx950 on one block, against products of plain matrices. Where elements
-//! lie is written as the CDNA 4 ISA's tables have it: the first k of each four registers by row of 16
-//! lanes.
+//! One-block operations of gfx942 and gfx950, checked against products of plain matrices. The
+//! layout of elements follows the tables of the CDNA 4 ISA: the first k of each four registers by
+//! row of 16 lanes.
 
 use super::{A, B, C, D, machine, output};
 use crate::execute::operations::{WholeWaveOperation, find_whole};
@@ -15,14 +15,14 @@ use half::f16;
 const SCALE_A: u16 = 80;
 const SCALE_B: u16 = 81;
 
-/// Whether whole numbers of an element type are bytes of a format without minus zero, and so on.
+/// Element type of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Element {
     F16,
     Bf16,
     Xf32,
     I8,
-    /// Bits, bits of the mantissa, bias.
+    /// Bits, bits of the mantissa, exponent bias.
     Small(u32, u32, i32),
 }
 
@@ -36,12 +36,12 @@ impl Element {
         }
     }
 
-    /// The bits of a small whole number.
+    /// Returns the bits of a small whole number.
     fn of(self, value: i32) -> u32 {
         match self {
             Element::F16 => f16::from_f32(value as f32).to_bits().into(),
             Element::Bf16 => (value as f32).to_bits() >> 16,
-            // What is cut off does not matter.
+            // The truncated bits are ignored.
             Element::Xf32 => (value as f32).to_bits() | if value == 0 { 0 } else { 0x1fff },
             Element::I8 => u32::from(value as u8),
             Element::Small(bits, mantissa, bias) => {
@@ -59,7 +59,7 @@ impl Element {
     }
 }
 
-/// The element types that a name ends in, as a processor has them.
+/// Returns the element types of a name on a processor.
 pub(super) fn elements(name: &str, processor: &str) -> [Element; 2] {
     let fnuz = i32::from(processor == "gfx942");
     let one = |part: &str| match part {
@@ -82,7 +82,7 @@ pub(super) fn elements(name: &str, processor: &str) -> [Element; 2] {
     [if before.ends_with('8') && before.len() == 3 { one(before) } else { last }, last]
 }
 
-/// Rows and columns, and products, from a name.
+/// Returns the number of rows and columns, and of products, in a name.
 pub(super) fn sizes(name: &str) -> (usize, usize) {
     let sizes = name.split('_').find(|part| part.starts_with("16x") || part.starts_with("32x"));
     let numbers: Vec<usize> = sizes
@@ -94,7 +94,8 @@ pub(super) fn sizes(name: &str) -> (usize, usize) {
     (numbers[0], numbers[2])
 }
 
-/// Where the k-th element of a line lies: its lane and its number there. Four registers have 128 bits.
+/// Location of the k-th element of a line: its lane and its index there. Four registers hold 128
+/// bits.
 pub(super) fn place(bits: u32, size: usize, depth: usize, line: usize, k: usize) -> (usize, usize) {
     let groups = LANES / size;
     let each = depth / groups;
@@ -103,8 +104,8 @@ pub(super) fn place(bits: u32, size: usize, depth: usize, line: usize, k: usize)
     (line + size * (within / chunk), part * chunk + within % chunk)
 }
 
-/// Puts bits into a lane's registers.
-fn put(wave: &mut Wave, first: u16, (lane, item): (usize, usize), bits: u32, value: u32) {
+/// Writes an element to a lane's registers at index `item`.
+fn put(wave: &mut Wave, first: u16, lane: usize, item: usize, bits: u32, value: u32) {
     for bit in 0..bits as usize {
         let at = item * bits as usize + bit;
         wave.rows[usize::from(first) + at / 32].0[lane] |= (value >> bit & 1) << (at % 32);
@@ -116,7 +117,7 @@ pub(super) fn execute(name: &str, wave: &mut Wave, change: impl Fn(&mut Op)) {
     (operation.function)(wave, &op);
 }
 
-/// An operation on the matrices at A, B and C.
+/// Prepares an operation on the matrices at A, B and C.
 pub(super) fn prepared(
     name: &str,
     wave: &Wave,
@@ -143,7 +144,7 @@ pub(super) fn wave(processor: &str) -> Wave {
     wave
 }
 
-/// Puts the matrix that is added, at C or D, and gives it.
+/// Writes the accumulator matrix to C or D and returns it.
 fn put_sum(
     wave: &mut Wave,
     first: u16,
@@ -169,7 +170,7 @@ fn result(wave: &Wave, size: usize, row: usize, column: usize, is_integer: bool)
     if is_integer { bits as i32 } else { f32::from_bits(bits) as i32 }
 }
 
-/// The names of a machine's operations that this file is about.
+/// Returns the names of a machine's operations tested in this file.
 fn names(processor: &str) -> Vec<&'static str> {
     let all = crate::execute::operations::whole_wave_operations(machine(processor));
     let old = crate::execute::operations::whole_wave_operations(machine("gfx90a"));
@@ -182,7 +183,7 @@ fn names(processor: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// Small whole numbers, which all types and sums hold exactly.
+/// Returns small whole numbers, which all types and sums represent exactly.
 fn line(random: &mut Random, depth: usize) -> Vec<i32> {
     (0..depth).map(|_| (random.next() % 7) as i32 - 3).collect()
 }
@@ -198,7 +199,7 @@ pub fn products_of_small_integers() {
             let [a, b] = elements(name, processor);
             let is_integer = a == Element::I8;
             let mut random = Random(depth as u64);
-            // Where the indices of sparse operations stand: each set in turn.
+            // Rotate through the index sets of sparse operations.
             let each = depth * size / LANES;
             for set in 0..if is_sparse { 32 / each } else { 1 } {
                 let mut wave = wave(processor);
@@ -206,13 +207,8 @@ pub fn products_of_small_integers() {
                 let columns: Vec<Vec<i32>> = (0..size).map(|_| line(&mut random, depth)).collect();
                 for (at, column) in columns.iter().enumerate() {
                     for (k, value) in column.iter().enumerate() {
-                        put(
-                            &mut wave,
-                            B,
-                            place(b.bits(), size, depth, at, k),
-                            b.bits(),
-                            b.of(*value),
-                        );
+                        let (lane, item) = place(b.bits(), size, depth, at, k);
+                        put(&mut wave, B, lane, item, b.bits(), b.of(*value));
                     }
                 }
                 let mut kept = rows.clone();
@@ -220,19 +216,19 @@ pub fn products_of_small_integers() {
                     for k in 0..depth {
                         let (lane, item) = place(a.bits(), size, depth, at, k);
                         if !is_sparse {
-                            put(&mut wave, A, (lane, item), a.bits(), a.of(row[k]));
+                            put(&mut wave, A, lane, item, a.bits(), a.of(row[k]));
                         } else if item % 4 == 0 {
-                            // Two of four stay; their numbers stand in two bits each.
+                            // Two of four are kept; their indices are encoded in two bits each.
                             let two = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
                                 [random.next() as usize % 6];
-                            for (which, own) in [two.0, two.1].into_iter().enumerate() {
+                            for (which, kept_k) in [two.0, two.1].into_iter().enumerate() {
                                 let to = item / 2 + which;
-                                put(&mut wave, A, (lane, to), a.bits(), a.of(row[k + own]));
+                                put(&mut wave, A, lane, to, a.bits(), a.of(row[k + kept_k]));
                                 let shift = set * each + 2 * to;
-                                wave.rows[usize::from(C)].0[lane] |= (own as u32) << shift;
+                                wave.rows[usize::from(C)].0[lane] |= (kept_k as u32) << shift;
                             }
-                            for own in (0..4).filter(|own| ![two.0, two.1].contains(own)) {
-                                kept[at][k + own] = 0;
+                            for kept_k in (0..4).filter(|kept_k| ![two.0, two.1].contains(kept_k)) {
+                                kept[at][k + kept_k] = 0;
                             }
                         }
                     }
@@ -257,9 +253,9 @@ pub fn products_of_small_integers() {
     assert!(checked > 80, "{checked}");
 }
 
-/// With `cbsz` the first set of indices counts, whatever `abid` is.
+/// With `cbsz`, the first set of indices applies, whatever `abid` is.
 #[test]
-fn the_first_indices_count_with_a_broadcast() {
+fn broadcast_uses_first_index_set() {
     let name = "v_smfmac_f32_16x16x32_f16";
     let run = |cbsz, abid| {
         let mut random = Random(3);
@@ -277,7 +273,7 @@ fn the_first_indices_count_with_a_broadcast() {
     assert_ne!(run(0, 2), run(0, 0));
 }
 
-/// Lanes of the second source move as in older operations.
+/// Lanes of the second source are permuted as in older operations.
 #[test]
 fn lanes_of_the_second_source_are_rearranged() {
     let name = "v_mfma_f32_16x16x32_fp8_fp8";
@@ -298,7 +294,7 @@ fn lanes_of_the_second_source_are_rearranged() {
     assert_ne!(run(1, |lane| lane), run(0, |lane| lane));
 }
 
-/// All pairs of formats, with scales that are powers of two of whole numbers.
+/// All pairs of formats, with power-of-two scales.
 #[test]
 pub fn formats_that_are_modifiers() {
     const FORMATS: [Element; 5] = [
@@ -322,8 +318,8 @@ pub fn formats_that_are_modifiers() {
                     for at in 0..size {
                         let line = line(&mut random, depth);
                         for (k, value) in line.iter().enumerate() {
-                            let to = place(element.bits(), size, depth, at, k);
-                            put(&mut wave, first, to, element.bits(), element.of(*value));
+                            let (lane, item) = place(element.bits(), size, depth, at, k);
+                            put(&mut wave, first, lane, item, element.bits(), element.of(*value));
                         }
                         lines[side].push(line);
                     }

@@ -9,7 +9,7 @@ use crate::wave::{Machine, Mode, RowIndex, Wave};
 use flipwave_isa::{Float8, Generation, LaneMask};
 use half::f16;
 
-/// Two to the exponent of a scale.
+/// Returns two to the exponent of a scale.
 fn scale(bits: u64) -> f64 {
     match bits >> 23 & 0xff {
         0xff => f64::NAN,
@@ -17,7 +17,7 @@ fn scale(bits: u64) -> f64 {
     }
 }
 
-/// A scale, mostly near one, with a sign and a mantissa that do not matter.
+/// Returns a scale, mostly near one, with a sign and a mantissa that are ignored.
 fn draw_scale(random: &mut Random) -> u64 {
     let field = match random.next() % 16 {
         0 => 0xff,
@@ -28,7 +28,7 @@ fn draw_scale(random: &mut Random) -> u64 {
     random.next() & 0x807f_ffff | field << 23
 }
 
-/// What the source of a conversion is: its name, and its number.
+/// Source format of a conversion: its name, and the number of its bits.
 type Format = (&'static str, fn(u64, Mode) -> f64);
 
 const FORMATS: [Format; 3] = [
@@ -36,18 +36,18 @@ const FORMATS: [Format; 3] = [
     ("f16", |bits, mode| {
         let value = f16::from_bits(bits as u16);
         let is_denormal = bits & 0x7c00 == 0;
-        match is_denormal && mode.flushes_f64_sources() {
-            true => 0f64.copysign(value.into()),
-            false if value.is_nan() => {
-                f64::NAN.copysign(if bits & 0x8000 != 0 { -1.0 } else { 1.0 })
-            }
-            false => value.into(),
+        if is_denormal && mode.flushes_f64_sources() {
+            0f64.copysign(value.into())
+        } else if value.is_nan() {
+            f64::NAN.copysign(if bits & 0x8000 != 0 { -1.0 } else { 1.0 })
+        } else {
+            value.into()
         }
     }),
     ("bf16", |bits, _| super::single(bits << 16, MODES[0])),
 ];
 
-/// Bits of a number of a format near those of a table.
+/// Returns bits of a number of a format near those of a table.
 fn sources(format: &str, table: Table) -> Vec<u64> {
     near(table, 300)
         .into_iter()
@@ -62,7 +62,7 @@ fn sources(format: &str, table: Table) -> Vec<u64> {
         .collect()
 }
 
-/// The quotient. A NaN scale makes a positive NaN.
+/// Returns the quotient. A NaN scale gives a positive NaN.
 fn quotient(value: f64, by: f64) -> f64 {
     match (by.is_nan(), value.is_nan()) {
         (true, _) => f64::NAN.copysign(1.0),
@@ -74,7 +74,7 @@ fn quotient(value: f64, by: f64) -> f64 {
 const RESULTS: [(&str, Table); 3] = [("fp8", FP8), ("bf8", BF8), ("fp4", FP4)];
 
 #[test]
-pub fn what_is_made_smaller_is_divided() {
+pub fn narrowing_divides_by_scale() {
     for ((to, table), (from, number)) in
         RESULTS.into_iter().flat_map(|to| FORMATS.map(|from| (to, from)))
     {
@@ -83,11 +83,11 @@ pub fn what_is_made_smaller_is_divided() {
         let samples: Vec<Sources> = values
             .iter()
             .map(|value| {
-                let other = random.choose(&values);
+                let high = random.choose(&values);
                 let scale = draw_scale(&mut random);
                 match from {
-                    "f32" => [*value, other, scale, 0],
-                    _ => [value | other << 16, scale, 0, 0],
+                    "f32" => [*value, high, scale, 0],
+                    _ => [value | high << 16, scale, 0, 0],
                 }
             })
             .collect();
@@ -120,8 +120,8 @@ pub fn random_bits_choose_after_the_division() {
         let samples: Vec<Sources> = values
             .iter()
             .map(|value| {
-                let other = if is_pair { random.choose(&values) << shift } else { 0 };
-                [value | other, random.next() & 0xffff_ffff, draw_scale(&mut random), 0]
+                let high = if is_pair { random.choose(&values) << shift } else { 0 };
+                [value | high, random.next() & 0xffff_ffff, draw_scale(&mut random), 0]
             })
             .collect();
         let name = if is_pair { "sr_pk" } else { "sr" };
@@ -132,24 +132,25 @@ pub fn random_bits_choose_after_the_division() {
                     let value = quotient(number(bits, mode), scale(s[2]));
                     u64::from(table.nearest(value, Some(random as u32), clamps))
                 };
-                // The second number has the next random one of the shift register.
+                // The second number uses the next random word of the shift register.
                 let next = s[1] << 1 & 0xffff_ffff ^ if s[1] >> 31 & 1 != 0 { 0xc5 } else { 0 };
                 let low = s[0] & ((1 << shift) - 1);
-                match is_pair {
-                    true => one(low, s[1]) | one(s[0] >> shift, next) << 4,
-                    false => one(low, s[1]),
+                if is_pair {
+                    one(low, s[1]) | one(s[0] >> shift, next) << 4
+                } else {
+                    one(low, s[1])
                 }
             });
         }
     }
 }
 
-/// The bits of a product in a format.
+/// Returns the bits of a product in a format.
 fn bits_in(format: &str, value: f64) -> u64 {
     match format {
         "f32" if value.is_nan() => 0x7fc0_0000,
         "f32" => (value as f32).to_bits().into(),
-        // No small number has so many digits that it is rounded twice.
+        // Small numbers have too few digits to be rounded twice.
         "f16" if value.is_nan() => 0x7e00,
         "f16" => f16::from_f64(value).to_bits().into(),
         _ if value.is_nan() => 0x7fc0,
@@ -161,7 +162,7 @@ fn bits_in(format: &str, value: f64) -> u64 {
 }
 
 #[test]
-pub fn what_is_made_greater_is_multiplied() {
+pub fn widening_multiplies_by_scale() {
     let mut random = Random(37);
     let samples: Vec<Sources> =
         (0..2000).map(|_| [random.next() & 0xffff, draw_scale(&mut random), 0, 0]).collect();
@@ -186,12 +187,12 @@ pub fn what_is_made_greater_is_multiplied() {
     }
 }
 
-/// A machine with 8-bit elements and formats with a scale.
+/// Returns a machine with 8-bit elements and scaled formats.
 fn machine() -> Machine {
     Machine { generation: Generation::Gfx940, float8: Float8::Ocp, ..Machine::default() }
 }
 
-/// Runs a conversion of 32 numbers: sources at rows 0, 40 and 80, the result at row 100.
+/// Executes a conversion of 32 numbers: sources at rows 0, 40 and 80, the result at row 100.
 fn convert(name: &str, rows: &[(u16, Vec<u32>)]) -> Wave {
     let name = control::operation(name);
     let mut wave = Wave::new(super::super::levels()[0]);
@@ -214,11 +215,11 @@ fn convert(name: &str, rows: &[(u16, Vec<u32>)]) -> Wave {
     wave
 }
 
-/// A conversion's name, words by the row that they begin at, whether they are of bfloat16, and whether
+/// A conversion's name, its source words by their first row, whether they are bfloat16, and whether
 /// random bits are among them.
 type Case = (String, Vec<(u16, Vec<u32>)>, bool, bool);
 
-/// Numbers of six bits in a row of words.
+/// Returns a six-bit number in a row of words.
 fn six_bits(words: &[u32], at: usize) -> u32 {
     (0..6).map(|bit| (words[(at * 6 + bit) / 32] >> ((at * 6 + bit) % 32) & 1) << bit).sum()
 }
@@ -298,7 +299,7 @@ pub fn numbers_of_six_bits() {
                     let wanted = nearest(value, is_random.then(|| random_of(at)));
                     assert_eq!(six_bits(&words, at), wanted, "{name}: {at}, {value}");
                 }
-                // A lane that is not active keeps its register.
+                // An inactive lane keeps its register.
                 assert_eq!(wave.row(RowIndex(100)).0[1], 0, "{name}");
             }
             let packed: Vec<u32> = (0..6).map(|_| random.next() as u32).collect();
