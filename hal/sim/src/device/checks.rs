@@ -104,7 +104,7 @@ impl EmbeddedGpu {
     /// Execution is the same, and much slower.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::dispatch_observed`]; [`Unsupported::StrictLevel`](super::Unsupported) for
+    /// See [`EmbeddedGpu::dispatch_observed`]; [`Unsupported::StrictLevel`](super::Unsupported) for
     /// a processor without known rules.
     pub fn dispatch_strict_with(
         &mut self,
@@ -120,7 +120,7 @@ impl EmbeddedGpu {
     /// Like [`EmbeddedGpu::dispatch_strict_with`], without options.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::dispatch_strict_with`].
+    /// See [`EmbeddedGpu::dispatch_strict_with`].
     pub fn dispatch_strict(
         &mut self,
         dispatch: &Dispatch,
@@ -150,7 +150,7 @@ impl EmbeddedGpu {
     /// Like [`EmbeddedGpu::advance`] with strict checks; much slower.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::advance`].
+    /// See [`EmbeddedGpu::advance`].
     pub fn advance_checked(
         &mut self,
         execution: &mut Execution,
@@ -210,7 +210,7 @@ impl EmbeddedGpu {
     /// especially after the first unsettled operation.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::advance`].
+    /// See [`EmbeddedGpu::advance`].
     pub fn advance_with_fidelity(
         &mut self,
         execution: &mut Execution,
@@ -248,7 +248,7 @@ impl EmbeddedGpu {
     /// [`EmbeddedGpu::advance_recorded`].
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::advance`].
+    /// See [`EmbeddedGpu::advance`].
     pub fn advance_surveyed(
         &mut self,
         execution: &mut Execution,

@@ -76,7 +76,7 @@ impl EmbeddedGpu {
     /// Otherwise the dispatch must be executed again.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::advance`].
+    /// See [`EmbeddedGpu::advance`].
     pub fn advance_surveyed_divided(
         &mut self,
         execution: &mut Execution,

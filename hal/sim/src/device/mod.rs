@@ -136,7 +136,7 @@ impl EmbeddedGpu {
     /// Like [`Device::dispatch`], with an observer of the execution.
     ///
     /// # Errors
-    /// As [`Device::dispatch`].
+    /// See [`Device::dispatch`].
     pub fn dispatch_observed(
         &mut self,
         dispatch: &Dispatch,
@@ -151,7 +151,7 @@ impl EmbeddedGpu {
     /// same results as on the originals.
     ///
     /// # Errors
-    /// As [`Device::dispatch`].
+    /// See [`Device::dispatch`].
     pub fn begin(&mut self, dispatch: &Dispatch) -> Result<Execution, DeviceError> {
         let index = dispatch.module.0 as usize;
         let module = Arc::clone(self.module(dispatch.module)?);
@@ -203,7 +203,7 @@ impl EmbeddedGpu {
     /// Number of workgroups of a dispatch that are resident at once.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::begin`].
+    /// See [`EmbeddedGpu::begin`].
     pub fn residency(&mut self, dispatch: &Dispatch) -> Result<Residency, DeviceError> {
         let execution = self.begin(dispatch)?;
         let residency = execution.launch.residency;
@@ -230,7 +230,7 @@ impl EmbeddedGpu {
     /// same, and slower.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::advance`].
+    /// See [`EmbeddedGpu::advance`].
     pub fn advance_recorded(
         &mut self,
         execution: &mut Execution,
@@ -246,7 +246,7 @@ impl EmbeddedGpu {
     /// Execution is the same, and slower.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::advance`].
+    /// See [`EmbeddedGpu::advance`].
     pub fn advance_recording_writes(
         &mut self,
         execution: &mut Execution,
@@ -266,7 +266,7 @@ impl EmbeddedGpu {
     /// allocation's last page, and adjacent allocations.
     ///
     /// # Errors
-    /// As [`Device::read`].
+    /// See [`Device::read`].
     pub fn read_pages(&self, address: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.space.read_pages(address, bytes)
     }
@@ -274,7 +274,7 @@ impl EmbeddedGpu {
     /// Like [`Device::write`], for the bytes that [`EmbeddedGpu::read_pages`] reads.
     ///
     /// # Errors
-    /// As [`Device::write`].
+    /// See [`Device::write`].
     pub fn write_pages(&mut self, address: Address, bytes: &[u8]) -> Result<(), DeviceError> {
         self.space.write_pages(address, bytes)
     }

@@ -85,7 +85,7 @@ impl EmbeddedGpu {
     /// first faulting workgroup in grid order; others may have continued for a while.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::advance`].
+    /// See [`EmbeddedGpu::advance`].
     pub fn advance_divided(
         &mut self,
         execution: &mut Execution,
@@ -198,7 +198,7 @@ impl EmbeddedGpu {
     /// continued for a while.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::advance`].
+    /// See [`EmbeddedGpu::advance`].
     pub fn finish_parallel(
         &mut self,
         execution: &Execution,

@@ -74,7 +74,7 @@ impl EmbeddedGpu {
     /// addresses.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::adopt`].
+    /// See [`EmbeddedGpu::adopt`].
     pub fn adopt_bare(&mut self, code: Range<Address>) -> Result<ModuleId, DeviceError> {
         let mut bytes = vec![0; code.end.0.saturating_sub(code.start.0) as usize];
         self.space.read(code.start, &mut bytes)?;

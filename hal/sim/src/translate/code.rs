@@ -260,7 +260,7 @@ impl DecodedCode {
     /// Decodes the instruction at a device address as if the code there began with `first`.
     ///
     /// # Errors
-    /// As [`DecodedCode::fetch`].
+    /// See [`DecodedCode::fetch`].
     #[cold]
     pub fn decode_altered(&self, pc: u64, first: &[u8]) -> Result<Op, FaultCause> {
         let start = pc.wrapping_sub(self.base).wrapping_add(first.len() as u64) as usize;
