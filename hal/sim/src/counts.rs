@@ -1,4 +1,4 @@
-//! How often the waves of a dispatch execute its instructions, and on how many lanes.
+//! Execution counts of a dispatch's instructions, per wave.
 
 use crate::instruction::{Stretch, StretchMap};
 use crate::translate::program::Program;
@@ -9,20 +9,20 @@ use rustc_hash::FxHashMap;
 use std::mem;
 use std::sync::Arc;
 
-/// How often a wave has executed an instruction.
+/// Executions of an instruction by a wave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InstructionCount {
-    /// How often.
+    /// Number of executions.
     pub executions: u64,
-    /// The lanes of all executions, of those that are counted: lanes as
-    /// [`Executed::lanes`](crate::Executed::lanes) has them.
+    /// Sum over all executions of the number of counted lanes among
+    /// [`Executed::lanes`](crate::Executed::lanes).
     pub lanes: u64,
-    /// Executions on none of the lanes that are counted.
+    /// Number of executions without any counted lane.
     pub without_lanes: u64,
 }
 
 impl InstructionCount {
-    /// So many executions, each on so many of the lanes that are counted.
+    /// Adds this number of executions, each with `lanes` counted lanes.
     fn add(&mut self, executions: u64, lanes: u64) {
         let without_lanes = if lanes == 0 { executions } else { 0 };
         self.unite(InstructionCount { executions, lanes: executions * lanes, without_lanes });
@@ -35,108 +35,111 @@ impl InstructionCount {
     }
 }
 
-/// What a wave has executed that has ended.
+/// Counts of a wave that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaveCounts {
     /// The wave.
     pub wave: WaveId,
-    /// By the index of the instruction in [`Counter::instructions`]; those that it has executed.
+    /// The executed instructions, by index into [`Counter::instructions`], with their counts.
     pub instructions: Vec<(usize, InstructionCount)>,
 }
 
 /// Counts the executions of one dispatch.
 pub struct Counter {
-    /// The lanes that are counted.
+    /// The counted lanes.
     lanes: LaneMask,
-    /// The code that the kernel belongs to.
+    /// The code that contains the kernel.
     home: Arc<Program>,
     instructions: Vec<Inst>,
-    /// For each dword of the kernel's code one more than the index of the instruction that begins
-    /// there; zero if none was executed.
+    /// For each dword of the kernel's code, the index plus one of the instruction that begins there;
+    /// zero if it was not executed.
     by_dword: Vec<u32>,
-    /// The same of other code.
-    elsewhere: FxHashMap<Pc, u32>,
-    /// The stretches that were executed, each as the indices of the instructions that are counted in it:
-    /// those before EXEC changes, and those after.
+    /// The index plus one of each executed instruction in other code.
+    other_code: FxHashMap<Pc, u32>,
+    /// The executed stretches. Each has the indices of its counted instructions: before the change of
+    /// EXEC, and after it.
     stretches: StretchMap<[Vec<usize>; 2]>,
-    /// The workgroup whose turn it is.
+    /// The workgroup that executes.
     workgroup: Option<Dim3>,
-    /// Its waves.
+    /// The waves of that workgroup.
     waves: Vec<Counted>,
-    /// Those of other workgroups that have some under way.
-    others: FxHashMap<Dim3, Vec<Counted>>,
+    /// The waves of other workgroups that have unfinished waves.
+    other_waves: FxHashMap<Dim3, Vec<Counted>>,
     ended: Vec<WaveCounts>,
-    /// The lanes of the last execution, and how many they are: mostly the next one has the same.
+    /// The lanes of the last execution and their number: the next execution often has the same lanes.
     last: (LaneMask, u64),
 }
 
-/// A wave under way.
+/// Counts of an unfinished wave.
 #[derive(Default)]
 struct Counted {
     counts: Vec<InstructionCount>,
-    /// By the index of a stretch: of its instructions before EXEC changes, and after.
+    /// Counts of each stretch, by its index: of the instructions before the change of EXEC, and after
+    /// it.
     stretches: Vec<[InstructionCount; 2]>,
 }
 
 impl Counter {
-    /// Nothing counted yet of a dispatch whose kernel belongs to `home`.
+    /// Creates a counter for a dispatch whose kernel is in `home`.
     pub(crate) fn new(lanes: LaneMask, home: Arc<Program>) -> Counter {
         Counter {
             lanes,
             home,
             instructions: Vec::new(),
             by_dword: Vec::new(),
-            elsewhere: FxHashMap::default(),
+            other_code: FxHashMap::default(),
             stretches: StretchMap::default(),
             workgroup: None,
             waves: Vec::new(),
-            others: FxHashMap::default(),
+            other_waves: FxHashMap::default(),
             ended: Vec::new(),
             last: (LaneMask::EMPTY, 0),
         }
     }
 
-    /// The instructions that were executed, in the order in which they first were.
+    /// The executed instructions, in the order of their first execution.
     pub fn instructions(&self) -> &[Inst] {
         &self.instructions
     }
 
-    /// The waves that have ended since this was last asked, in their order.
+    /// Returns the counts of the waves that have ended since the last call, in
+    /// recording order.
     pub fn take_ended(&mut self) -> Vec<WaveCounts> {
         mem::take(&mut self.ended)
     }
 
-    /// A counter of the same lanes and code for other waves.
+    /// Creates a counter of the same lanes and code for other waves.
     pub(crate) fn new_part(&self) -> Counter {
         Counter::new(self.lanes, Arc::clone(&self.home))
     }
 
-    /// Adds what a [part](Counter::new_part) has counted, all of whose waves have ended.
+    /// Adds the counts of a [part](Counter::new_part), all of whose waves must have ended.
     pub(crate) fn absorb(&mut self, part: Counter) {
-        let indices: Vec<usize> = part.instructions.iter().map(|own| self.index_of(own)).collect();
-        self.ended.extend(part.ended.into_iter().map(|mut own| {
-            own.instructions.iter_mut().for_each(|(index, _)| *index = indices[*index]);
-            own
+        let indices: Vec<usize> =
+            part.instructions.iter().map(|inst| self.index_of(inst)).collect();
+        self.ended.extend(part.ended.into_iter().map(|mut wave| {
+            wave.instructions.iter_mut().for_each(|(index, _)| *index = indices[*index]);
+            wave
         }));
     }
 
-    /// A wave has executed an instruction on these lanes.
+    /// Counts an instruction that a wave has executed on these lanes.
     #[inline(always)]
     pub(crate) fn count(&mut self, wave: &Wave, inst: &Inst, lanes: LaneMask) {
         self.turn_to(wave.id);
-        let (own, index) = (wave.id.wave as usize, self.index_of(inst));
-        if index >= self.waves[own].counts.len() {
-            self.make_room(own);
+        let (number, index) = (wave.id.wave as usize, self.index_of(inst));
+        if index >= self.waves[number].counts.len() {
+            self.make_room(number);
         }
         let lanes = self.count_lanes(lanes);
-        self.waves[own].counts[index].add(1, lanes);
+        self.waves[number].counts[index].add(1, lanes);
         if wave.status == Status::Ended {
             self.end(wave);
         }
     }
 
-    /// A wave has executed a stretch so many times, but for the instructions that are seen alone; with
-    /// these lanes active before EXEC changed, and after.
+    /// Counts a stretch that a wave has executed `times` times, without the instructions that are
+    /// reported separately. The two masks are the active lanes before and after the change of EXEC.
     #[inline]
     pub(crate) fn count_stretch(
         &mut self,
@@ -149,21 +152,22 @@ impl Counter {
         let place = self.stretches.place(stretch);
         let place = place.unwrap_or_else(|| self.add_stretch(stretch));
         let lanes = self.count_lanes(lanes);
-        let after = match stretch.before_exec < stretch.ops.len() {
-            true => Some(self.count_lanes(after)),
-            false => None,
+        let after = if stretch.before_exec < stretch.ops.len() {
+            Some(self.count_lanes(after))
+        } else {
+            None
         };
-        let own = &mut self.waves[wave.id.wave as usize].stretches;
-        if place >= own.len() {
-            own.resize(self.stretches.known().len(), [InstructionCount::default(); 2]);
+        let counts = &mut self.waves[wave.id.wave as usize].stretches;
+        if place >= counts.len() {
+            counts.resize(self.stretches.known().len(), [InstructionCount::default(); 2]);
         }
-        own[place][0].add(times, lanes);
+        counts[place][0].add(times, lanes);
         if let Some(after) = after {
-            own[place][1].add(times, after);
+            counts[place][1].add(times, after);
         }
     }
 
-    /// The same of the first `count` instructions of a stretch, once.
+    /// Counts one execution of the first `count` instructions of a stretch.
     #[cold]
     pub(crate) fn count_first(
         &mut self,
@@ -177,7 +181,8 @@ impl Counter {
         }
     }
 
-    /// Notes the instructions of a stretch, all of which are executed, in their order.
+    /// Registers a stretch that is about to be executed, so that its instructions are numbered in
+    /// order.
     #[inline]
     pub(crate) fn enter_stretch(&mut self, stretch: Stretch<'_>) {
         if self.stretches.place(stretch).is_none() {
@@ -196,7 +201,7 @@ impl Counter {
         self.stretches.insert(stretch, counted)
     }
 
-    /// Of these lanes, how many are counted.
+    /// Returns the number of counted lanes among `lanes`.
     #[inline(always)]
     fn count_lanes(&mut self, lanes: LaneMask) -> u64 {
         let lanes = LaneMask(lanes.0 & self.lanes.0);
@@ -215,7 +220,7 @@ impl Counter {
         }
     }
 
-    /// The index of an instruction that is not known to be at this dword.
+    /// Returns the index of an instruction that [`Counter::index_of`] has not found at this dword.
     #[cold]
     #[inline(never)]
     fn find(&mut self, inst: &Inst, dword: usize) -> usize {
@@ -225,7 +230,7 @@ impl Counter {
             }
             &mut self.by_dword[dword]
         } else {
-            self.elsewhere.entry(inst.pc).or_default()
+            self.other_code.entry(inst.pc).or_default()
         };
         if *number == 0 {
             self.instructions.push(inst.clone());
@@ -234,14 +239,14 @@ impl Counter {
         *number as usize - 1
     }
 
-    /// Makes room for the counts of all instructions known.
+    /// Resizes a wave's counts to all known instructions.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, wave: usize) {
         self.waves[wave].counts.resize(self.instructions.len(), InstructionCount::default());
     }
 
-    /// It is the turn of a wave.
+    /// Selects the wave that executes.
     #[inline(always)]
     fn turn_to(&mut self, wave: WaveId) {
         if self.workgroup != Some(wave.workgroup) {
@@ -255,13 +260,13 @@ impl Counter {
     #[cold]
     #[inline(never)]
     fn turn_to_workgroup(&mut self, workgroup: Dim3) {
-        let next = self.others.remove(&workgroup).unwrap_or_default();
+        let next = self.other_waves.remove(&workgroup).unwrap_or_default();
         let before = mem::replace(&mut self.waves, next);
-        let is_under_way = |own: &Counted| !own.counts.is_empty() || !own.stretches.is_empty();
-        if let Some(own) = self.workgroup.replace(workgroup)
+        let is_under_way = |wave: &Counted| !wave.counts.is_empty() || !wave.stretches.is_empty();
+        if let Some(previous) = self.workgroup.replace(workgroup)
             && before.iter().any(is_under_way)
         {
-            self.others.insert(own, before);
+            self.other_waves.insert(previous, before);
         }
     }
 
@@ -271,12 +276,12 @@ impl Counter {
         self.waves.resize_with(count, Counted::default);
     }
 
-    /// The wave whose turn it is has ended.
+    /// Collects the counts of a wave that has ended.
     #[cold]
     #[inline(never)]
     fn end(&mut self, wave: &Wave) {
-        let own = &mut self.waves[wave.id.wave as usize];
-        let Counted { mut counts, stretches } = mem::take(own);
+        let counted = &mut self.waves[wave.id.wave as usize];
+        let Counted { mut counts, stretches } = mem::take(counted);
         counts.resize(self.instructions.len(), InstructionCount::default());
         let parts = stretches.iter().flatten().zip(self.stretches.known().iter().flatten());
         for (count, instructions) in parts {
@@ -285,7 +290,7 @@ impl Counter {
             }
         }
         let instructions = counts.into_iter().enumerate();
-        let instructions = instructions.filter(|(_, own)| own.executions > 0).collect();
+        let instructions = instructions.filter(|(_, count)| count.executions > 0).collect();
         self.ended.push(WaveCounts { wave: wave.id, instructions });
     }
 }

@@ -1,51 +1,53 @@
-//! What the environment asks of the embedded GPU: how the host executes it. No result depends on that.
+//! Environment variables of the embedded GPU. They select how the host executes code, without effect
+//! on results.
 
 use crate::dispatch::policy::Compiling;
 use crate::wave::Level;
 
-/// A variable of the environment with a word that asks for nothing.
+/// Error returned for an environment variable with an invalid value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{variable} is `{word}`, expected {expected}; without it, the fastest way is taken")]
+#[error(
+    "invalid value of {variable}: `{word}`, expected {expected}; unset it for the fastest mode"
+)]
 pub struct EnvironmentError {
     /// The variable.
     pub variable: &'static str,
-    /// What it has.
+    /// The value.
     pub word: String,
-    /// What it may have.
+    /// The valid values.
     pub expected: String,
 }
 
-/// Checks `FLIPWAVE_TIER` and `FLIPWAVE_SIMD`. Who does not call this has a word without a meaning
-/// ignored.
+/// Checks `FLIPWAVE_TIER` and `FLIPWAVE_SIMD`. Without this check, invalid values are ignored.
 ///
 /// # Errors
-/// The first of them with such a word.
+/// The first of them with an invalid value.
 pub fn check_environment() -> Result<(), EnvironmentError> {
-    Compiling::asked()?;
-    Level::asked()?;
+    Compiling::from_environment()?;
+    Level::from_environment()?;
     Ok(())
 }
 
-/// What a variable asks for by one of these words; nothing if it is empty or not there.
-pub(crate) fn asked<T: Copy>(
+/// Returns the choice that a variable selects from `words`; `None` if it is empty or unset.
+pub(crate) fn selected<T: Copy>(
     variable: &'static str,
     words: &[(&str, T)],
 ) -> Result<Option<T>, EnvironmentError> {
-    let Some(asked) = std::env::var_os(variable).filter(|asked| !asked.is_empty()) else {
+    let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) else {
         return Ok(None);
     };
-    meaning(variable, &asked.to_string_lossy(), words).map(Some)
+    parse(variable, &value.to_string_lossy(), words).map(Some)
 }
 
-fn meaning<T: Copy>(
+fn parse<T: Copy>(
     variable: &'static str,
-    asked: &str,
+    value: &str,
     words: &[(&str, T)],
 ) -> Result<T, EnvironmentError> {
-    let known = words.iter().find(|(word, _)| *word == asked);
-    known.map(|(_, meaning)| *meaning).ok_or_else(|| {
+    let known = words.iter().find(|(word, _)| *word == value);
+    known.map(|(_, choice)| *choice).ok_or_else(|| {
         let expected: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        EnvironmentError { variable, word: asked.to_owned(), expected: expected.join(" or ") }
+        EnvironmentError { variable, word: value.to_owned(), expected: expected.join(" or ") }
     })
 }
 
@@ -54,16 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_that_asks_for_nothing_is_refused_with_those_that_do() {
+    fn invalid_value_is_refused_with_the_valid_ones() {
         let words = [("one", 1), ("two", 2)];
-        assert_eq!(meaning("NUMBER", "two", &words), Ok(2));
+        assert_eq!(parse("NUMBER", "two", &words), Ok(2));
         for wrong in ["tow", "One", "two "] {
-            let error = meaning("NUMBER", wrong, &words).expect_err("another word");
-            assert!(
-                error
-                    .to_string()
-                    .starts_with(&format!("NUMBER is `{wrong}`, expected `one` or `two`;"))
-            );
+            let error = parse("NUMBER", wrong, &words).expect_err("an invalid value");
+            assert!(error.to_string().starts_with(&format!(
+                "invalid value of NUMBER: `{wrong}`, expected `one` or `two`;"
+            )));
         }
     }
 }

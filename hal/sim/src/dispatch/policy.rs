@@ -46,19 +46,19 @@ impl Compiling {
     /// ([`flipwave_jit::use_service`]). The environment variable `FLIPWAVE_TIER` overrides it:
     /// `interpreter`, or `compiled-at-once`, which compiles in the process itself.
     pub fn of_process() -> Compiling {
-        static ASKED: OnceLock<Option<Compiling>> = OnceLock::new();
-        let asked = ASKED.get_or_init(|| Compiling::asked().ok().flatten());
+        static SELECTED: OnceLock<Option<Compiling>> = OnceLock::new();
+        let selected = SELECTED.get_or_init(|| Compiling::from_environment().ok().flatten());
         let usual = match flipwave_jit::service() {
             Some(_) => Compiling::WhenHot,
             None => Compiling::Never,
         };
-        asked.unwrap_or(usual)
+        selected.unwrap_or(usual)
     }
 
-    /// The choice of the environment variable `FLIPWAVE_TIER`.
-    pub(crate) fn asked() -> Result<Option<Compiling>, EnvironmentError> {
+    /// Returns the choice of the environment variable `FLIPWAVE_TIER`.
+    pub(crate) fn from_environment() -> Result<Option<Compiling>, EnvironmentError> {
         let words = [("interpreter", Compiling::Never), ("compiled-at-once", Compiling::AtOnce)];
-        environment::asked("FLIPWAVE_TIER", &words)
+        environment::selected("FLIPWAVE_TIER", &words)
     }
 }
 

@@ -92,7 +92,7 @@ fn decision(shadow: &Shadow, wave: &Wave, op: &Op) -> Option<Decision> {
             let word = (marked != 0).then_some(Word::Scalar(ScalarIndex::M0));
             (Purpose::Index, word.into_iter().collect())
         }
-        own => own?,
+        decided => decided?,
     };
     let is_per_lane = matches!(op.run, Run::VectorMemory(_) | Run::Lds(_));
     let active = if is_per_lane { wave.exec() } else { LaneMask::FULL };

@@ -16,7 +16,7 @@ pub enum Level {
 impl Level {
     /// Returns the best level of this host. `FLIPWAVE_SIMD` (`plain`, `avx2`) selects a lower one.
     pub fn detect() -> Level {
-        let asked = Level::asked().ok().flatten();
+        let selected = Level::from_environment().ok().flatten();
         #[cfg(target_arch = "x86_64")]
         {
             let avx2 = is_x86_feature_detected!("avx2")
@@ -27,10 +27,10 @@ impl Level {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl");
-            if avx512 && asked.is_none() {
+            if avx512 && selected.is_none() {
                 return Level::Avx512;
             }
-            if avx2 && asked != Some(Level::Plain) {
+            if avx2 && selected != Some(Level::Plain) {
                 return Level::Avx2;
             }
         }
@@ -38,8 +38,8 @@ impl Level {
     }
 
     /// Returns the lower level that the environment selects.
-    pub(crate) fn asked() -> Result<Option<Level>, EnvironmentError> {
-        environment::asked("FLIPWAVE_SIMD", &[("plain", Level::Plain), ("avx2", Level::Avx2)])
+    pub(crate) fn from_environment() -> Result<Option<Level>, EnvironmentError> {
+        environment::selected("FLIPWAVE_SIMD", &[("plain", Level::Plain), ("avx2", Level::Avx2)])
     }
 }
 

@@ -115,10 +115,12 @@ impl Access {
                 } else {
                     scalar_offset + offset + bytes <= records
                 };
-                let (index, stride) = match adds_lane && (swizzles || !indexed) {
-                    true if formatted => ((index + lane) % (1 << 32), stride),
-                    true => ((index + lane) % (1 << 32), stride + bits(111, 4) * 16384),
-                    false => (index, stride),
+                let (index, stride) = if !(adds_lane && (swizzles || !indexed)) {
+                    (index, stride)
+                } else if formatted {
+                    ((index + lane) % (1 << 32), stride)
+                } else {
+                    ((index + lane) % (1 << 32), stride + bits(111, 4) * 16384)
                 };
                 let beside = [8, 16, 32, 64][bits(117, 2) as usize];
                 let within = if swizzles && adds_lane {

@@ -206,11 +206,12 @@ fn stochastic(format: SmallFloat, value: f32, random: u32, mode: Mode) -> u32 {
 /// number.
 #[inline(always)]
 fn clamped(value: f32, mode: Mode) -> f32 {
-    match value.is_nan() {
-        true if mode.dx10_clamp() => 0.0,
-        true => value,
+    if value.is_nan() {
+        if mode.dx10_clamp() { 0.0 } else { value }
+    } else if value > 0.0 {
+        value.min(1.0)
+    } else {
         // Also turns minus zero into zero.
-        false if value > 0.0 => value.min(1.0),
-        false => 0.0,
+        0.0
     }
 }

@@ -215,14 +215,14 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
                 _ => floats(op, shape, factors, initial),
             };
             let result = &mut results[register][lane];
-            match shape.sum.is_short() {
+            if !shape.sum.is_short() {
+                *result = sum;
+            } else if layout.is_gfx11 {
                 // The half of the register without a result is kept.
-                true if layout.is_gfx11 => {
-                    let old = wave.row(op.destination.plus(register as u16)).0[lane];
-                    *result = old & !(0xffff << shift) | sum << shift;
-                }
-                true => *result |= sum << shift,
-                false => *result = sum,
+                let old = wave.row(op.destination.plus(register as u16)).0[lane];
+                *result = old & !(0xffff << shift) | sum << shift;
+            } else {
+                *result |= sum << shift;
             }
         }
     }
