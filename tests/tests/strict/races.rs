@@ -77,12 +77,12 @@ fn data_races_are_reported_with_both_lines() {
             let mut lines = BTreeSet::new();
             for violation in &violations {
                 assert_eq!(violation.rule(), Rule::DataRace, "{place}:\n{violation}");
-                let Finding::Race { other_line, wave, .. } = &violation.finding else {
+                let Finding::Race { earlier_line, wave, .. } = &violation.finding else {
                     panic!("{place}: {violation}");
                 };
                 assert_ne!(*wave, violation.wave, "{place}: {violation}");
-                let pair = [&violation.line, other_line];
-                lines.extend(pair.into_iter().flatten().map(|line| line.line));
+                let both = [&violation.line, earlier_line];
+                lines.extend(both.into_iter().flatten().map(|line| line.line));
             }
             assert_eq!(lines, marked("races.cl", kernel), "{place}:\n{}", reports(&violations));
             let without = found(machine, "races.cl", kernel, StrictOptions::default());

@@ -277,8 +277,8 @@ impl EmbeddedGpu {
     fn with_lines(&self, mut violations: Vec<Violation>) -> Vec<Violation> {
         for violation in &mut violations {
             violation.line = self.line_at(violation.place.module, violation.place.pc);
-            if let Finding::Race { other, other_line, .. } = &mut violation.finding {
-                *other_line = self.line_at(other.module, other.pc);
+            if let Finding::Race { earlier, earlier_line, .. } = &mut violation.finding {
+                *earlier_line = self.line_at(earlier.module, earlier.pc);
             }
         }
         violations

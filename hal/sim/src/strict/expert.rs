@@ -3,7 +3,7 @@
 
 use super::facts::Facts;
 use super::violation::{Finding, Instruction};
-use super::waits::UnderWay;
+use super::waits::PendingOperations;
 use crate::execute::operand::scalar_word;
 use crate::instruction::Op;
 use crate::wave::Wave;
@@ -70,13 +70,13 @@ impl Expert {
     }
 
     /// Returns a register that an instruction accesses too early.
-    pub fn check(&mut self, facts: &Facts, under_way: &UnderWay) -> Option<Finding> {
+    pub fn check(&mut self, facts: &Facts, pending: &PendingOperations) -> Option<Finding> {
         if !self.is_on() {
             return None;
         }
         let Expert { outstanding, returned, .. } = self;
         outstanding.retain(|instruction| {
-            let is_back = !under_way.contains(instruction.operation);
+            let is_back = !pending.contains(instruction.operation);
             if is_back {
                 let last = &mut returned[instruction.pipe as usize];
                 *last = instruction.number.max(*last);

@@ -97,7 +97,7 @@ impl LdsState {
                 })?;
                 let operation = other.facts.instruction();
                 let finding =
-                    Finding::UnderWayAtBarrier { address: *address, operation, wave: other.wave };
+                    Finding::PendingAtBarrier { address: *address, operation, wave: other.wave };
                 Some((finding, LaneMask(1 << lane.0)))
             })
     }

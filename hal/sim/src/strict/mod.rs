@@ -50,7 +50,7 @@ use split_barrier::{Phase, names_workgroup};
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use violation::Report;
-use waits::UnderWay;
+use waits::PendingOperations;
 
 /// Rules for waves of `wave_size` lanes; `None` for targets whose tables are missing or incomplete.
 pub(crate) fn rules(target: &Target, wave_size: u8) -> Option<Rules> {
@@ -87,7 +87,7 @@ pub struct Strict {
 
 /// Checked state of a wave, in addition to its registers.
 struct WaveState {
-    under_way: UnderWay,
+    pending: PendingOperations,
     recent: Recent,
     shadow: Shadow,
     /// Number of allocated scalar registers.
@@ -160,7 +160,7 @@ impl Checker for Strict {
             shadow.scalars[usize::from(index.0)] = 0;
         }
         let state = WaveState {
-            under_way: UnderWay::default(),
+            pending: PendingOperations::default(),
             recent: Recent::new(self.rules.hazards),
             shadow,
             sgprs: launch.sgprs(),
@@ -201,13 +201,13 @@ impl Checker for Strict {
         found.extend(facts.bank_conflict.map(|sources| wide(Finding::SameBank { sources })));
         found.extend(state.clause.follow(&facts).map(wide));
         if facts.deallocates {
-            let operation = state.under_way.private_store();
+            let operation = state.pending.private_store();
             let operation = operation.map(|operation| operation.facts.instruction());
-            found.extend(operation.map(|operation| wide(Finding::StoresUnderWay { operation })));
+            found.extend(operation.map(|operation| wide(Finding::StorePending { operation })));
             state.is_deallocated = true;
         }
-        found.extend(state.under_way.check(self.rules.counters, &facts).into_iter().map(wide));
-        found.extend(state.expert.check(&facts, &state.under_way).map(wide));
+        found.extend(state.pending.check(self.rules.counters, &facts).into_iter().map(wide));
+        found.extend(state.expert.check(&facts, &state.pending).map(wide));
         found.extend(state.recent.check(&facts, self.rules.hazards).map(wide));
         found.extend(
             state.scalar_reads.as_ref().and_then(|scalars| scalars.check(&facts)).map(wide),
@@ -244,11 +244,12 @@ impl Checker for Strict {
         let mut unfinished = Vec::new();
         for (id, state, facts) in &waiting {
             if facts.inst.pc != barrier.inst.pc || facts.module != barrier.module {
-                let finding = Finding::OtherBarrier { other: barrier.instruction(), wave: *first };
+                let finding =
+                    Finding::OtherBarrier { barrier: barrier.instruction(), wave: *first };
                 self.report.add(facts.instruction(), *id, LaneMask::EMPTY, finding);
             }
             unfinished
-                .extend(state.under_way.lds().map(|operation| Unfinished::of(*id, operation, 0)));
+                .extend(state.pending.lds().map(|operation| Unfinished::of(*id, operation, 0)));
         }
         if let Some(lds) = self.lds.get_mut(&first.workgroup) {
             lds.pass_barrier(unfinished);
@@ -295,10 +296,10 @@ impl Strict {
         let Strict { rules, ghost, lds, private, races, .. } = self;
         let lds = lds.get_mut(&wave.id.workgroup);
         if let Some(counts) = facts.waits {
-            state.under_way.wait(rules.counters, counts);
+            state.pending.wait(rules.counters, counts);
         }
         if let Some(queue) = facts.settles {
-            state.under_way.settle(queue);
+            state.pending.settle(queue);
         }
         state.recent.push(facts);
         if let Some(scalars) = &mut state.scalar_reads {
@@ -364,7 +365,7 @@ impl Strict {
             // Only targets without rules move tensors.
             Run::Tensor(_) | Run::NotCompute(_) | Run::Gap(_) => {}
         }
-        let operation = state.under_way.issue(rules.counters, facts, counted, touched);
+        let operation = state.pending.issue(rules.counters, facts, counted, touched);
         state.expert.push(wave, op, facts, operation);
     }
 

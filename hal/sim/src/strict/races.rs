@@ -153,14 +153,14 @@ impl Races {
                 first = first.or(conflict.map(|conflict| (address, footprint.lane, conflict)));
             }
         }
-        let (address, lane, Conflict { earlier, kind: other }) = first?;
+        let (address, lane, Conflict { earlier, kind: earlier_kind }) = first?;
         let finding = Finding::Race {
             space,
             address,
             is_write: kind == Kind::Write,
-            other: self.sites[earlier.site].instruction(),
-            other_line: None,
-            other_is_write: other == Kind::Write,
+            earlier: self.sites[earlier.site].instruction(),
+            earlier_line: None,
+            earlier_is_write: earlier_kind == Kind::Write,
             wave: self.clocks.id(earlier.moment.wave),
         };
         Some((finding, LaneMask(1 << lane.0)))
@@ -214,16 +214,16 @@ fn accessed(wave: &Wave, op: &Op) -> Vec<Accessed> {
             let device = footprint::device(wave, op, access);
             let flat = wide(footprint::flat_lds(wave, op, access));
             let moved = wide(footprint::moved_lds(wave, op, access));
-            let of = |space, stores, footprints, stored| Accessed {
+            let accessed = |space, stores, footprints, stored| Accessed {
                 space,
                 kind: kind(stores),
                 footprints,
                 stored,
             };
             vec![
-                of(SharedMemory::Memory, stores, device, stored),
-                of(SharedMemory::Lds, stores, flat, stored),
-                of(SharedMemory::Lds, !stores, moved, None),
+                accessed(SharedMemory::Memory, stores, device, stored),
+                accessed(SharedMemory::Lds, stores, flat, stored),
+                accessed(SharedMemory::Lds, !stores, moved, None),
             ]
         }
         _ => Vec::new(),

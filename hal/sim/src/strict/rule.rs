@@ -119,29 +119,28 @@ impl Rule {
                 "insert a wait with this count, or a lower one, before the instruction"
             }
             Rule::ManualHazard => {
-                "insert the needed instructions, or other independent ones, between the two"
+                "insert the required instructions, or independent ones, between the two"
             }
             Rule::UndefinedValue => {
-                "write the register, the LDS or the private memory before, on every path that leads \
-                 here"
+                "initialize the register, LDS or private memory on every path to this instruction"
             }
             Rule::LdsBounds => "allocate more LDS for the kernel, or correct the address",
             Rule::PrivateBounds => {
                 "allocate more private memory for the kernel, or correct the address"
             }
-            Rule::MemoryBounds => "allocate more, or correct the address",
-            Rule::Alignment => "correct the address: the access goes to the dword below it",
+            Rule::MemoryBounds => "enlarge the allocation, or correct the address",
+            Rule::Alignment => "correct the address: the access goes to the dword that contains it",
             Rule::RegisterAllocation => "allocate more registers in the kernel descriptor",
             Rule::LdsAtBarrier => "wait for LDS (lgkmcnt(0), on gfx12 dscnt 0) before the barrier",
             Rule::DifferentBarriers => "make all waves of a workgroup reach the same barrier",
             Rule::BarrierNotReached => "make all waves of a workgroup reach the barrier, or end",
-            Rule::Clause => "remove the s_clause, or make it shorter",
+            Rule::Clause => "remove or shorten the s_clause",
             Rule::DualBanks => {
-                "use other registers, whose numbers differ in their lowest two bits, or two \
+                "use registers whose numbers differ in their lowest two bits, or two separate \
                  instructions"
             }
             Rule::ChipBug => "use another instruction or another operand",
-            Rule::DataRace => "insert a barrier between the two, or make both atomic operations",
+            Rule::DataRace => "insert a barrier between the two accesses, or make both atomic",
             Rule::Deallocation => "remove the s_sendmsg, or wait for the stores before it",
         }
     }

@@ -40,7 +40,7 @@ pub fn follow(
         SplitBarrier::Signal | SplitBarrier::SignalIsFirst => {
             phase.signals += 1;
             let signals = phase.signals;
-            let unfinished = state.under_way.lds();
+            let unfinished = state.pending.lds();
             let unfinished =
                 unfinished.map(|operation| Unfinished::of(wave, operation, signals)).collect();
             lds.signal(wave, signals, unfinished);
@@ -49,9 +49,10 @@ pub fn follow(
         SplitBarrier::Wait => {
             phase.waits += 1;
             state.barrier = Some(Arc::clone(facts));
-            let (other, place) = lds.wait(phase.waits, wave, facts);
+            let (first_wave, place) = lds.wait(phase.waits, wave, facts);
             let is_same = place.inst.pc == facts.inst.pc && place.module == facts.module;
-            (!is_same).then(|| Finding::OtherBarrier { other: place.instruction(), wave: other })
+            (!is_same)
+                .then(|| Finding::OtherBarrier { barrier: place.instruction(), wave: first_wave })
         }
         SplitBarrier::State | SplitBarrier::Init | SplitBarrier::Join => None,
     }

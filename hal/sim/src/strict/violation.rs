@@ -165,7 +165,7 @@ pub enum Finding {
         allocated: u16,
     },
     /// An access to LDS that was pending when its wave passed a barrier.
-    UnderWayAtBarrier {
+    PendingAtBarrier {
         /// Address of LDS bytes that both accesses touch.
         address: u32,
         /// The pending access.
@@ -176,7 +176,7 @@ pub enum Finding {
     /// Waves at different barriers.
     OtherBarrier {
         /// Barrier at which another wave waits.
-        other: Instruction,
+        barrier: Instruction,
         /// The other wave.
         wave: WaveId,
     },
@@ -196,16 +196,16 @@ pub enum Finding {
         /// `true` if this access writes.
         is_write: bool,
         /// The earlier access.
-        other: Instruction,
+        earlier: Instruction,
         /// Source line of the earlier access, if the code object has line tables.
-        other_line: Option<SourceLine>,
+        earlier_line: Option<SourceLine>,
         /// `true` if the earlier access writes.
-        other_is_write: bool,
+        earlier_is_write: bool,
         /// Wave of the earlier access.
         wave: WaveId,
     },
     /// A store to private memory that is pending when vector registers are deallocated.
-    StoresUnderWay {
+    StorePending {
         /// The store.
         operation: Instruction,
     },
@@ -243,11 +243,11 @@ impl Finding {
             Finding::NotAllocated { .. } | Finding::NextNotAllocated { .. } => {
                 Rule::RegisterAllocation
             }
-            Finding::UnderWayAtBarrier { .. } => Rule::LdsAtBarrier,
+            Finding::PendingAtBarrier { .. } => Rule::LdsAtBarrier,
             Finding::OtherBarrier { .. } => Rule::DifferentBarriers,
             Finding::Waiting { .. } => Rule::BarrierNotReached,
             Finding::BreaksClause { .. } => Rule::Clause,
-            Finding::StoresUnderWay { .. } => Rule::Deallocation,
+            Finding::StorePending { .. } => Rule::Deallocation,
             Finding::Race { .. } => Rule::DataRace,
         }
     }
@@ -334,22 +334,22 @@ impl fmt::Display for Finding {
                 if !registers.is_empty() {
                     write!(f, " ({})", list(registers))?;
                 }
-                write!(f, ": {needed} needed after {trigger}")?;
+                write!(f, ": {needed} required after {trigger}")?;
                 match needed {
-                    Mitigation::WaitStates(_) => write!(f, ", there are {distance}"),
+                    Mitigation::WaitStates(_) => write!(f, ", found {distance}"),
                     Mitigation::Instruction(_) => Ok(()),
                 }
             }
             Finding::ReadLate { registers, needed, writer } => write!(
                 f,
-                "{registers}, which vector operations have read before, is read before the \
-                 value of {writer} has arrived: {needed} needed"
+                "{registers}, which vector operations have read earlier, is read before the value \
+                 of {writer} has arrived: {needed} required"
             ),
             Finding::SameBank { sources: [first, second] } => {
-                write!(f, "{first} and {second} are read at once from the same bank")
+                write!(f, "{first} and {second} are read from the same bank at the same time")
             }
             Finding::Undefined { registers, purpose } => {
-                write!(f, "{} {purpose}, but nothing has written all of it", list(registers))
+                write!(f, "{} {purpose}, but is not fully initialized", list(registers))
             }
             Finding::OutsideLds { address, bytes, size } => write!(
                 f,
@@ -362,8 +362,8 @@ impl fmt::Display for Finding {
             ),
             Finding::OutsideAllocation { address, bytes, allocation: (start, length) } => write!(
                 f,
-                "{bytes} bytes at {address} are accessed; the allocation there has {length} bytes \
-                 from {start} on"
+                "{bytes} bytes at {address} are accessed; the allocation has {length} bytes starting \
+                 at {start}"
             ),
             Finding::Misaligned { address, alignment } => {
                 write!(f, "the address {address} is not a multiple of {alignment}")
@@ -376,44 +376,55 @@ impl fmt::Display for Finding {
                 "the amount of a 64-bit shift is in v{amount}, which works on gfx90a only if the \
                  next register is allocated too; the wave has {allocated}"
             ),
-            Finding::UnderWayAtBarrier { address, operation, wave } => write!(
+            Finding::PendingAtBarrier { address, operation, wave } => write!(
                 f,
-                "{address:#x} of LDS is accessed after a barrier, while {operation} of {wave}, \
-                 from before the barrier, may still be under way"
+                "{address:#x} of LDS is accessed after a barrier while {operation} of {wave}, \
+                 issued before the barrier, may still be pending"
             ),
-            Finding::OtherBarrier { other, wave } => {
+            Finding::OtherBarrier { barrier, wave } => {
                 write!(
                     f,
-                    "this wave and {wave} pass a barrier together, but that one is at {other}"
+                    "{wave} passes the barrier together with this wave, but waits at {barrier}"
                 )
             }
             Finding::BreaksClause { clause, kind } => {
-                write!(f, "it is in the clause that {clause} starts")?;
+                write!(f, "the instruction is in the clause started by {clause}")?;
                 match kind {
                     Some(kind) => write!(f, ", which is a clause of {kind}"),
-                    None => f.write_str(", but belongs to no clause"),
+                    None => f.write_str(", but is not allowed in any clause"),
                 }
             }
-            Finding::StoresUnderWay { operation } => {
-                write!(f, "{operation} may still be under way")
+            Finding::StorePending { operation } => {
+                write!(f, "{operation} may still be pending")
             }
-            Finding::Race { space, address, is_write, other, other_line, other_is_write, wave } => {
+            Finding::Race {
+                space,
+                address,
+                is_write,
+                earlier,
+                earlier_line,
+                earlier_is_write,
+                wave,
+            } => {
                 let verb = |is_write: bool| if is_write { "writes" } else { "reads" };
                 let space = match space {
                     SharedMemory::Lds => "LDS",
                     SharedMemory::Memory => "memory",
                 };
-                let (verb_of_this, others) = (verb(*is_write), verb(*other_is_write));
-                write!(f, "it {verb_of_this} {address:#x} of {space}, which {other}")?;
-                if let Some(line) = other_line {
+                let (verb, earlier_verb) = (verb(*is_write), verb(*earlier_is_write));
+                write!(f, "this instruction {verb} {address:#x} of {space}, which {earlier}")?;
+                if let Some(line) = earlier_line {
                     write!(f, " ({}:{})", line.file, line.line)?;
                 }
-                write!(f, " of {wave} {others}; no barrier and no atomic operation orders the two")
+                write!(
+                    f,
+                    " of {wave} {earlier_verb}; no barrier or atomic operation orders the two accesses"
+                )
             }
             Finding::Waiting { wave } => write!(
                 f,
                 "{wave} waits here until the watchdog ends the dispatch: another wave of its \
-                 workgroup neither comes nor ends"
+                 workgroup neither reaches the barrier nor ends"
             ),
         }
     }
@@ -428,11 +439,11 @@ impl fmt::Display for Violation {
         }
         writeln!(f, "  found:  {}", self.finding)?;
         let lanes = match self.lanes.lanes().next() {
-            Some(first) => format!(", {} lanes from lane {first} on", self.lanes.count()),
+            Some(first) => format!(", {} lanes starting at lane {first}", self.lanes.count()),
             None => String::new(),
         };
-        writeln!(f, "  where:  {}{lanes}; times met: {}", self.wave, self.count)?;
-        writeln!(f, "  to do:  {}", rule.advice())?;
+        writeln!(f, "  where:  {}{lanes}; occurrences: {}", self.wave, self.count)?;
+        writeln!(f, "  fix:    {}", rule.advice())?;
         write!(f, "  rule:   {}", rule.source())
     }
 }

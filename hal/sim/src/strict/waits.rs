@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Pending operations, oldest first.
 #[derive(Debug, Default)]
-pub struct UnderWay {
+pub struct PendingOperations {
     operations: Vec<Operation>,
     issued: u64,
 }
@@ -41,7 +41,7 @@ pub struct Operation {
     pub lds: Vec<Range<u32>>,
 }
 
-impl UnderWay {
+impl PendingOperations {
     /// Issues an operation; returns its number if it is counted.
     pub fn issue(
         &mut self,

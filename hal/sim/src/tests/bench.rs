@@ -46,16 +46,16 @@ pub struct Bench {
 impl Bench {
     /// Creates a wave of gfx90a.
     pub fn new() -> Bench {
-        Bench::of("gfx90a")
+        Bench::with_processor("gfx90a")
     }
 
     /// Creates a wave of `processor` with all lanes active and all registers zero.
-    pub fn of(processor: &str) -> Bench {
-        Bench::of_lanes(processor, 64)
+    pub fn with_processor(processor: &str) -> Bench {
+        Bench::with_lanes(processor, 64)
     }
 
     /// Creates a wave of `processor` with `lanes` lanes.
-    pub fn of_lanes(processor: &str, lanes: u8) -> Bench {
+    pub fn with_lanes(processor: &str, lanes: u8) -> Bench {
         let target = processor.parse().expect("a target");
         let isa = Isa::new(&target).expect("LLVM has it");
         let machine = Machine::new(&target, lanes);

@@ -56,7 +56,7 @@ fn executed_addresses_match_the_rules() {
     for rule in RULES {
         for processor in rule.processors {
             let lanes = if rule.processors == GFX9 { 64 } else { 32 };
-            let mut bench = Bench::of_lanes(processor, lanes);
+            let mut bench = Bench::with_lanes(processor, lanes);
             for constant in [*rule.constants.start(), *rule.constants.end(), 0, 8] {
                 let op = bench.op(&instruction(rule, constant));
                 for _ in 0..50 {

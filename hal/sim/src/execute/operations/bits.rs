@@ -6,7 +6,7 @@ use crate::execute::lane::LowHalf;
 
 operations! {
     /// Moves, logic, shifts and bit fields.
-    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of }
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: each_level }
 
     "v_mov_b32" (a: u32) -> u32 { a }
     // Moves between the two register files; the operands determine the direction.

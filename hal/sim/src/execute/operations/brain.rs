@@ -12,7 +12,7 @@ use crate::execute::lane::{HighHalf, LaneValue, LowHalf, MixedBrain, Pair, settl
 operations! {
     /// Sums and products of pairs.
     ARITHMETIC {
-        denormals: Kept, rounds: Exact, nans: Own, levels: of_plain,
+        denormals: Kept, rounds: Exact, nans: Own, levels: plain_only,
         unsettled: "rounded once, to nearest even, denormals kept, whatever MODE says"
     }
 
@@ -43,7 +43,7 @@ operations! {
 operations! {
     /// Operations mixed with single precision. As with half precision, the result is rounded to
     /// single precision first: LLVM selects these for `fptrunc (fma ...)`.
-    MIXED { denormals: ByMode, rounds: SingleFirst, nans: Own, levels: of_plain,
+    MIXED { denormals: ByMode, rounds: SingleFirst, nans: Own, levels: plain_only,
         unsettled: "the second rounding is to nearest even, and keeps denormals"
     }
 
@@ -61,7 +61,7 @@ operations! {
 operations! {
     /// Reciprocals, roots, exponentials and similar functions.
     TRANSCENDENTAL {
-        denormals: Kept, rounds: Exact, nans: Own, levels: of_plain,
+        denormals: Kept, rounds: Exact, nans: Own, levels: plain_only,
         unsettled: "the nearest number, ties to even, denormals kept, whatever MODE says"
     }
 

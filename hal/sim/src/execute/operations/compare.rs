@@ -12,10 +12,10 @@ use half::f16;
 
 /// The comparisons of an integer type.
 macro_rules! integer_comparisons {
-    ($($table:ident, $suffix:literal, $type:ty, $of:ident;)*) => {$(
+    ($($table:ident, $suffix:literal, $type:ty, $levels:ident;)*) => {$(
         operations! {
             /// Integer comparisons.
-            $table { denormals: Kept, rounds: Exact, nans: Own, levels: $of }
+            $table { denormals: Kept, rounds: Exact, nans: Own, levels: $levels }
 
             { concat!("v_cmp_f_", $suffix) } (_a: $type, _b: $type) -> bool { false }
             { concat!("v_cmp_lt_", $suffix) } (a: $type, b: $type) -> bool { a < b }
@@ -30,31 +30,31 @@ macro_rules! integer_comparisons {
 }
 
 integer_comparisons! {
-    I16, "i16", i16, of_plain;
-    U16, "u16", u16, of_plain;
-    I32, "i32", i32, of;
-    U32, "u32", u32, of;
-    I64, "i64", i64, of;
-    U64, "u64", u64, of;
+    I16, "i16", i16, plain_only;
+    U16, "u16", u16, plain_only;
+    I32, "i32", i32, each_level;
+    U32, "u32", u32, each_level;
+    I64, "i64", i64, each_level;
+    U64, "u64", u64, each_level;
 }
 
 /// The comparisons of a floating-point type, made after a conversion that preserves order. The ones
 /// with `n` are also true for NaNs.
 macro_rules! float_comparisons {
-    ($($table:ident, $suffix:literal, $type:ty, $of:expr, $levels:ident;)*) => {$(
+    ($($table:ident, $suffix:literal, $type:ty, $convert:expr, $levels:ident;)*) => {$(
         operations! {
             /// Floating-point comparisons.
             $table { denormals: ByMode, rounds: Exact, nans: Own, levels: $levels, source: sources::DEFINED }
 
             { concat!("v_cmp_f_", $suffix) } (_a: $type, _b: $type) -> bool { false }
-            { concat!("v_cmp_lt_", $suffix) } (a: $type, b: $type) -> bool { $of(a) < $of(b) }
-            { concat!("v_cmp_eq_", $suffix) } (a: $type, b: $type) -> bool { $of(a) == $of(b) }
-            { concat!("v_cmp_le_", $suffix) } (a: $type, b: $type) -> bool { $of(a) <= $of(b) }
-            { concat!("v_cmp_gt_", $suffix) } (a: $type, b: $type) -> bool { $of(a) > $of(b) }
+            { concat!("v_cmp_lt_", $suffix) } (a: $type, b: $type) -> bool { $convert(a) < $convert(b) }
+            { concat!("v_cmp_eq_", $suffix) } (a: $type, b: $type) -> bool { $convert(a) == $convert(b) }
+            { concat!("v_cmp_le_", $suffix) } (a: $type, b: $type) -> bool { $convert(a) <= $convert(b) }
+            { concat!("v_cmp_gt_", $suffix) } (a: $type, b: $type) -> bool { $convert(a) > $convert(b) }
             { concat!("v_cmp_lg_", $suffix) } (a: $type, b: $type) -> bool {
-                ($of(a) < $of(b)) | ($of(a) > $of(b))
+                ($convert(a) < $convert(b)) | ($convert(a) > $convert(b))
             }
-            { concat!("v_cmp_ge_", $suffix) } (a: $type, b: $type) -> bool { $of(a) >= $of(b) }
+            { concat!("v_cmp_ge_", $suffix) } (a: $type, b: $type) -> bool { $convert(a) >= $convert(b) }
             { concat!("v_cmp_o_", $suffix) } (a: $type, b: $type) -> bool {
                 !(a.is_nan() | b.is_nan())
             }
@@ -62,32 +62,32 @@ macro_rules! float_comparisons {
                 a.is_nan() | b.is_nan()
             }
             { concat!("v_cmp_nge_", $suffix) } (a: $type, b: $type) -> bool {
-                !($of(a) >= $of(b))
+                !($convert(a) >= $convert(b))
             }
             { concat!("v_cmp_nlg_", $suffix) } (a: $type, b: $type) -> bool {
-                !(($of(a) < $of(b)) | ($of(a) > $of(b)))
+                !(($convert(a) < $convert(b)) | ($convert(a) > $convert(b)))
             }
-            { concat!("v_cmp_ngt_", $suffix) } (a: $type, b: $type) -> bool { !($of(a) > $of(b)) }
+            { concat!("v_cmp_ngt_", $suffix) } (a: $type, b: $type) -> bool { !($convert(a) > $convert(b)) }
             { concat!("v_cmp_nle_", $suffix) } (a: $type, b: $type) -> bool {
-                !($of(a) <= $of(b))
+                !($convert(a) <= $convert(b))
             }
-            { concat!("v_cmp_neq_", $suffix) } (a: $type, b: $type) -> bool { $of(a) != $of(b) }
-            { concat!("v_cmp_nlt_", $suffix) } (a: $type, b: $type) -> bool { !($of(a) < $of(b)) }
+            { concat!("v_cmp_neq_", $suffix) } (a: $type, b: $type) -> bool { $convert(a) != $convert(b) }
+            { concat!("v_cmp_nlt_", $suffix) } (a: $type, b: $type) -> bool { !($convert(a) < $convert(b)) }
             { concat!("v_cmp_tru_", $suffix) } (_a: $type, _b: $type) -> bool { true }
         }
     )*};
 }
 
 float_comparisons! {
-    F16, "f16", f16, to_f32, of_plain;
-    F32, "f32", f32, std::convert::identity, of;
-    F64, "f64", f64, std::convert::identity, of;
+    F16, "f16", f16, to_f32, plain_only;
+    F32, "f32", f32, std::convert::identity, each_level;
+    F64, "f64", f64, std::convert::identity, each_level;
 }
 
 operations! {
     /// Tests whether a number is in one of the classes whose bits are set: signalling NaN, quiet
     /// NaN, then minus infinity to plus infinity. Denormals are not flushed.
-    CLASS { denormals: Kept, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
+    CLASS { denormals: Kept, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED }
 
     "v_cmp_class_f16" (a: f16, classes: u32) -> bool {
         let bits = u64::from(a.to_bits());

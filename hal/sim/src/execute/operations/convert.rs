@@ -8,7 +8,7 @@ use half::f16;
 
 operations! {
     /// Conversions to a format that represents every source.
-    WIDENING { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
+    WIDENING { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED }
 
     "v_cvt_f64_i32" (a: i32) -> f64 { a.into() }
     "v_cvt_f64_u32" (a: u32) -> f64 { a.into() }
@@ -31,7 +31,7 @@ operations! {
 operations! {
     /// Conversions to a narrower format. Rounded by the field of the result's format (ISA manual,
     /// `V_CVT_F16_F32`: "Output rounding based on DP rounding mode").
-    NARROWING { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::ROUNDED_ONCE }
+    NARROWING { denormals: ByMode, rounds: ByMode, nans: Own, levels: each_level, source: sources::ROUNDED_ONCE }
 
     "v_cvt_f32_i32" (a: i32; context) -> f32 { context.round.converted(a, |a| a as f32) }
     "v_cvt_f32_u32" (a: u32; context) -> f32 { context.round.converted(a, |a| a as f32) }
@@ -54,7 +54,7 @@ operations! {
 operations! {
     /// Conversions to integers with the rounding that the operation's name states, regardless of
     /// MODE.
-    TO_INTEGER { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
+    TO_INTEGER { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED }
 
     "v_cvt_i32_f32" (a: f32) -> i32 { a as i32 }
     "v_cvt_u32_f32" (a: f32) -> u32 { a as u32 }
@@ -71,7 +71,7 @@ operations! {
 
 operations! {
     /// Conversions of two numbers into one word, rounded to nearest even or as the name states.
-    PACKING { denormals: ByMode, rounds: Fixed, nans: Own, levels: of, source: sources::DEFINED }
+    PACKING { denormals: ByMode, rounds: Fixed, nans: Own, levels: each_level, source: sources::DEFINED }
 
     "v_cvt_pkrtz_f16_f32" (a: f32, b: f32) -> Pair<f16> { Pair(truncated(a), truncated(b)) }
     "v_cvt_pknorm_i16_f32" (a: f32, b: f32) -> Pair<i16> {
@@ -106,7 +106,7 @@ operations! {
     /// Conversions of a number into a byte of a word. The manual does not say how they round;
     /// CLRX's description of the instruction set says that MODE decides.
     BYTES {
-        denormals: ByMode, rounds: SingleFirst, nans: Own, levels: of_plain,
+        denormals: ByMode, rounds: SingleFirst, nans: Own, levels: plain_only,
         unsettled: "MODE decides how it rounds"
     }
 

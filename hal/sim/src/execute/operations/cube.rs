@@ -6,7 +6,7 @@ use super::sources;
 
 operations! {
     /// Face and coordinates.
-    COORDINATES { denormals: ByMode, rounds: Exact, nans: Settled, levels: of_plain, source: sources::STEPS }
+    COORDINATES { denormals: ByMode, rounds: Exact, nans: Settled, levels: plain_only, source: sources::STEPS }
 
     "v_cubeid_f32" (x: f32, y: f32, z: f32) -> f32 {
         match major(x, y, z) {
@@ -32,7 +32,7 @@ operations! {
 
 operations! {
     /// Twice the coordinate of the major axis.
-    MAJOR { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of_plain, source: sources::STEPS }
+    MAJOR { denormals: ByMode, rounds: ByMode, nans: Settled, levels: plain_only, source: sources::STEPS }
 
     "v_cubema_f32" (x: f32, y: f32, z: f32; context) -> f32 {
         let coordinate = match major(x, y, z) {

@@ -14,7 +14,7 @@ use half::f16;
 operations! {
     /// Scales the first source, which is either the denominator (second source) or the numerator
     /// (third). The mask is set if the quotient must be scaled back.
-    SCALE { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::STEPS }
+    SCALE { denormals: ByMode, rounds: ByMode, nans: Own, levels: each_level, source: sources::STEPS }
 
     "v_div_scale_f32" (value: f32, denominator: f32, numerator: f32; context) -> (f32, bool) {
         scale(context.round, value, denominator, numerator)
@@ -28,7 +28,7 @@ operations! {
     /// Fused multiply-add; if the mask is set, the quotient is scaled back, with a single rounding.
     /// "Input denormals are not flushed but output flushing is allowed" (ISA manual,
     /// `V_DIV_FMAS_F32`).
-    FMAS { denormals: ResultsByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::STEPS }
+    FMAS { denormals: ResultsByMode, rounds: ByMode, nans: Settled, levels: each_level, source: sources::STEPS }
 
     "v_div_fmas_f32" (a: f32, b: f32, c: f32, scaled: bool; context) -> f32 {
         let exponent = if scaled { scale_back(c) } else { 0 };
@@ -56,7 +56,7 @@ operations! {
 
 operations! {
     /// The quotient (first source), with its sign and its special cases.
-    FIXUP { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::STEPS }
+    FIXUP { denormals: ByMode, rounds: ByMode, nans: Own, levels: each_level, source: sources::STEPS }
 
     "v_div_fixup_f32" (quotient: f32, denominator: f32, numerator: f32; context) -> f32 {
         fixup(context.round, quotient, denominator, numerator)
@@ -75,7 +75,7 @@ operations! {
 
 operations! {
     /// 53 bits of 2/pi, for reducing a large argument.
-    TRIGONOMETRY { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain, source: sources::DEFINED }
+    TRIGONOMETRY { denormals: Kept, rounds: Exact, nans: Own, levels: plain_only, source: sources::DEFINED }
 
     "v_trig_preop_f64" (a: f64, segment: u32) -> f64 { two_over_pi_bits(a, segment) }
 }

@@ -13,7 +13,7 @@ const BF8: SmallFloat = SmallFloat::bf8(Float8::Ocp);
 
 operations! {
     /// Integers. Products and sums are exact; the result wraps, or saturates with `clamp`.
-    INTEGER { denormals: Kept, rounds: Exact, nans: Own, levels: of }
+    INTEGER { denormals: Kept, rounds: Exact, nans: Own, levels: each_level }
 
     "v_dot2_i32_i16" (a: Pair<i16>, b: Pair<i16>, c: i32) -> i32 { dot2_i16(a, b, c) as i32 }
     "v_dot2c_i32_i16" (a: Pair<i16>, b: Pair<i16>, sum: i32) -> i32 {
@@ -62,7 +62,7 @@ macro_rules! halves {
         operations! {
             $(#[$documentation])*
             $table {
-                denormals: $denormals, rounds: Fixed, nans: Own, levels: of, unsettled: $unsettled
+                denormals: $denormals, rounds: Fixed, nans: Own, levels: each_level, unsettled: $unsettled
             }
 
             { concat!("v_dot2_f32_f16", $word) } (a: Pair<f16>, b: Pair<f16>, c: f32) -> f32 {
@@ -90,7 +90,7 @@ halves! {
 
 operations! {
     /// Bfloat16 of gfx950.
-    BRAIN { denormals: Kept, rounds: Fixed, nans: Own, levels: of, unsettled: IN_STEPS }
+    BRAIN { denormals: Kept, rounds: Fixed, nans: Own, levels: each_level, unsettled: IN_STEPS }
 
     "v_dot2_f32_bf16" (a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
         in_steps(brains(a), brains(b), c)
@@ -106,7 +106,7 @@ macro_rules! measured {
         operations! {
             $(#[$documentation])*
             $table {
-                denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain, source: $source
+                denormals: Kept, rounds: Fixed, nans: Own, levels: plain_only, source: $source
             }
 
             { concat!("v_dot2_f32_f16", $word) } (a: Pair<u16>, b: Pair<u16>, c: f32) -> f32 {
@@ -136,7 +136,7 @@ measured! {
 operations! {
     /// Half precision of RDNA 4 into half precision, also measured.
     SHORT_GFX12 {
-        denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain,
+        denormals: Kept, rounds: Fixed, nans: Own, levels: plain_only,
         source: "measured on gfx1201: ROCm/rocm-systems issue 12056 and pull request 12120"
     }
 
@@ -151,7 +151,7 @@ operations! {
     /// denormals. For bfloat16 public sources disagree: Triton assumes that the products of
     /// `V_DOT2_BF16_BF16` are rounded to nearest even, AMD's rocjitsu truncates them for gfx1201.
     NEWER {
-        denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain,
+        denormals: Kept, rounds: Fixed, nans: Own, levels: plain_only,
         unsettled: "each step is rounded once, denormals are kept"
     }
 
@@ -192,7 +192,7 @@ macro_rules! mixed_signs {
     ($table:ident, $name:literal, $bits:literal) => {
         operations! {
             /// Integers with either signedness.
-            $table { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+            $table { denormals: Kept, rounds: Exact, nans: Own, levels: plain_only }
 
             { concat!($name, " 0") } (a: u32, b: u32, c: i32) -> i32 {
                 dot_mixed::<$bits>(a, b, c, 0) as i32

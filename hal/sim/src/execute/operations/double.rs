@@ -18,7 +18,7 @@ fn normalised(value: f64) -> (f64, i32) {
 
 operations! {
     /// Sums, products, scaling and fractions.
-    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::ROUNDED_ONCE }
+    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: each_level, source: sources::ROUNDED_ONCE }
 
     "v_add_f64" (a: f64, b: f64; context) -> f64 { context.round.sum(a, b) }
     "v_mul_f64" (a: f64, b: f64; context) -> f64 { context.round.product(a, b) }
@@ -32,7 +32,7 @@ operations! {
 
 operations! {
     /// Rounding to integral numbers, and extraction of the mantissa.
-    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of, source: sources::DEFINED }
+    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: each_level, source: sources::DEFINED }
 
     "v_floor_f64" (a: f64) -> f64 { a.floor() }
     "v_ceil_f64" (a: f64) -> f64 { a.ceil() }
@@ -46,7 +46,7 @@ operations! {
 
 operations! {
     /// Operations that return one of the sources.
-    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED }
 
     "v_min_f64" (a: f64, b: f64; context) -> f64 { minimum(a, b, context.mode) }
     "v_max_f64" (a: f64, b: f64; context) -> f64 { maximum(a, b, context.mode) }
@@ -54,7 +54,7 @@ operations! {
 
 operations! {
     /// Exponents as integers.
-    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
+    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED }
 
     "v_frexp_exp_i32_f64" (a: f64) -> i32 {
         let (normal, scale) = normalised(a);

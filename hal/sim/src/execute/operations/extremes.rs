@@ -12,7 +12,7 @@ use half::f16;
 
 operations! {
     /// Single precision.
-    SINGLE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED_BY_RDNA4 }
+    SINGLE { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED_BY_RDNA4 }
 
     "v_min_num_f32" (a: f32, b: f32) -> f32 { minimum_number(a, b) }
     "v_max_num_f32" (a: f32, b: f32) -> f32 { maximum_number(a, b) }
@@ -35,7 +35,7 @@ operations! {
 
 operations! {
     /// Double precision.
-    DOUBLE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED_BY_RDNA4 }
+    DOUBLE { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED_BY_RDNA4 }
 
     "v_min_num_f64" (a: f64, b: f64) -> f64 { minimum_number(a, b) }
     "v_max_num_f64" (a: f64, b: f64) -> f64 { maximum_number(a, b) }
@@ -45,7 +45,7 @@ operations! {
 
 operations! {
     /// Half precision.
-    HALF { denormals: ByMode, rounds: Exact, nans: Own, levels: of_plain, source: sources::DEFINED_BY_RDNA4 }
+    HALF { denormals: ByMode, rounds: Exact, nans: Own, levels: plain_only, source: sources::DEFINED_BY_RDNA4 }
 
     "v_min_num_f16" (a: f16, b: f16) -> LowHalf<f16> { LowHalf(minimum_number(a, b)) }
     "v_max_num_f16" (a: f16, b: f16) -> LowHalf<f16> { LowHalf(maximum_number(a, b)) }
@@ -80,7 +80,7 @@ operations! {
 
 operations! {
     /// Pairs of half-precision numbers.
-    PACKED { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED_BY_RDNA4 }
+    PACKED { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED_BY_RDNA4 }
 
     "v_pk_min_num_f16" (a: Pair<f16>, b: Pair<f16>) -> Pair<f16> {
         Pair(minimum_number(a.0, b.0), minimum_number(a.1, b.1))

@@ -15,7 +15,7 @@ const BELOW_ONE: f16 = f16::from_bits(0x3bff);
 
 operations! {
     /// Sums, products, scaling and fractions.
-    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::ROUNDED_ONCE }
+    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: each_level, source: sources::ROUNDED_ONCE }
 
     "v_add_f16" (a: f16, b: f16; context) -> f16 { context.round.sum(a, b) }
     "v_sub_f16" (a: f16, b: f16; context) -> f16 { context.round.sum(a, -b) }
@@ -42,7 +42,7 @@ operations! {
 
 operations! {
     /// Rounding to integral numbers, and extraction of the mantissa.
-    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of, source: sources::DEFINED }
+    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: each_level, source: sources::DEFINED }
 
     "v_floor_f16" (a: f16) -> f16 { a.rounded_down() }
     "v_ceil_f16" (a: f16) -> f16 { from_f32(to_f32(a).ceil()) }
@@ -64,7 +64,7 @@ fn multiply_then_add(round: impl Rounder, a: f16, b: f16, c: f16) -> f16 {
 
 operations! {
     /// Multiply-add with two roundings (ISA manual, `V_MAD_F16`: "denormals are flushed").
-    UNFUSED { denormals: Flushed, rounds: ByMode, nans: Settled, levels: of, source: sources::DEFINED }
+    UNFUSED { denormals: Flushed, rounds: ByMode, nans: Settled, levels: each_level, source: sources::DEFINED }
 
     "v_mad_f16" (a: f16, b: f16, c: f16; context) -> LowHalf<f16> {
         LowHalf(multiply_then_add(context.round, a, b, c))
@@ -85,7 +85,7 @@ operations! {
 
 operations! {
     /// Operations that return one of the sources.
-    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED }
 
     "v_min_f16" (a: f16, b: f16; context) -> f16 { minimum(a, b, context.mode) }
     "v_max_f16" (a: f16, b: f16; context) -> f16 { maximum(a, b, context.mode) }
@@ -108,7 +108,7 @@ operations! {
 
 operations! {
     /// Exponents as integers.
-    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
+    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED }
 
     "v_frexp_exp_i16_f16" (a: f16) -> i16 {
         let wide = to_f32(a);

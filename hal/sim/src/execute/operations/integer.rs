@@ -16,7 +16,7 @@ fn i24(word: i32) -> i32 {
 
 operations! {
     /// 32-bit integer arithmetic.
-    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of }
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: each_level }
 
     "v_add_u32" (a: u32, b: u32) -> u32 { a.wrapping_add(b) }
     "v_sub_u32" (a: u32, b: u32) -> u32 { a.wrapping_sub(b) }

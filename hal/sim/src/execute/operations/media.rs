@@ -4,7 +4,7 @@ use super::row::operations;
 
 operations! {
     /// Byte-wise operations.
-    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: plain_only }
 
     "v_lerp_u8" (a: u32, b: u32, round: u32) -> u32 {
         let byte = |i: u32| {

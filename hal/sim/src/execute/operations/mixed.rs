@@ -11,7 +11,7 @@ use crate::execute::lane::{HighHalf, LaneValue, LowHalf, Mixed, settle};
 
 operations! {
     /// Mixed precision.
-    TABLE { denormals: ByMode, rounds: SingleFirst, nans: Own, levels: of, source: sources::MIXED }
+    TABLE { denormals: ByMode, rounds: SingleFirst, nans: Own, levels: each_level, source: sources::MIXED }
 
     "v_fma_mix_f32" (a: Mixed, b: Mixed, c: Mixed; context) -> f32 {
         fused(context.round, a, b, c)

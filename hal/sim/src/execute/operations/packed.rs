@@ -9,7 +9,7 @@ use half::f16;
 
 operations! {
     /// Pairs of 16-bit integers.
-    INTEGER { denormals: Kept, rounds: Exact, nans: Own, levels: of }
+    INTEGER { denormals: Kept, rounds: Exact, nans: Own, levels: each_level }
 
     "v_pk_add_u16" (a: Pair<u16>, b: Pair<u16>) -> Pair<u16> { both(a, b, u16::wrapping_add) }
     "v_pk_sub_u16" (a: Pair<u16>, b: Pair<u16>) -> Pair<u16> { both(a, b, u16::wrapping_sub) }
@@ -66,7 +66,7 @@ operations! {
 
 operations! {
     /// Pairs of half-precision numbers.
-    HALF { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::ROUNDED_ONCE }
+    HALF { denormals: ByMode, rounds: ByMode, nans: Own, levels: each_level, source: sources::ROUNDED_ONCE }
 
     "v_pk_add_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
         both_settled(a, b, |a, b| context.round.sum(a, b))
@@ -84,7 +84,7 @@ operations! {
 
 operations! {
     /// Operations on half-precision pairs that return one of the sources.
-    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED }
 
     "v_pk_min_f16" (a: Pair<f16>, b: Pair<f16>; context) -> Pair<f16> {
         Pair(minimum(a.0, b.0, context.mode), minimum(a.1, b.1, context.mode))
@@ -96,7 +96,7 @@ operations! {
 
 operations! {
     /// Pairs of single-precision numbers.
-    SINGLE { denormals: ByMode, rounds: ByMode, nans: Own, levels: of, source: sources::ROUNDED_ONCE }
+    SINGLE { denormals: ByMode, rounds: ByMode, nans: Own, levels: each_level, source: sources::ROUNDED_ONCE }
 
     "v_pk_add_f32" (a: Pair<f32>, b: Pair<f32>; context) -> Pair<f32> {
         both_settled(a, b, |a, b| context.round.sum(a, b))
@@ -112,7 +112,7 @@ operations! {
 operations! {
     /// Moves of two words. `op_sel` selects the word of each source; sources have the selected word
     /// first.
-    MOVES { denormals: Kept, rounds: Exact, nans: Own, levels: of }
+    MOVES { denormals: Kept, rounds: Exact, nans: Own, levels: each_level }
 
     "v_pk_mov_b32" (a: Pair<u32>, b: Pair<u32>) -> Pair<u32> { Pair(a.0, b.0) }
 }

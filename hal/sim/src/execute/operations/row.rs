@@ -14,7 +14,7 @@ macro_rules! operations {
     (
         $(#[$documentation:meta])*
         $table:ident {
-            denormals: $denormals:ident, rounds: $rounds:ident, nans: $nans:ident, levels: $of:ident
+            denormals: $denormals:ident, rounds: $rounds:ident, nans: $nans:ident, levels: $levels:ident
             $(, accuracy: $accuracy:expr)? $(, unsettled: $unsettled:expr)? $(, source: $source:expr)?
         }
         $($name:tt ($($argument:ident: $type:ty),* $(; $context:ident)?) -> $result:ty $body:block)*
@@ -53,7 +53,7 @@ macro_rules! operations {
                         $body
                     }
                 }
-                $crate::instruction::VectorOperation::$of::<Row>($name)
+                $crate::instruction::VectorOperation::$levels::<Row>($name)
             }),*]
         };
     };

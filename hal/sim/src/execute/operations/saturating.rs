@@ -6,7 +6,7 @@ use crate::execute::lane::{LowHalf, Pair};
 
 operations! {
     /// Saturating forms.
-    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain }
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: plain_only }
 
     "v_add_u32 clamp" (a: u32, b: u32) -> u32 { a.saturating_add(b) }
     "v_sub_u32 clamp" (a: u32, b: u32) -> u32 { a.saturating_sub(b) }

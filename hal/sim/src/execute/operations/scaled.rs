@@ -21,7 +21,7 @@ const BF8: SmallFloat = SmallFloat::bf8(Float8::Ocp);
 
 operations! {
     /// Conversions to 8 and 4 bits.
-    NARROWING { denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
+    NARROWING { denormals: ByMode, rounds: Fixed, nans: Own, levels: plain_only, source: sources::SCALED }
 
     "v_cvt_scalef32_pk_fp8_f32" (a: f32, b: f32, scale: u32; context) -> LowHalf<u16> {
         bytes(FP8, [a, b], scale, context.mode)
@@ -45,7 +45,7 @@ operations! {
 
 operations! {
     /// Conversions from bfloat16, whose denormals are kept.
-    NARROWING_BRAIN { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
+    NARROWING_BRAIN { denormals: Kept, rounds: Fixed, nans: Own, levels: plain_only, source: sources::SCALED }
 
     "v_cvt_scalef32_pk_fp8_bf16" (a: Pair<u16>, scale: u32; context) -> LowHalf<u16> {
         bytes(FP8, brains(a), scale, context.mode)
@@ -61,7 +61,7 @@ operations! {
 operations! {
     /// Conversions with stochastic rounding.
     STOCHASTIC {
-        denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
+        denormals: ByMode, rounds: Fixed, nans: Own, levels: plain_only,
         unsettled: "what lies below a normal result's last place is cut from a denormal one first"
     }
 
@@ -88,7 +88,7 @@ operations! {
 operations! {
     /// Conversions from bfloat16 with stochastic rounding.
     STOCHASTIC_BRAIN {
-        denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain,
+        denormals: Kept, rounds: Fixed, nans: Own, levels: plain_only,
         unsettled: "what lies below a normal result's last place is cut from a denormal one first"
     }
 
@@ -105,7 +105,7 @@ operations! {
 
 operations! {
     /// Conversions from 8 and 4 bits to single precision and bfloat16. MODE has no effect.
-    WIDENING { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
+    WIDENING { denormals: Kept, rounds: Fixed, nans: Own, levels: plain_only, source: sources::SCALED }
 
     "v_cvt_scalef32_f32_fp8" (a: u32, scale: u32) -> f32 { single(FP8, a & 0xff, scale) }
     "v_cvt_scalef32_f32_bf8" (a: u32, scale: u32) -> f32 { single(BF8, a & 0xff, scale) }
@@ -123,7 +123,7 @@ operations! {
 
 operations! {
     /// Conversions from 8 and 4 bits to half precision, rounded to nearest even.
-    TO_HALVES { denormals: Kept, rounds: Fixed, nans: Own, levels: of_plain, source: sources::SCALED }
+    TO_HALVES { denormals: Kept, rounds: Fixed, nans: Own, levels: plain_only, source: sources::SCALED }
 
     "v_cvt_scalef32_f16_fp8" (a: u32, scale: u32; context) -> LowHalf<f16> {
         LowHalf(context.round.nearest_half(product(FP8, a & 0xff, scale)))

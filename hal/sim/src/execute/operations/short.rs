@@ -6,7 +6,7 @@ use crate::execute::lane::LowHalf;
 
 operations! {
     /// 16-bit integers.
-    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of }
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: each_level }
 
     "v_add_u16" (a: u16, b: u16) -> u16 { a.wrapping_add(b) }
     "v_sub_u16" (a: u16, b: u16) -> u16 { a.wrapping_sub(b) }

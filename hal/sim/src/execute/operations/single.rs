@@ -44,7 +44,7 @@ const BELOW_ONE: f32 = f32::from_bits(0x3f7f_ffff);
 
 operations! {
     /// Sums, products, scaling and fractions.
-    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: of, source: sources::ROUNDED_ONCE }
+    ARITHMETIC { denormals: ByMode, rounds: ByMode, nans: Settled, levels: each_level, source: sources::ROUNDED_ONCE }
 
     "v_add_f32" (a: f32, b: f32; context) -> f32 { context.round.sum(a, b) }
     "v_sub_f32" (a: f32, b: f32; context) -> f32 { context.round.sum(a, -b) }
@@ -76,7 +76,7 @@ operations! {
 
 operations! {
     /// Rounding to integral numbers, and extraction of the mantissa.
-    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: of, source: sources::DEFINED }
+    EXACT { denormals: ByMode, rounds: Exact, nans: Settled, levels: each_level, source: sources::DEFINED }
 
     "v_floor_f32" (a: f32) -> f32 { a.floor() }
     "v_ceil_f32" (a: f32) -> f32 { a.ceil() }
@@ -92,7 +92,7 @@ operations! {
 operations! {
     /// Multiply-add with two roundings. It flushes denormals in any mode (ISA manual, `V_MAD_F16`);
     /// LLVM selects it only in functions that flush them.
-    UNFUSED { denormals: Flushed, rounds: ByMode, nans: Settled, levels: of, source: sources::DEFINED }
+    UNFUSED { denormals: Flushed, rounds: ByMode, nans: Settled, levels: each_level, source: sources::DEFINED }
 
     "v_mad_f32" (a: f32, b: f32, c: f32; context) -> f32 {
         multiply_then_add(context.round, a, b, c)
@@ -114,7 +114,7 @@ operations! {
 
 operations! {
     /// Operations that return one of the sources; [`super::choice`] has the NaN rules.
-    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
+    CHOICE { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED }
 
     "v_min_f32" (a: f32, b: f32; context) -> f32 { minimum(a, b, context.mode) }
     "v_max_f32" (a: f32, b: f32; context) -> f32 { maximum(a, b, context.mode) }
@@ -135,7 +135,7 @@ operations! {
 
 operations! {
     /// Exponents as integers.
-    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: of, source: sources::DEFINED }
+    PARTS { denormals: ByMode, rounds: Exact, nans: Own, levels: each_level, source: sources::DEFINED }
 
     "v_frexp_exp_i32_f32" (a: f32) -> i32 {
         let exponent = (f64::from(a).to_bits() >> 52 & 0x7ff) as i32 - 1022;

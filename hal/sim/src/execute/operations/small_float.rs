@@ -19,7 +19,7 @@ macro_rules! from_bytes {
     ($($(#[$documentation:meta])* $table:ident: $single:literal $pair:literal $format:expr;)*) => {$(
         operations! {
             $(#[$documentation])*
-            $table { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain, source: sources::BYTES }
+            $table { denormals: Kept, rounds: Exact, nans: Own, levels: plain_only, source: sources::BYTES }
 
             $single (a: u32) -> f32 { $format.decode(a & 0xff) }
             $pair (a: u32) -> Pair<f32> {
@@ -43,7 +43,7 @@ from_bytes! {
 operations! {
     /// Conversions of pairs, rounded to nearest even.
     PAIRS {
-        denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
+        denormals: ByMode, rounds: Fixed, nans: Own, levels: plain_only,
         unsettled: "a NaN keeps its sign"
     }
 
@@ -57,7 +57,7 @@ operations! {
 
 operations! {
     /// Conversions of pairs to formats whose NaN has no sign, and to bfloat16.
-    SETTLED_PAIRS { denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain, source: sources::BYTES }
+    SETTLED_PAIRS { denormals: ByMode, rounds: Fixed, nans: Own, levels: plain_only, source: sources::BYTES }
 
     "v_cvt_pk_fp8_f32 fnuz" (a: f32, b: f32; context) -> LowHalf<u16> {
         bytes(SmallFloat::fp8(Float8::Fnuz), a, b, context.mode)
@@ -78,7 +78,7 @@ operations! {
 
 operations! {
     /// Conversions of pairs to half precision. According to LLVM, MODE has the rounding direction.
-    HALVES { denormals: ByMode, rounds: ByMode, nans: Own, levels: of_plain, source: sources::BY_MODE }
+    HALVES { denormals: ByMode, rounds: ByMode, nans: Own, levels: plain_only, source: sources::BY_MODE }
 
     "v_cvt_pk_f16_f32" (a: f32, b: f32; context) -> Pair<f16> {
         Pair(
@@ -92,7 +92,7 @@ operations! {
     /// Stochastic rounding of the first source with the random bits in the second source. Results
     /// are a byte each, or half a register.
     STOCHASTIC {
-        denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
+        denormals: ByMode, rounds: Fixed, nans: Own, levels: plain_only,
         unsettled: "what lies below a normal result's last place is cut from a denormal one first"
     }
 
@@ -120,7 +120,7 @@ operations! {
     /// Conversions between 8 bits and half precision, and of two numbers with stochastic rounding
     /// (gfx1250). The number is exact in half precision; the instruction's modifiers select the
     /// byte or half that is read.
-    FROM_BYTES_TO_HALVES { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain, source: sources::BYTES }
+    FROM_BYTES_TO_HALVES { denormals: Kept, rounds: Exact, nans: Own, levels: plain_only, source: sources::BYTES }
 
     "v_cvt_f16_fp8" (a: u32) -> LowHalf<f16> { LowHalf(half(FP8, a)) }
     "v_cvt_f16_bf8" (a: u32) -> LowHalf<f16> { LowHalf(half(BF8, a)) }
@@ -131,7 +131,7 @@ operations! {
 operations! {
     /// Conversions of pairs of half precision to 8 bits.
     FROM_HALVES {
-        denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
+        denormals: ByMode, rounds: Fixed, nans: Own, levels: plain_only,
         unsettled: "a NaN keeps its sign"
     }
 
@@ -146,7 +146,7 @@ operations! {
 operations! {
     /// Stochastic rounding on gfx1250.
     NEWER_STOCHASTIC {
-        denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
+        denormals: ByMode, rounds: Fixed, nans: Own, levels: plain_only,
         unsettled: "both results of a pair have the same random bits, and what lies below a normal \
                     result's last place is cut from a denormal one first"
     }
@@ -171,7 +171,7 @@ operations! {
 
 operations! {
     /// Conversions from bfloat16.
-    FROM_BRAIN { denormals: Kept, rounds: Exact, nans: Own, levels: of_plain, source: sources::DEFINED }
+    FROM_BRAIN { denormals: Kept, rounds: Exact, nans: Own, levels: plain_only, source: sources::DEFINED }
 
     "v_cvt_f32_bf16" (a: u16) -> f32 { SmallFloat::BF16.decode(a.into()) }
 }

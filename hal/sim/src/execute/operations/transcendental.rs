@@ -58,7 +58,7 @@ const ONE_UNIT_OF_MANY: Accuracy = Accuracy { ulps: 1, stated: Some(1 << 29) };
 operations! {
     /// Reciprocals and roots in single precision.
     ROOTS {
-        denormals: Flushed, rounds: Fixed, nans: Negative, levels: of, accuracy: ONE_UNIT
+        denormals: Flushed, rounds: Fixed, nans: Negative, levels: each_level, accuracy: ONE_UNIT
     }
 
     "v_rcp_f32" (a: f32) -> f32 { single(a, reciprocal) }
@@ -70,7 +70,7 @@ operations! {
 operations! {
     /// Exponentials and logarithms in single precision.
     SINGLE {
-        denormals: Flushed, rounds: Fixed, nans: Negative, levels: of, accuracy: ONE_UNIT
+        denormals: Flushed, rounds: Fixed, nans: Negative, levels: each_level, accuracy: ONE_UNIT
     }
 
     "v_exp_f32" (a: f32) -> f32 { single(a, exp2) }
@@ -82,7 +82,7 @@ operations! {
 operations! {
     /// Sine and cosine in single precision.
     TURNS {
-        denormals: ByMode, rounds: Fixed, nans: Negative, levels: of,
+        denormals: ByMode, rounds: Fixed, nans: Negative, levels: each_level,
         accuracy: ONE_UNIT_UNSTATED
     }
 
@@ -93,7 +93,7 @@ operations! {
 operations! {
     /// Half precision.
     HALF {
-        denormals: ByMode, rounds: Fixed, nans: Negative, levels: of, accuracy: ONE_UNIT
+        denormals: ByMode, rounds: Fixed, nans: Negative, levels: each_level, accuracy: ONE_UNIT
     }
 
     "v_rcp_f16" (a: f16; context) -> f16 { context.round.nearest_half(reciprocal(to_f64(a))) }
@@ -110,7 +110,7 @@ operations! {
 operations! {
     /// Hyperbolic tangents (gfx1250).
     TANGENT {
-        denormals: ByMode, rounds: Fixed, nans: Own, levels: of_plain,
+        denormals: ByMode, rounds: Fixed, nans: Own, levels: plain_only,
         unsettled: "the nearest number, ties to even: no document states an accuracy"
     }
 
@@ -122,7 +122,7 @@ operations! {
     /// Double precision. Hardware returns about half of the bits, from which compilers iterate;
     /// here reciprocal and root are correctly rounded.
     DOUBLE {
-        denormals: ByMode, rounds: Fixed, nans: Negative, levels: of, accuracy: ONE_UNIT_OF_MANY
+        denormals: ByMode, rounds: Fixed, nans: Negative, levels: each_level, accuracy: ONE_UNIT_OF_MANY
     }
 
     "v_rcp_f64" (a: f64) -> f64 { reciprocal(a) }

@@ -4,7 +4,7 @@ use super::row::operations;
 
 operations! {
     /// 64-bit integers.
-    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: of }
+    TABLE { denormals: Kept, rounds: Exact, nans: Own, levels: each_level }
 
     "v_mov_b64" (a: u64) -> u64 { a }
     "v_lshl_add_u64" (a: u64, by: u32, c: u64) -> u64 { (a << (by & 7)).wrapping_add(c) }

@@ -40,8 +40,8 @@ pub struct Context<R> {
 }
 
 impl VectorOperation {
-    /// Row of operation `F`.
-    pub const fn of<F: LaneOperation>(name: &'static str) -> VectorOperation {
+    /// Row of operation `F`, compiled for each level.
+    pub const fn each_level<F: LaneOperation>(name: &'static str) -> VectorOperation {
         VectorOperation {
             name,
             sources: F::Arguments::KINDS,
@@ -52,9 +52,9 @@ impl VectorOperation {
         }
     }
 
-    /// Row of a rare operation `F`, compiled once for all levels.
-    pub const fn of_plain<F: LaneOperation>(name: &'static str) -> VectorOperation {
-        VectorOperation { run: [plain::<F>; 3], ..VectorOperation::of::<F>(name) }
+    /// Row of a rare operation `F`, compiled once, without vector extensions, for all levels.
+    pub const fn plain_only<F: LaneOperation>(name: &'static str) -> VectorOperation {
+        VectorOperation { run: [plain::<F>; 3], ..VectorOperation::each_level::<F>(name) }
     }
 }
 

@@ -368,7 +368,7 @@ fn texts() -> Vec<String> {
 /// Share of accesses that were made for all lanes at once.
 fn compare(processor: &str, lanes: u8, seed: u64) -> f64 {
     const ROUNDS: usize = 100;
-    let bench = Bench::of_lanes(processor, lanes);
+    let bench = Bench::with_lanes(processor, lanes);
     let best = bench.wave.level;
     let levels = [Level::Plain, Level::Avx2, Level::Avx512];
     let levels = &levels[..=best as usize];

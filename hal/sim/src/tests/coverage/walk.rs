@@ -303,7 +303,7 @@ fn comparison_detects_dropped_source() {
 fn no_instruction_crashes_the_host() {
     for (processor, apart) in walked() {
         let isa = isa(processor);
-        let mut bench = Bench::of(processor);
+        let mut bench = Bench::with_processor(processor);
         let mut random_values = Random(11);
         let mut executed = 0;
         for machine in machines(processor) {

@@ -77,9 +77,9 @@ fn preserved_destination_parts_are_read() {
     for (processor, samples) in &*SAMPLES {
         let generation = processor.parse::<Target>().expect("a target").generation();
         let isa = isa(processor);
-        let mut bench = Bench::of_lanes(processor, 64);
+        let mut bench = Bench::with_lanes(processor, 64);
         if generation >= Generation::Gfx125 {
-            bench = Bench::of_lanes(processor, 32);
+            bench = Bench::with_lanes(processor, 32);
         }
         let mut random = Random(5);
         let (mut unread, mut kept, mut keeping) =

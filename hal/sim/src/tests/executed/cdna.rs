@@ -14,7 +14,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 /// Returns a bench with random bytes in LDS, in memory and in some registers.
 fn bench(processor: &str, seed: u64) -> (Bench, Vec<u32>) {
     let mut random = Random(seed);
-    let mut bench = Bench::of(processor);
+    let mut bench = Bench::with_processor(processor);
     bench.lds = (0..LDS_BYTES).map(|_| random.next() as u8).collect();
     let memory: Vec<u32> = (0..4096).map(|_| random.next() as u32).collect();
     bench.set_memory(0, &memory);
@@ -221,7 +221,7 @@ fn op_sel_selects_register_parts() {
         ("v_cvt_pk_bf16_f32 v1, v3, -v4", 0xbf80_3f80),
         ("v_prng_b32 v1, v3", 0x7f00_0000),
     ] {
-        let mut bench = Bench::of("gfx950");
+        let mut bench = Bench::with_processor("gfx950");
         let registers = [0xddcc_bbaa, 0x3840_4448, one, one, 0, 0x3c00_3c00, 8, one, one];
         for (at, word) in registers.into_iter().enumerate() {
             bench.set_lanes(1 + at as u16, |_| word);
@@ -235,7 +235,7 @@ fn op_sel_selects_register_parts() {
 #[test]
 fn fp8_format_depends_on_target() {
     for (processor, one) in [("gfx942", 0x40), ("gfx950", 0x38)] {
-        let mut bench = Bench::of(processor);
+        let mut bench = Bench::with_processor(processor);
         bench.set_lanes(2, |_| 1f32.to_bits());
         bench.run("v_cvt_pk_fp8_f32 v1, v2, v2").unwrap();
         assert_eq!(bench.lanes(1)[0], one | one << 8, "{processor}");
@@ -252,7 +252,7 @@ fn fp8_format_depends_on_target() {
 /// A four-word instruction whose two scales are additional operands.
 #[test]
 fn scales_are_operands_of_a_matrix_operation() {
-    let mut bench = Bench::of("gfx950");
+    let mut bench = Bench::with_processor("gfx950");
     // Four-bit ones; scales of two and four in the second byte of each register.
     for register in 4..12 {
         bench.set_lanes(register, |_| 0x2222_2222);

@@ -134,7 +134,7 @@ fn non_compute_instructions_are_refused_by_type() {
         ("gfx1100", "s_sendmsg_rtn_b32 s0, sendmsg(MSG_RTN_SAVE_WAVE)", "no compute instruction: "),
     ] {
         let lanes = if processor.starts_with("gfx9") { 64 } else { 32 };
-        let fault = Bench::of_lanes(processor, lanes).run(text).unwrap_err().to_string();
+        let fault = Bench::with_lanes(processor, lanes).run(text).unwrap_err().to_string();
         assert!(fault.starts_with(begins), "{processor}: {fault}");
     }
     // v_add_u32 v0, src_lds_direct, v1

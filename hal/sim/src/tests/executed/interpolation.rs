@@ -14,7 +14,7 @@ fn number(lane: u32) -> f32 {
 
 /// Returns a bench with parameters in v1, coordinates in v2 and the addend in v3.
 fn bench(processor: &str) -> Bench {
-    let mut bench = Bench::of_lanes(processor, 32);
+    let mut bench = Bench::with_lanes(processor, 32);
     bench.set_lanes(1, |lane| number(lane).to_bits());
     bench.set_lanes(2, |lane| (lane as f32 * 0.125).to_bits());
     bench.set_lanes(3, |lane| number(lane + 40).to_bits());
@@ -75,7 +75,7 @@ fn halves_are_chosen_by_their_names() {
 
 #[test]
 fn rounding_toward_zero_is_part_of_the_name() {
-    let mut bench = Bench::of_lanes("gfx1100", 32);
+    let mut bench = Bench::with_lanes("gfx1100", 32);
     let third = f16::from_f32(1.0 / 3.0);
     bench.set_lanes(1, |_| third.to_bits().into());
     bench.set_lanes(2, |_| (-1.0f32 / 3.0).to_bits());
@@ -97,7 +97,7 @@ fn rounding_toward_zero_is_part_of_the_name() {
 /// gfx9 supports interpolation only in graphics shaders and reports it as such.
 #[test]
 fn interpolation_of_gfx9_is_left_to_graphics() {
-    let fault = Bench::of("gfx906").run("v_interp_p1_f32 v0, v1, attr0.x").unwrap_err();
+    let fault = Bench::with_processor("gfx906").run("v_interp_p1_f32 v0, v1, attr0.x").unwrap_err();
     assert!(matches!(fault, FaultCause::NotCompute { .. }));
     assert!(fault.to_string().starts_with("no compute instruction: "), "{fault}");
 }

@@ -30,7 +30,7 @@ fn descriptor(address: u64) -> [u32; 12] {
 
 #[test]
 fn tile_round_trips_through_lds() {
-    let mut bench = Bench::of_lanes("gfx1250", 32);
+    let mut bench = Bench::with_lanes("gfx1250", 32);
     let words: Vec<u32> = (0..64).map(|word| 100 + word).collect();
     bench.set_memory(0, &words);
     let address = bench.buffer.0 + 8;
@@ -65,7 +65,7 @@ fn tile_round_trips_through_lds() {
 /// A one-dimensional tile ignores the second dimension of tile and tensor.
 #[test]
 fn one_dimensional_tile_ignores_second_dimension() {
-    let mut bench = Bench::of_lanes("gfx1250", 32);
+    let mut bench = Bench::with_lanes("gfx1250", 32);
     bench.set_memory(0, &[1, 2, 3, 4, 5, 6]);
     let mut row = descriptor(bench.buffer.0);
     (row[6], row[8]) = (0, 0);
@@ -125,7 +125,7 @@ fn two_waves_meet_at_a_named_barrier() {
 /// is read.
 #[test]
 fn constants_of_bfloat16_are_in_the_high_half() {
-    let mut bench = Bench::of_lanes("gfx1250", 32);
+    let mut bench = Bench::with_lanes("gfx1250", 32);
     bench.set_lanes(2, |_| 0x4000_4040);
     bench.run("v_pk_add_bf16 v4, v2, 1.0 op_sel:[0,1] op_sel_hi:[1,1]").unwrap();
     assert_eq!(bench.lanes(4)[7], 0x4040_4080);

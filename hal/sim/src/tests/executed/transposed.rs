@@ -5,7 +5,7 @@ use crate::tests::bench::Bench;
 /// Returns the elements that each lane of a 32-lane wave receives when it loads from byte
 /// `at(lane)`. Elements have `bits` bits and are numbered in memory order.
 fn loaded(text: &str, bits: u32, at: impl Fn(u32) -> u32) -> Vec<Vec<u32>> {
-    let mut bench = Bench::of_lanes("gfx1201", 32);
+    let mut bench = Bench::with_lanes("gfx1201", 32);
     let each = 32 / bits;
     let words: Vec<u32> = (0..256 / each)
         .map(|word| (0..each).fold(0, |all, part| all | (word * each + part) << (part * bits)))

@@ -226,7 +226,7 @@ fn dot_products_of_each_chip() {
         ("gfx950", half, ONES, ONES, BIG, BIG),
     ] {
         for mode in [DEFAULT_MODE, Mode(0x300), Mode(0x1f0)] {
-            let mut bench = Bench::of_lanes(processor, lanes(processor));
+            let mut bench = Bench::with_lanes(processor, lanes(processor));
             bench.wave.mode = mode;
             for (register, word) in [(1, a), (2, b), (4, third)] {
                 bench.set_lanes(register, |_| word);

@@ -59,7 +59,7 @@ pub(in crate::compile::emit) struct Labels<'a> {
     /// Target if the condition holds.
     pub(in crate::compile::emit) taken: &'a str,
     /// Target if it does not hold.
-    pub(in crate::compile::emit) other: &'a str,
+    pub(in crate::compile::emit) not_taken: &'a str,
     /// Number that follows both.
     pub(in crate::compile::emit) number: u32,
 }

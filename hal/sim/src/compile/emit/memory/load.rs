@@ -25,7 +25,7 @@ impl Emitter<'_> {
         let number = self.number();
         let offset = self.loop_value(format_args!("add i64 {}, {}", group.start, add as i64));
         let consecutive = group.consecutive;
-        let labels = Labels { taken: "one", other: "other", number };
+        let labels = Labels { taken: "one", not_taken: "other", number };
         self.branch_recording(group, consecutive, offset, group.step, labels);
 
         self.label("one", number);
@@ -33,7 +33,7 @@ impl Emitter<'_> {
         self.loop_line(format_args!("  br label %loaded{number}"));
 
         self.label("other", number);
-        let labels = Labels { taken: "same", other: "each", number };
+        let labels = Labels { taken: "same", not_taken: "each", number };
         self.branch_recording(group, group.equal, offset, 0, labels);
         self.label("same", number);
         let same = self.load_same(group, offset, element);

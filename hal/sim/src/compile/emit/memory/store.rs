@@ -21,7 +21,7 @@ impl Emitter<'_> {
         let at_once = self.loop_value(format_args!("and i1 {all}, {}", group.consecutive));
         let whole = self.loop_value(format_args!("and i1 {at_once}, {nothing_left}"));
         let offset = self.loop_value(format_args!("add i64 {}, {}", group.start, add as i64));
-        let labels = Labels { taken: "one", other: "each", number };
+        let labels = Labels { taken: "one", not_taken: "each", number };
         self.branch_recording(group, whole, offset, group.step, labels);
 
         self.label("one", number);

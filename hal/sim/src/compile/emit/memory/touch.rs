@@ -18,15 +18,15 @@ impl Emitter<'_> {
         stride: u32,
         labels: Labels<'_>,
     ) {
-        let Labels { taken, other, number } = labels;
+        let Labels { taken, not_taken, number } = labels;
         let Some(touched) = group.touched else {
             self.loop_line(format_args!(
-                "  br i1 {condition}, label %{taken}{number}, label %{other}{number}"
+                "  br i1 {condition}, label %{taken}{number}, label %{not_taken}{number}"
             ));
             return;
         };
         self.loop_line(format_args!(
-            "  br i1 {condition}, label %looked.{taken}{number}, label %{other}{number}"
+            "  br i1 {condition}, label %looked.{taken}{number}, label %{not_taken}{number}"
         ));
         self.label(&format!("looked.{taken}"), number);
         let known = match stride {
