@@ -79,12 +79,12 @@ impl Checker for SurveyCheck {
 
     #[inline(always)]
     fn before(&mut self, wave: &Wave, op: &Op, _: &mut dyn Memory) {
-        self.bounds.look(wave, op);
+        self.bounds.check(wave, op);
     }
 
     #[inline(always)]
     fn leaves(&mut self, wave: &Wave, op: &Op) {
-        self.bounds.look(wave, op);
+        self.bounds.check(wave, op);
     }
 
     #[inline(always)]

@@ -13,9 +13,9 @@ use flipwave_isa::LaneMask;
 pub enum Counting {
     /// Counts nothing.
     Nothing,
-    /// Counts each block separately: the checker is asked before each one.
+    /// Counts each block separately: the checker is consulted before each one.
     Each,
-    /// Counts rows of blocks after their execution: the checker is asked before the first block of
+    /// Counts rows of blocks after their execution: the checker is consulted before the first block of
     /// a row, and no block with one of these traits follows.
     Rows(Traits),
 }

@@ -69,7 +69,7 @@ pub enum Stalls {
     /// The watchdog ends the dispatch; its count does not depend on how workgroups are executed.
     #[default]
     Ignore,
-    /// The dispatch ends at once: nobody else can change memory meanwhile.
+    /// The dispatch ends at once: nothing else can change memory in the meantime.
     End,
     /// The stall is reported, and the dispatch continues: see
     /// [`Execution::take_stall`](super::execution::Execution::take_stall).

@@ -60,7 +60,7 @@ struct Access {
 struct Outstanding {
     pipe: Pipe,
     number: u64,
-    /// Number among the memory operations under way.
+    /// Number among the memory pending operations.
     operation: u64,
 }
 
@@ -115,7 +115,7 @@ impl Expert {
     }
 
     /// Records the execution of an instruction. `operation` is its number among the memory
-    /// operations under way.
+    /// pending operations.
     pub fn push(&mut self, wave: &Wave, op: &Op, facts: &Arc<Facts>, operation: Option<u64>) {
         let has_mode = wave.machine.generation >= Generation::Gfx12;
         if has_mode && let Some((position, mask)) = sched_mode_bits(&facts.inst) {
@@ -128,8 +128,8 @@ impl Expert {
             return;
         }
         if let Some(AluWait { va_vdst, vm_vsrc }) = facts.alu_wait {
-            self.prove(true, va_vdst);
-            self.prove(false, vm_vsrc);
+            self.retire(AluCounter::VaVdst, va_vdst);
+            self.retire(AluCounter::VmVsrc, vm_vsrc);
         }
         let Some(pipe) = facts.pipe else { return };
         self.issued[pipe as usize] += 1;
@@ -145,9 +145,9 @@ impl Expert {
     }
 
     /// Removes all but the last `count` instructions of the pipes of a counter.
-    fn prove(&mut self, is_valu: bool, count: Option<u8>) {
+    fn retire(&mut self, counter: AluCounter, count: Option<u8>) {
         let Some(count) = count.map(u64::from) else { return };
-        let issued = self.issued;
+        let (issued, is_valu) = (self.issued, counter == AluCounter::VaVdst);
         self.accesses.retain(|_, accesses| {
             accesses.retain(|access| {
                 let later = issued[access.pipe as usize] - access.number;

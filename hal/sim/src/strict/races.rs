@@ -65,14 +65,14 @@ impl Races {
 
     /// Records that waves of a workgroup pass a barrier together.
     pub fn pass_barrier(&mut self, waves: impl Iterator<Item = WaveId>) {
-        let waves: Vec<WaveNumber> = waves.filter_map(|id| self.clocks.goes_on(id)).collect();
+        let waves: Vec<WaveNumber> = waves.filter_map(|id| self.clocks.resume(id)).collect();
         waves.iter().for_each(|wave| self.clocks.signal(*wave));
         waves.iter().for_each(|wave| self.clocks.wait(*wave));
     }
 
     /// Records an operation of a wave on its workgroup's barrier.
     pub fn split_barrier(&mut self, wave: WaveId, operation: SplitBarrier) {
-        let Some(wave) = self.clocks.goes_on(wave) else { return };
+        let Some(wave) = self.clocks.resume(wave) else { return };
         match operation {
             SplitBarrier::Signal | SplitBarrier::SignalIsFirst => self.clocks.signal(wave),
             SplitBarrier::Wait => self.clocks.wait(wave),
@@ -88,7 +88,7 @@ impl Races {
         facts: &Arc<Facts>,
         program: Option<&Program>,
     ) -> Option<(Finding, LaneMask)> {
-        let number = self.clocks.goes_on(wave.id)?;
+        let number = self.clocks.resume(wave.id)?;
         if matches!(op.run, Run::Control(Control::Sync(_))) {
             self.clocks.release(number);
             self.clocks.acquire_later(number);

@@ -34,7 +34,7 @@ impl SegmentBounds {
 
     /// Checks the next instruction of a wave.
     #[inline(always)]
-    pub(crate) fn look(&mut self, wave: &Wave, op: &Op) {
+    pub(crate) fn check(&mut self, wave: &Wave, op: &Op) {
         let is_near = matches!(op.run, Run::Lds(_) | Run::VectorMemory(_));
         if !is_near || (wave.mode.skips_vectors() && is_vector(op.run)) {
             return;

@@ -174,10 +174,10 @@ fn pair(random: &mut Random, name: &str) -> (Op, Plan) {
             }
         };
         let bits = random.next();
-        let how = &mut adapt.sources[index];
-        (how.low_from_high, how.high_from_low) = (bits & 1 != 0, bits & 2 != 0);
+        let modifiers = &mut adapt.sources[index];
+        (modifiers.low_from_high, modifiers.high_from_low) = (bits & 1 != 0, bits & 2 != 0);
         if name != "v_pk_mov_b32" {
-            (how.negate_low, how.negate_high) = (bits & 4 != 0, bits & 8 != 0);
+            (modifiers.negate_low, modifiers.negate_high) = (bits & 4 != 0, bits & 8 != 0);
         }
     }
     op.adapt = Some(Box::new(adapt));
@@ -328,15 +328,15 @@ fn access(random: &mut Random, machine: Machine) -> (Op, Plan) {
         op.sources[0].words = [Word::Row(RowIndex(ADDRESSES)); 2];
     } else if let Run::VectorMemory(VectorAccess { space: Space::Buffer { offset, .. }, .. }) = run
     {
-        let which = random.next() as usize % 2;
+        let choice = random.next() as usize % 2;
         if offset {
-            op.sources[0].words = [Word::Row(RowIndex(ADDRESSES + which as u16)); 2];
+            op.sources[0].words = [Word::Row(RowIndex(ADDRESSES + choice as u16)); 2];
         }
         op.immediate = (random.next() % 4096) as i64;
         if random.next() & 1 == 0 {
             op.immediate &= !3;
         }
-        let resource = ScalarIndex(BUFFERS[which]);
+        let resource = ScalarIndex(BUFFERS[choice]);
         op.sources[2].words = [Word::Scalar(resource); 2];
         if random.next() & 1 == 0 {
             op.sources[3].words = [Word::Scalar(ScalarIndex(BUFFER_OFFSET)); 2];

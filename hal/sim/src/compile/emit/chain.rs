@@ -39,7 +39,7 @@ impl Emitter<'_> {
     /// Ends the block at its last instruction.
     pub(super) fn exit_to_next(&mut self) {
         self.count_instructions();
-        self.exit(NEXT);
+        self.emit_exit(NEXT);
     }
 
     /// Ends the block with a barrier at which the wave waits.
@@ -52,7 +52,7 @@ impl Emitter<'_> {
     pub(super) fn exit_on_branch(&mut self, condition: Value) {
         self.count_instructions();
         let _ = write!(self.text, "  br i1 {condition}, label %taken, label %passed\npassed:\n");
-        self.exit(NEXT);
+        self.emit_exit(NEXT);
         self.text.push_str("taken:\n");
         let [_, target] = self.source.exits();
         // If EXEC has changed, the block is entered again from the start.
@@ -66,7 +66,7 @@ impl Emitter<'_> {
             let loops = self.and_may_begin_run(loops, TARGET);
             let _ = write!(self.text, "  br i1 {loops}, label %top, label %done\ndone:\n");
         }
-        self.exit(TARGET);
+        self.emit_exit(TARGET);
     }
 
     /// Counts the instructions and lane operations of the block.
@@ -106,7 +106,7 @@ impl Emitter<'_> {
     }
 
     /// Jumps to the next block of an exit, or returns.
-    fn exit(&mut self, exit: usize) {
+    fn emit_exit(&mut self, exit: usize) {
         let at = offset::LINK_NEXT + exit * size_of::<usize>();
         let pointer = self.after("%current", at);
         let next = self.value(format_args!("load atomic ptr, ptr {pointer} acquire, align 8"));

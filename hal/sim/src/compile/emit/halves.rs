@@ -31,7 +31,7 @@ impl Emitter<'_> {
     }
 
     /// Converts a result to the low half of a word.
-    pub(super) fn half(&mut self, result: Value, kind: HalfKind) -> Value {
+    pub(super) fn to_half(&mut self, result: Value, kind: HalfKind) -> Value {
         let w = self.shape.named("W");
         match kind {
             HalfKind::Number => self.half_bits(result),
@@ -42,7 +42,7 @@ impl Emitter<'_> {
     }
 
     /// Combines the low halves of two values.
-    pub(super) fn both_halves(&mut self, low: Value, high: Value) -> Value {
+    pub(super) fn combine_halves(&mut self, low: Value, high: Value) -> Value {
         let w = self.shape.named("W");
         let high = self.loop_value(format_args!("shl {w} {high}, {}", Value::Splat(16)));
         self.loop_value(format_args!("or {w} {low}, {high}"))

@@ -40,7 +40,7 @@ impl Emitter<'_> {
         nan_check: NanCheck,
     ) -> Value {
         match (word, lane_move) {
-            (Word::Row(row), Some(lane_move)) => self.moved(row, lane_move),
+            (Word::Row(row), Some(lane_move)) => self.moved_row(row, lane_move),
             _ => self.lane_word(word, nan_check),
         }
     }
@@ -101,7 +101,7 @@ impl Emitter<'_> {
                 // source.
                 let [low, high] =
                     words.map(|word| self.source_word(word, lane_move, NanCheck::Done));
-                let mut value = self.joined(low, high);
+                let mut value = self.join_words(low, high);
                 if adapt.absolute {
                     value =
                         self.loop_value(format_args!("and {d} {value}, splat (i64 {})", i64::MAX));
@@ -122,7 +122,7 @@ impl Emitter<'_> {
                 };
                 let mut value = self.source_word(words[0], lane_move, nan_check);
                 let extends = adapt.sign_extend && kind != Kind::Mixed;
-                value = self.selected(value, adapt.select, extends);
+                value = self.extract_part(value, adapt.select, extends);
                 if kind == Kind::Mixed && !is_whole {
                     let number = self.half_numbers(value);
                     value = self.loop_value(format_args!("bitcast {f} {number} to {w}"));
@@ -150,7 +150,7 @@ impl Emitter<'_> {
     }
 
     /// Extracts a part of each word.
-    fn selected(&mut self, value: Value, select: SdwaSelect, sign_extend: bool) -> Value {
+    fn extract_part(&mut self, value: Value, select: SdwaSelect, sign_extend: bool) -> Value {
         let (shift, bits) = select.field();
         if select == SdwaSelect::Dword {
             return value;
@@ -163,7 +163,7 @@ impl Emitter<'_> {
     }
 
     /// Inserts a result into a part of a word; the instruction defines the remaining bits.
-    fn placed(&mut self, value: Value, to: RowIndex, finish: &Finish) -> Value {
+    fn insert_part(&mut self, value: Value, to: RowIndex, finish: &Finish) -> Value {
         let (shift, bits) = finish.select.field();
         if finish.select == SdwaSelect::Dword {
             return value;
@@ -281,7 +281,7 @@ impl Emitter<'_> {
                 if may_be_nan {
                     self.bail_out_at_nan(result, f);
                 }
-                let mut value = self.half(result, half_kind);
+                let mut value = self.to_half(result, half_kind);
                 let kept_bits = match plan.lowering.result {
                     Stored::LowHalf if !is_part => Some(!0xffff),
                     Stored::HighHalf => Some(0xffff),
@@ -297,10 +297,10 @@ impl Emitter<'_> {
                     value = self.loop_value(format_args!("or {w} {old}, {value}"));
                 }
                 if plan.lowering.result == Stored::Halves {
-                    let high = self.half(Value::Second(number), half_kind);
-                    value = self.both_halves(value, high);
+                    let high = self.to_half(Value::Second(number), half_kind);
+                    value = self.combine_halves(value, high);
                 }
-                let value = self.placed(value, to, &finish);
+                let value = self.insert_part(value, to, &finish);
                 self.write_result(op, to, value, NanCheck::Done);
             }
             1 => {
@@ -312,7 +312,7 @@ impl Emitter<'_> {
                 } else {
                     result
                 };
-                let value = self.placed(value, to, &finish);
+                let value = self.insert_part(value, to, &finish);
                 let nan_check =
                     if may_be_nan && !is_part { NanCheck::Deferred } else { NanCheck::Done };
                 self.write_result(op, to, value, nan_check);
@@ -350,20 +350,20 @@ impl Emitter<'_> {
 
     /// Writes a word of a result to the lanes that can read their source.
     fn write_result(&mut self, op: &Op, to: RowIndex, value: Value, nan_check: NanCheck) {
-        let written = op.lane_move().and_then(|lane_move| self.written(lane_move));
-        let value = written.map_or(value, |written| self.blended(written, value, to));
+        let written = op.lane_move().and_then(|lane_move| self.written_lanes(lane_move));
+        let value = written.map_or(value, |written| self.blend(written, value, to));
         self.write_row(to, value, nan_check);
     }
 
     /// Selects `value` in the lanes `written`, and the row's value in others.
-    pub(super) fn blended(&mut self, written: Value, value: Value, row: RowIndex) -> Value {
+    pub(super) fn blend(&mut self, written: Value, value: Value, row: RowIndex) -> Value {
         let [w, m] = self.types(["W", "M"]);
         let old = self.lane_word(Word::Row(row), NanCheck::Done);
         self.loop_value(format_args!("select {m} {written}, {w} {value}, {w} {old}"))
     }
 
     /// Combines two words per lane to a 64-bit value.
-    pub(super) fn joined(&mut self, low: Value, high: Value) -> Value {
+    pub(super) fn join_words(&mut self, low: Value, high: Value) -> Value {
         let [w, d] = ["W", "D"].map(|name| self.shape.named(name));
         let low = self.loop_value(format_args!("zext {w} {low} to {d}"));
         let high = self.loop_value(format_args!("zext {w} {high} to {d}"));

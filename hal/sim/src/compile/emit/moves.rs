@@ -41,41 +41,41 @@ impl Emitter<'_> {
     }
 
     /// A row with its words moved between lanes; zero where a lane cannot read its source.
-    pub(super) fn moved(&mut self, row: RowIndex, lane_move: &LaneMove) -> Value {
+    pub(super) fn moved_row(&mut self, row: RowIndex, lane_move: &LaneMove) -> Value {
         let from = self.move_sources(lane_move);
-        let value = self.taken(row, &from, lane_move.fetch_inactive());
-        match self.readable(lane_move, &from) {
+        let value = self.read_lanes(row, &from, lane_move.fetch_inactive());
+        match self.readable_lanes(lane_move, &from) {
             Some(readable) => self.zero_unless(readable, value),
             None => value,
         }
     }
 
     /// Lanes that a move writes; `None` if it writes all.
-    pub(super) fn written(&mut self, lane_move: &LaneMove) -> Option<Value> {
+    pub(super) fn written_lanes(&mut self, lane_move: &LaneMove) -> Option<Value> {
         let from = self.move_sources(lane_move);
         let readable =
-            if lane_move.bound_control() { None } else { self.readable(lane_move, &from) };
+            if lane_move.bound_control() { None } else { self.readable_lanes(lane_move, &from) };
         let enabled = self.constant_lanes(lane_move.enabled().0);
-        self.both(readable, enabled)
+        self.and_masks(readable, enabled)
     }
 
     /// Emits an instruction that only moves words between lanes.
     pub(super) fn exchange(&mut self, op: &Op, exchange: Exchange) {
         let Some(row) = exchange.data(op) else { return };
         if let Some(lane_move) = op.lane_move() {
-            let value = self.moved(row, lane_move);
+            let value = self.moved_row(row, lane_move);
             return self.write_row(op.destination, value, NanCheck::Done);
         }
         let lanes = self.exchange_sources(op, exchange);
         let from = SourceLanes::Wave(lanes);
         let ExchangeControls { fetch_inactive, bound_control } = exchange.controls(op);
-        let mut value = self.taken(row, &from, fetch_inactive);
+        let mut value = self.read_lanes(row, &from, fetch_inactive);
         if !fetch_inactive {
-            let readable = self.active_at(&from);
+            let readable = self.active_sources(&from);
             value = if bound_control {
                 self.zero_unless(readable, value)
             } else {
-                self.blended(readable, value, op.destination)
+                self.blend(readable, value, op.destination)
             };
         }
         self.write_row(op.destination, value, NanCheck::Done);
@@ -155,7 +155,7 @@ impl Emitter<'_> {
     }
 
     /// Words read from the source lanes; meaningless where a lane has no source.
-    fn taken(&mut self, row: RowIndex, from: &SourceLanes, fetch_inactive: bool) -> Value {
+    fn read_lanes(&mut self, row: RowIndex, from: &SourceLanes, fetch_inactive: bool) -> Value {
         let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
         match from {
             SourceLanes::Iteration(places) => {
@@ -176,7 +176,7 @@ impl Emitter<'_> {
                     "shufflevector {w} {value}, {w} zeroinitializer, <{count} x i32> <{places}>"
                 ))
             }
-            SourceLanes::Wave(lanes) => match self.whole(row) {
+            SourceLanes::Wave(lanes) => match self.whole_row(row) {
                 Moved::Vectors([first, second, third, fourth]) => {
                     let select = "@llvm.x86.avx512.vpermi2var.d.512";
                     let low = self.loop_value(format_args!(
@@ -205,7 +205,7 @@ impl Emitter<'_> {
     }
 
     /// A row as it is before the current loop, which has not written it.
-    fn whole(&mut self, row: RowIndex) -> Moved {
+    fn whole_row(&mut self, row: RowIndex) -> Moved {
         let known = self
             .lane_loop
             .iter()
@@ -245,14 +245,14 @@ impl Emitter<'_> {
     }
 
     /// Lanes that can read their source; `None` if all can.
-    fn readable(&mut self, lane_move: &LaneMove, from: &SourceLanes) -> Option<Value> {
+    fn readable_lanes(&mut self, lane_move: &LaneMove, from: &SourceLanes) -> Option<Value> {
         let sourced = self.constant_lanes(lane_move.sourced().0);
-        let active = (!lane_move.fetch_inactive()).then(|| self.active_at(from));
-        self.both(sourced, active)
+        let active = (!lane_move.fetch_inactive()).then(|| self.active_sources(from));
+        self.and_masks(sourced, active)
     }
 
     /// Lanes whose source lane is active.
-    fn active_at(&mut self, from: &SourceLanes) -> Value {
+    fn active_sources(&mut self, from: &SourceLanes) -> Value {
         let ([w, m], count) = (self.types(["W", "M"]), self.shape.lanes());
         match from {
             SourceLanes::Iteration(places) => {
@@ -287,7 +287,7 @@ impl Emitter<'_> {
         (lanes & all != all).then(|| self.mask_part(Value::Wide(lanes)))
     }
 
-    fn both(&mut self, first: Option<Value>, second: Option<Value>) -> Option<Value> {
+    fn and_masks(&mut self, first: Option<Value>, second: Option<Value>) -> Option<Value> {
         let m = self.shape.named("M");
         match (first, second) {
             (Some(first), Some(second)) => {

@@ -61,9 +61,9 @@ impl Emitter<'_> {
                 if propagates_nan {
                     self.bail_out_at_nan(result, f);
                 }
-                self.half(result, kind)
+                self.to_half(result, kind)
             });
-            let both = self.both_halves(low, high);
+            let both = self.combine_halves(low, high);
             self.write_row(op.destination, both, NanCheck::Done);
             return;
         }
@@ -84,7 +84,7 @@ impl Emitter<'_> {
         let [w, f] = self.types(["W", "F"]);
         let word = is_high(modifiers, element);
         let value = self.lane_word(source.words[usize::from(word)], nan_check);
-        let value = self.with_sign(value, modifiers, element, 1 << 31);
+        let value = self.apply_sign(value, modifiers, element, 1 << 31);
         self.loop_value(format_args!("bitcast {w} {value} to {f}"))
     }
 
@@ -101,15 +101,15 @@ impl Emitter<'_> {
         if is_high(modifiers, element) {
             value = self.loop_value(format_args!("lshr {w} {value}, {}", Value::Splat(16)));
         }
-        let value = self.with_sign(value, modifiers, element, 1 << 15);
+        let value = self.apply_sign(value, modifiers, element, 1 << 15);
         match kind {
             HalfKind::Number => self.half_numbers(value),
-            HalfKind::Integer => self.half(value, kind),
+            HalfKind::Integer => self.to_half(value, kind),
         }
     }
 
     /// Applies the sign modifiers of an element, whose sign bit is `sign`.
-    fn with_sign(
+    fn apply_sign(
         &mut self,
         value: Value,
         modifiers: &SourceAdapt,

@@ -16,7 +16,7 @@ const GENERATIONS: [Generation; 6] = [
 struct Access {
     generation: Generation,
     words: [u32; 4],
-    how: Use,
+    usage: Use,
     lane: u8,
     index: u32,
     register: u32,
@@ -50,7 +50,7 @@ impl Access {
         Access {
             generation,
             words,
-            how: Use {
+            usage: Use {
                 indexed: any & 2 != 0,
                 formatted: any & 4 != 0,
                 scalar_offset: random.choose(&[0, 0, 4, 20, 5000, 0xffff_fff0]) as u32,
@@ -68,7 +68,8 @@ impl Access {
 
     /// Address according to `rules`, if the access is in range.
     fn found(self, rules: &Rules) -> Option<u128> {
-        let buffer = Buffer::by_rules(&Resource::new(self.words, self.generation), self.how, rules);
+        let buffer =
+            Buffer::by_rules(&Resource::new(self.words, self.generation), self.usage, rules);
         let (lane, offset) = (Lane(self.lane), buffer.offset(self.immediate, self.register));
         let is_in = buffer.contains(lane, self.index, offset, self.bytes);
         is_in.then(|| buffer.address(lane, self.index, offset).into())
@@ -76,11 +77,12 @@ impl Access {
 
     fn facts(self) -> Facts {
         let resource = Resource::new(self.words, self.generation);
-        let is_on = Rules::of(self.generation).swizzle.is_on(resource.adds_lane, self.how.indexed);
+        let is_on =
+            Rules::of(self.generation).swizzle.is_on(resource.adds_lane, self.usage.indexed);
         Facts {
             mode: resource.mode,
             adds_lane: resource.adds_lane,
-            indexed: self.how.indexed,
+            indexed: self.usage.indexed,
             has_stride: resource.stride != 0,
             is_swizzled: is_on && resource.element.is_some(),
         }
@@ -93,7 +95,7 @@ impl Access {
                 self.words.iter().rev().fold(0u128, |all, word| all << 32 | u128::from(*word));
             all >> from & ((1 << count) - 1)
         };
-        let Use { indexed, formatted, scalar_offset } = self.how;
+        let Use { indexed, formatted, scalar_offset } = self.usage;
         let scalar_offset = u128::from(scalar_offset);
         let (index, lane, bytes) =
             (u128::from(self.index), u128::from(self.lane), u128::from(self.bytes));
@@ -276,15 +278,15 @@ fn comparison_detects_every_wrong_rule() {
 }
 
 /// Number of the first lanes that are in range when each lane's offset is four times its number.
-fn lanes_in_range(generation: Generation, words: [u32; 4], how: Use, lanes: u8) -> usize {
-    let buffer = Buffer::new(words, how, generation);
+fn lanes_in_range(generation: Generation, words: [u32; 4], usage: Use, lanes: u8) -> usize {
+    let buffer = Buffer::new(words, usage, generation);
     let is_in = |lane: &u8| buffer.contains(Lane(*lane), 0, 4 * u64::from(*lane), 4);
     (0..lanes).filter(is_in).count()
 }
 
 #[test]
 fn scalar_offset_counts_against_the_size_in_bytes() {
-    let how = Use { scalar_offset: 16, ..Use::default() };
+    let usage = Use { scalar_offset: 16, ..Use::default() };
     for (generation, flags) in [
         (Generation::Gfx9, 0),
         (Generation::Gfx10, 3 << 28),
@@ -292,7 +294,7 @@ fn scalar_offset_counts_against_the_size_in_bytes() {
         (Generation::Gfx12, 3 << 28),
     ] {
         let words = [0x1000, 0, 40, flags];
-        assert_eq!(lanes_in_range(generation, words, how, 32), 6, "{generation:?}");
+        assert_eq!(lanes_in_range(generation, words, usage, 32), 6, "{generation:?}");
         assert_eq!(lanes_in_range(generation, words, Use::default(), 32), 10, "{generation:?}");
     }
 }

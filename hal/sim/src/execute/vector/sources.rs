@@ -109,10 +109,10 @@ fn adapt_all(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, Lane
     let none = Adapt::default();
     let adapt = op.adapt.as_deref().unwrap_or(&none);
     for (source, kind) in kinds.iter().enumerate() {
-        let how = &adapt.sources[source];
+        let modifiers = &adapt.sources[source];
         let moves = source == 0 && adapt.lane_move.is_some();
         let flushed = flush && flushes_kind(*kind, wave.mode);
-        if *kind == Kind::Mask || !moves && !flushed && *how == SourceAdapt::default() {
+        if *kind == Kind::Mask || !moves && !flushed && *modifiers == SourceAdapt::default() {
             broadcast_scalar(wave, op, source, *kind);
             continue;
         }
@@ -130,37 +130,37 @@ fn adapt_all(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, Lane
         if let (0, Some(lane_move)) = (source, &adapt.lane_move) {
             mask.0 &= lane_move.apply(&mut rows[..count], exec).0;
         }
-        if *how == SourceAdapt::default() {
+        if *modifiers == SourceAdapt::default() {
             if flushed {
                 flush_denormals(rows, *kind);
             }
             continue;
         }
         if matches!(kind, Kind::Packed | Kind::PackedWords) {
-            pack(rows, *kind, how);
-        } else if *kind == Kind::Mixed && how.select != SdwaSelect::Dword {
-            select(&mut rows[0], how.select, false);
+            pack(rows, *kind, modifiers);
+        } else if *kind == Kind::Mixed && modifiers.select != SdwaSelect::Dword {
+            select(&mut rows[0], modifiers.select, false);
             if flush && mode.flushes_f64_sources() {
                 flush_denormals(rows, Kind::F16);
             }
             for word in &mut rows[0].0 {
                 *word = binary16::to_f32(f16::from_bits(*word as u16)).to_bits();
             }
-            change_sign(&mut rows[0], 0x8000_0000, how);
-        } else if *kind == Kind::MixedBrain && how.select != SdwaSelect::Dword {
-            select(&mut rows[0], how.select, false);
+            change_sign(&mut rows[0], 0x8000_0000, modifiers);
+        } else if *kind == Kind::MixedBrain && modifiers.select != SdwaSelect::Dword {
+            select(&mut rows[0], modifiers.select, false);
             for word in &mut rows[0].0 {
                 *word <<= 16;
             }
-            change_sign(&mut rows[0], 0x8000_0000, how);
+            change_sign(&mut rows[0], 0x8000_0000, modifiers);
         } else {
-            select(&mut rows[0], how.select, how.sign_extend);
+            select(&mut rows[0], modifiers.select, modifiers.sign_extend);
             let (row, sign) = match kind {
                 Kind::F16 | Kind::Half => (0, 0x8000),
                 Kind::Wide | Kind::F64 => (1, 0x8000_0000),
                 _ => (0, 0x8000_0000u32),
             };
-            change_sign(&mut rows[row], sign, how);
+            change_sign(&mut rows[row], sign, modifiers);
         }
         if flushed {
             flush_denormals(rows, *kind);
@@ -171,10 +171,10 @@ fn adapt_all(wave: &mut Wave, op: &Op, kinds: &[Kind], flush: bool) -> (u8, Lane
 
 /// Applies absolute value and negation.
 #[inline(always)]
-fn change_sign(row: &mut Row, sign: u32, how: &SourceAdapt) {
+fn change_sign(row: &mut Row, sign: u32, modifiers: &SourceAdapt) {
     for word in &mut row.0 {
-        *word &= if how.absolute { !sign } else { u32::MAX };
-        *word ^= if how.negate { sign } else { 0 };
+        *word &= if modifiers.absolute { !sign } else { u32::MAX };
+        *word ^= if modifiers.negate { sign } else { 0 };
     }
 }
 
@@ -193,18 +193,18 @@ fn select(row: &mut Row, select: SdwaSelect, sign_extend: bool) {
 
 /// Selects the halves for both results of a packed operation, and negates them.
 #[inline(always)]
-fn pack(rows: &mut [Row; 2], kind: Kind, how: &SourceAdapt) {
+fn pack(rows: &mut [Row; 2], kind: Kind, modifiers: &SourceAdapt) {
     for lane in 0..LANES {
         let (low, high, sign) = if kind == Kind::PackedWords {
             (rows[0].0[lane], rows[1].0[lane], 0x8000_0000)
         } else {
             (rows[0].0[lane] & 0xffff, rows[0].0[lane] >> 16, 0x8000)
         };
-        let for_low = if how.low_from_high { high } else { low };
-        let for_high = if how.high_from_low { low } else { high };
-        let magnitude = |bits: u32| if how.absolute { bits & !sign } else { bits };
-        let for_low = magnitude(for_low) ^ if how.negate_low { sign } else { 0 };
-        let for_high = magnitude(for_high) ^ if how.negate_high { sign } else { 0 };
+        let for_low = if modifiers.low_from_high { high } else { low };
+        let for_high = if modifiers.high_from_low { low } else { high };
+        let magnitude = |bits: u32| if modifiers.absolute { bits & !sign } else { bits };
+        let for_low = magnitude(for_low) ^ if modifiers.negate_low { sign } else { 0 };
+        let for_high = magnitude(for_high) ^ if modifiers.negate_high { sign } else { 0 };
         if kind == Kind::PackedWords {
             rows[0].0[lane] = for_low;
             rows[1].0[lane] = for_high;

@@ -115,10 +115,11 @@ pub fn scattered(
                         *word = format.map_or(0, |format| format.word(bytes, channel));
                     } else {
                         let half = format.map_or(0, |format| format.half(bytes, channel));
-                        let kept = match formatted.in_whole_registers {
-                            // The second component of a register is written after the first.
-                            true if component % 2 == 0 => 0,
-                            _ => !(0xffff << shift),
+                        // The second component of a register is written after the first.
+                        let kept = if formatted.in_whole_registers && component % 2 == 0 {
+                            0
+                        } else {
+                            !(0xffff << shift)
                         };
                         *word = *word & kept | u32::from(half) << shift;
                     }

@@ -76,7 +76,7 @@ impl Clocks {
     }
 
     /// Number of a started wave, which continues now.
-    pub fn goes_on(&mut self, id: WaveId) -> Option<WaveNumber> {
+    pub fn resume(&mut self, id: WaveId) -> Option<WaveNumber> {
         let number = *self.numbers.get(&id)?;
         let wave = &mut self.waves[number.0 as usize];
         if std::mem::take(&mut wave.acquires_later) {
@@ -178,7 +178,7 @@ mod tests {
         let mut clocks = Clocks::default();
         let ids = [id(0, 0), id(0, 1), id(1, 0), id(1, 1)];
         ids.into_iter().for_each(|id| clocks.start(id));
-        let numbers = ids.map(|id| clocks.goes_on(id).expect("a wave"));
+        let numbers = ids.map(|id| clocks.resume(id).expect("a wave"));
         (clocks, numbers)
     }
 

@@ -143,10 +143,10 @@ fn lanes_reach_whole_window_beyond_32_bit_offsets() {
                     }
                     let given =
                         execute(&mut other, lds, &mut bytes, &candidate, variant, &mut workspace);
-                    let what = format!("{transfer:?}, {by_offset}, round {round}");
-                    assert_eq!(wanted, given, "{what}");
-                    assert!(WaveCopy::of(&one).is_state_of(&other), "{what}");
-                    assert!(interpreted == bytes.content(), "{what}");
+                    let case = format!("{transfer:?}, {by_offset}, round {round}");
+                    assert_eq!(wanted, given, "{case}");
+                    assert!(WaveCopy::of(&one).is_state_of(&other), "{case}");
+                    assert!(interpreted == bytes.content(), "{case}");
                 }
             }
         }

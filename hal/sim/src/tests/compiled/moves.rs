@@ -37,10 +37,10 @@ pub fn lane_move(random: &mut Random, machine: Machine) -> LaneMove {
     ];
     let of_32 = [DppControl::RowXmask(any), DppControl::Dpp8(order)];
     let others = if machine.lanes == 64 { &of_64[..] } else { &of_32 };
-    let which = random.next() as usize % (of_all.len() + others.len());
+    let choice = random.next() as usize % (of_all.len() + others.len());
     let mask = |bits: u64| if bits & 0x30 == 0 { (bits & 15) as u8 } else { 15 };
     LaneMove::of(&Dpp {
-        control: of_all.get(which).copied().unwrap_or_else(|| others[which - of_all.len()]),
+        control: of_all.get(choice).copied().unwrap_or_else(|| others[choice - of_all.len()]),
         row_mask: mask(bits >> 8),
         bank_mask: mask(bits >> 16),
         bound_control: bits & 1 << 24 != 0,
@@ -58,13 +58,13 @@ pub fn exchange(random: &mut Random, machine: Machine) -> (Op, Plan) {
         ("v_permlane64_b32", Exchange::ByHalves),
     ];
     let fetch_inactive = random.next() & 1 != 0;
-    let which = random.next() as usize % 8;
+    let choice = random.next() as usize % 8;
     let count = if machine.lanes == 64 { named.len() } else { named.len() - 1 };
-    let (run, exchange) = match named[..count].get(which) {
+    let (run, exchange) = match named[..count].get(choice) {
         Some((name, exchange)) => {
             (Run::Whole(find_whole(name, machine).expect("a row").function), *exchange)
         }
-        None if which == 7 => (Run::Lds(LdsAccess::Swizzle), Exchange::Fixed),
+        None if choice == 7 => (Run::Lds(LdsAccess::Swizzle), Exchange::Fixed),
         None if fetch_inactive => {
             (Run::Lds(LdsAccess::BackwardPermuteAny), Exchange::ByAddress { fetch_inactive })
         }

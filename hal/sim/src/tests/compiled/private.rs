@@ -43,8 +43,8 @@ pub fn describe(random: &mut Random, wave: &mut Wave, at: Address) {
     let flat_scratch = wave.machine.flat_scratch;
     wave.write_scalar_pair(flat_scratch, at.0);
     let common = random.next() as u32 % 16 * 4;
-    let how = random.next() % 6;
-    *wave.row_mut(OFFSETS) = Row(std::array::from_fn(|_| match (how, random.next()) {
+    let pattern = random.next() % 6;
+    *wave.row_mut(OFFSETS) = Row(std::array::from_fn(|_| match (pattern, random.next()) {
         (0, bits) => bits as u32 % 64,
         (1, bits) if bits % 64 == 0 => common + 4,
         (2 | 3, bits) => bits as u32 % 16 * 4,
@@ -53,9 +53,9 @@ pub fn describe(random: &mut Random, wave: &mut Wave, at: Address) {
         (4, bits) => bits as u32 % 8 * 4,
         _ => common,
     }));
-    let which = random.next() % 8;
+    let aperture_case = random.next() % 8;
     *wave.row_mut(UPPER) = Row(std::array::from_fn(|_| {
-        let window = match (which, random.next() % 64) {
+        let window = match (aperture_case, random.next() % 64) {
             (0, bits) if bits % 4 == 0 => aperture::SHARED,
             (1, _) => aperture::SHARED,
             (2, 0) => 0,

@@ -117,7 +117,7 @@ impl Emitter<'_> {
             self.load_all("word", number, &loads, group, Self::load_same);
             self.label("mixed", number);
             for load in &loads {
-                let words = self.loaded(group, load.add, load.element);
+                let words = self.load_words(group, load.add, load.element);
                 for (row, word) in load.rows().zip(words) {
                     self.store_row(row, word, None);
                 }

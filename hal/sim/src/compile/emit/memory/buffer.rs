@@ -41,7 +41,7 @@ impl Emitter<'_> {
     /// Computes the group of an access.
     pub(super) fn group_in_buffer(&mut self, op: &Op, access: Access) -> Group {
         let bytes = access.element.bytes() as u32;
-        let Described { base, length: end, is_known } = self.described(op);
+        let Described { base, length: end, is_known } = self.describe(op);
         let low = self.offsets_in_buffer(op);
         let exists = self.existing_in_buffer(low, end, is_known, bytes);
         let kind = match access.direction {
@@ -63,7 +63,7 @@ impl Emitter<'_> {
             let last = self.loop_value(format_args!("add i64 {first}, {}", reach + bytes));
             let exist = self.loop_value(format_args!("icmp ule i64 {last}, {end}"));
             let flag = self.loop_value(format_args!("and i1 {flag}, {exist}"));
-            self.all_in(start, span, Bounds { length, missing }, reach, flag)
+            self.all_in_window(start, span, Bounds { length, missing }, reach, flag)
         });
         Group {
             space: access.space,
@@ -102,7 +102,7 @@ impl Emitter<'_> {
         Resource { base, high, records, flags, offset }
     }
 
-    fn described(&mut self, op: &Op) -> Described {
+    fn describe(&mut self, op: &Op) -> Described {
         let Resource { base, high, records, flags, offset } = self.resource(op);
         let generation = self.machine.generation;
         let is_older = generation < Generation::Gfx10;

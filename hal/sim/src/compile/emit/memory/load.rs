@@ -9,9 +9,9 @@ use crate::wave::RowIndex;
 impl Emitter<'_> {
     /// Loads an element per lane.
     pub(super) fn load(&mut self, group: Group, add: u64, element: Element, to: RowIndex) {
-        for (word, value) in (0..).zip(self.loaded(group, add, element)) {
+        for (word, value) in (0..).zip(self.load_words(group, add, element)) {
             let row = to.plus(word);
-            let value = self.extended(value, element, row);
+            let value = self.extend(value, element, row);
             self.write_row(row, value, NanCheck::Done);
             if let Some(lane_loop) = &mut self.lane_loop {
                 lane_loop.loaded.push(row);
@@ -21,7 +21,7 @@ impl Emitter<'_> {
 
     /// Loads the words of an element per lane: with one load if lanes are consecutive, with a
     /// broadcast if they are equal, otherwise lane by lane.
-    pub(super) fn loaded(&mut self, group: Group, add: u64, element: Element) -> Vec<Value> {
+    pub(super) fn load_words(&mut self, group: Group, add: u64, element: Element) -> Vec<Value> {
         let number = self.number();
         let offset = self.loop_value(format_args!("add i64 {}, {}", group.start, add as i64));
         let consecutive = group.consecutive;
@@ -44,7 +44,7 @@ impl Emitter<'_> {
         self.loop_line(format_args!("  br label %loaded{number}"));
 
         self.label("loaded", number);
-        let kind = self.kind(element);
+        let kind = self.memory_type(element);
         let words = one.into_iter().zip(same).zip(each);
         words
             .map(|((one, same), each)| {
@@ -56,7 +56,7 @@ impl Emitter<'_> {
     }
 
     /// Vector type of an element's word in memory.
-    pub(super) fn kind(&self, element: Element) -> String {
+    pub(super) fn memory_type(&self, element: Element) -> String {
         format!("<{} x {}>", self.shape.lanes(), part_type(element))
     }
 
@@ -91,7 +91,8 @@ impl Emitter<'_> {
         offset: Value,
         element: Element,
     ) -> Vec<Value> {
-        let (kind, part, lanes) = (self.kind(element), part_type(element), self.shape.lanes());
+        let (kind, part, lanes) =
+            (self.memory_type(element), part_type(element), self.shape.lanes());
         let at =
             self.loop_value(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
         let word = |word| {
@@ -107,31 +108,31 @@ impl Emitter<'_> {
     }
 
     fn load_each(&mut self, group: Group, add: u64, element: Element) -> Vec<Value> {
-        let (safe, offsets) = self.each(group, add);
+        let (safe, offsets) = self.lane_offsets(group, add);
         self.record_each(group, offsets, safe);
         let [w, m] = self.types(["W", "M"]);
         let (lanes, bytes) = (self.shape.lanes(), group.bytes);
         if let Element::Part { .. } = element {
             let parts = self.load_parts(group, offsets, element);
-            return vec![self.existing(group, parts, element)];
+            return vec![self.zero_missing_lanes(group, parts, element)];
         }
         let word = |word| {
             let at =
                 self.loop_value(format_args!("getelementptr i8, ptr {bytes}, i64 {}", word * 4));
-            let at = self.at_each(at, offsets);
+            let at = self.lane_pointers(at, offsets);
             let loaded = self.loop_value(format_args!(
                 "call {w} @llvm.masked.gather.v{lanes}i32.v{lanes}p0(<{lanes} x ptr> align 1 {at}, \
                  {m} splat (i1 true), {w} poison)"
             ));
-            self.existing(group, loaded, element)
+            self.zero_missing_lanes(group, loaded, element)
         };
         (0..u32::from(element.words())).map(word).collect()
     }
 
     /// Replaces loaded words by zeros in lanes whose elements do not exist.
-    fn existing(&mut self, group: Group, loaded: Value, element: Element) -> Value {
+    fn zero_missing_lanes(&mut self, group: Group, loaded: Value, element: Element) -> Value {
         let Some(exists) = group.exists else { return loaded };
-        let (kind, m) = (self.kind(element), self.shape.named("M"));
+        let (kind, m) = (self.memory_type(element), self.shape.named("M"));
         self.loop_value(format_args!(
             "select {m} {exists}, {kind} {loaded}, {kind} zeroinitializer"
         ))
@@ -139,10 +140,10 @@ impl Emitter<'_> {
 
     /// Loads lane by lane: hosts have no gather of bytes.
     fn load_parts(&mut self, group: Group, offsets: Value, element: Element) -> Value {
-        let (kind, part) = (self.kind(element), part_type(element));
+        let (kind, part) = (self.memory_type(element), part_type(element));
         let mut all = None;
         for lane in 0..self.shape.lanes() {
-            let at = self.at_one(group.bytes, offsets, lane);
+            let at = self.lane_pointer(group.bytes, offsets, lane);
             let value = self.loop_value(format_args!("load {part}, ptr {at}, align 1"));
             let before = all.map_or("poison".to_owned(), |all: Value| all.to_string());
             all = Some(self.loop_value(format_args!(
@@ -153,9 +154,9 @@ impl Emitter<'_> {
     }
 
     /// Extends loaded words as [`Element::extend`] does.
-    fn extended(&mut self, loaded: Value, element: Element, row: RowIndex) -> Value {
+    fn extend(&mut self, loaded: Value, element: Element, row: RowIndex) -> Value {
         let Element::Part { signed, half, .. } = element else { return loaded };
-        let (kind, w) = (self.kind(element), self.shape.named("W"));
+        let (kind, w) = (self.memory_type(element), self.shape.named("W"));
         let extend = if signed { "sext" } else { "zext" };
         let value = self.loop_value(format_args!("{extend} {kind} {loaded} to {w}"));
         let (kept, value) = match half {

@@ -142,8 +142,8 @@ impl Emitter<'_> {
         let span = self.span(op, access);
         let bounds = Bounds { length, missing };
         let reach = step * (self.shape.lanes() - 1);
-        let consecutive = self.all_in(start, span, bounds, reach, consecutive);
-        let equal = self.all_in(start, span, bounds, 0, equal);
+        let consecutive = self.all_in_window(start, span, bounds, reach, consecutive);
+        let equal = self.all_in_window(start, span, bounds, 0, equal);
         let (space, direction) = (access.space, access.direction);
         let group = Group {
             space,
@@ -170,7 +170,7 @@ impl Emitter<'_> {
 
     /// Tests a condition and that all bytes from the first access of the first lane to the last
     /// access of the last lane, `reach` bytes further, are in a window.
-    fn all_in(
+    fn all_in_window(
         &mut self,
         start: Value,
         span: Span,
@@ -285,7 +285,7 @@ impl Emitter<'_> {
 
     /// Computes the lanes that can be accessed, and their 32-bit unsigned offsets, which are 0 in
     /// other lanes. Active lanes that cannot be accessed bail out.
-    fn each(&mut self, group: Group, add: u64) -> (Value, Value) {
+    fn lane_offsets(&mut self, group: Group, add: u64) -> (Value, Value) {
         let [w, m] = self.types(["W", "M"]);
         let last = self.loop_value(format_args!("sub i64 {}, {}", group.length, group.step));
         let (offsets, bad) = match group.missing {
@@ -350,7 +350,7 @@ impl Emitter<'_> {
     }
 
     /// Host addresses of lanes at 32-bit offsets from an address.
-    fn at_each(&mut self, bytes: Value, offsets: Value) -> Value {
+    fn lane_pointers(&mut self, bytes: Value, offsets: Value) -> Value {
         // Hosts interpret offsets as signed.
         let w = self.shape.named("W");
         let middle =
@@ -360,7 +360,7 @@ impl Emitter<'_> {
     }
 
     /// Host address of a lane at its offset.
-    fn at_one(&mut self, bytes: Value, offsets: Value, lane: u32) -> Value {
+    fn lane_pointer(&mut self, bytes: Value, offsets: Value, lane: u32) -> Value {
         let w = self.shape.named("W");
         let offset = self.loop_value(format_args!("extractelement {w} {offsets}, i64 {lane}"));
         let offset = self.loop_value(format_args!("zext i32 {offset} to i64"));

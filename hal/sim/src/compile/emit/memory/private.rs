@@ -125,7 +125,7 @@ impl Emitter<'_> {
         );
         if let Some(per_lane) = private.per_lane {
             let _ = writeln!(self.text, "apart{number}:");
-            let are_in = self.are_in(&private, per_lane, window, access);
+            let are_in = self.are_in_window(&private, per_lane, window, access);
             let _ = write!(
                 self.text,
                 "  br i1 {are_in}, label %each{number}, label %interpret{number}\n\
@@ -241,7 +241,7 @@ impl Emitter<'_> {
 
     /// Tests whether the words of all active lanes, whose offsets differ, are in the first 2 GiB of
     /// the window.
-    fn are_in(
+    fn are_in_window(
         &mut self,
         private: &Private,
         PerLane { row, first, .. }: PerLane,

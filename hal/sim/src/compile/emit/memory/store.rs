@@ -11,13 +11,14 @@ impl Emitter<'_> {
     /// Stores an element per lane, in lane order: with one store if all lanes are active and
     /// consecutive, otherwise lane by lane.
     pub(super) fn store(&mut self, data: RowIndex, group: Group, add: u64, element: Element) {
-        let data: Vec<Value> =
-            (0..element.words()).map(|word| self.part(data.plus(word.into()), element)).collect();
+        let data: Vec<Value> = (0..element.words())
+            .map(|word| self.memory_word(data.plus(word.into()), element))
+            .collect();
         let number = self.number();
         let m = self.shape.named("M");
         let all = self.all_active();
         // Nothing may be stored after an access that the interpreter handles, since that may fault.
-        let nothing_left = self.nothing_left();
+        let nothing_left = self.no_bailout();
         let at_once = self.loop_value(format_args!("and i1 {all}, {}", group.consecutive));
         let whole = self.loop_value(format_args!("and i1 {at_once}, {nothing_left}"));
         let offset = self.loop_value(format_args!("add i64 {}, {}", group.start, add as i64));
@@ -29,8 +30,8 @@ impl Emitter<'_> {
         self.loop_line(format_args!("  br label %stored{number}"));
 
         self.label("each", number);
-        let (safe, offsets) = self.each(group, add);
-        let nothing_left = self.nothing_left();
+        let (safe, offsets) = self.lane_offsets(group, add);
+        let nothing_left = self.no_bailout();
         let safe = self
             .loop_value(format_args!("select i1 {nothing_left}, {m} {safe}, {m} zeroinitializer"));
         self.record_each(group, offsets, safe);
@@ -43,7 +44,7 @@ impl Emitter<'_> {
     }
 
     /// A word of the data, in the width that it has in memory.
-    fn part(&mut self, row: RowIndex, element: Element) -> Value {
+    fn memory_word(&mut self, row: RowIndex, element: Element) -> Value {
         let value = self.lane_word(Word::Row(row), NanCheck::Done);
         let Element::Part { half, .. } = element else { return value };
         let w = self.shape.named("W");
@@ -53,11 +54,11 @@ impl Emitter<'_> {
             }
             Half::Low | Half::LowAlone | Half::Whole => value,
         };
-        let kind = self.kind(element);
+        let kind = self.memory_type(element);
         self.loop_value(format_args!("trunc {w} {value} to {kind}"))
     }
 
-    fn nothing_left(&mut self) -> Value {
+    fn no_bailout(&mut self) -> Value {
         let lanes_left = self.loop_value(format_args!("load i64, ptr %bailout.at"));
         self.loop_value(format_args!("icmp eq i64 {lanes_left}, 0"))
     }
@@ -65,14 +66,14 @@ impl Emitter<'_> {
     fn store_consecutive(&mut self, data: &[Value], group: Group, offset: Value, element: Element) {
         let at =
             self.loop_value(format_args!("getelementptr i8, ptr {}, i64 {offset}", group.bytes));
-        let (kind, lanes) = (self.kind(element), self.shape.lanes());
+        let (kind, lanes) = (self.memory_type(element), self.shape.lanes());
         let mut whole = data[0];
         let mut width = lanes;
         // First the words of all lanes in a row, then interleaved by lane.
         for word in &data[1..] {
             let wider = width + lanes;
-            let first = self.widened(whole, width, wider);
-            let second = self.widened(*word, lanes, wider);
+            let first = self.widen(whole, width, wider);
+            let second = self.widen(*word, lanes, wider);
             let places: Vec<String> = (0..wider)
                 .map(|place| {
                     format!("i32 {}", if place < width { place } else { wider + place - width })
@@ -100,7 +101,7 @@ impl Emitter<'_> {
     }
 
     /// Extends a vector of words with undefined elements.
-    fn widened(&mut self, value: Value, width: u32, wider: u32) -> Value {
+    fn widen(&mut self, value: Value, width: u32, wider: u32) -> Value {
         let places: Vec<String> = (0..wider)
             .map(|place| if place < width { format!("i32 {place}") } else { "i32 poison".into() })
             .collect();
@@ -113,7 +114,7 @@ impl Emitter<'_> {
     fn scatter(&mut self, data: Value, group: Group, offsets: Value, safe: Value) {
         let [w, m] = self.types(["W", "M"]);
         let lanes = self.shape.lanes();
-        let at = self.at_each(group.bytes, offsets);
+        let at = self.lane_pointers(group.bytes, offsets);
         self.loop_line(format_args!(
             "  call void @llvm.masked.scatter.v{lanes}i32.v{lanes}p0({w} {data}, \
              <{lanes} x ptr> align 1 {at}, {m} {safe})"
@@ -131,10 +132,10 @@ impl Emitter<'_> {
         element: Element,
     ) {
         let m = self.shape.named("M");
-        let (kind, part) = (self.kind(element), part_type(element));
+        let (kind, part) = (self.memory_type(element), part_type(element));
         for lane in 0..self.shape.lanes() {
             let stores = self.loop_value(format_args!("extractelement {m} {safe}, i64 {lane}"));
-            let at = self.at_one(group.bytes, offsets, lane);
+            let at = self.lane_pointer(group.bytes, offsets, lane);
             let at = self.loop_value(format_args!("select i1 {stores}, ptr {at}, ptr %discard"));
             for (word, values) in (0..).zip(data) {
                 let value =
