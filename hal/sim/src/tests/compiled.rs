@@ -403,7 +403,7 @@ impl World {
     }
 
     /// Copies the state of `other` but keeps memory at its addresses.
-    fn begin_again(&mut self, other: &World) {
+    fn reset_to(&mut self, other: &World) {
         self.wave = other.wave.clone();
         self.lds.clone_from(&other.lds);
         for ((start, _), content) in self.parts().into_iter().zip(other.memory()) {
@@ -444,20 +444,20 @@ fn content(random: &mut Random, length: u64, holds_offsets: bool) -> Vec<u8> {
 /// Returns a floating-point number near a boundary between cases: a single, two halves, or the
 /// upper half of a double. The exponent is arbitrary or near an end of the range; the mantissa is
 /// all zeros, all ones, or arbitrary.
-fn sharp(random: &mut Random) -> u32 {
+fn boundary_bits(random: &mut Random) -> u32 {
     if random.next().is_multiple_of(4) {
         return random.choose(&[0, 1, u64::from(u32::MAX)]) as u32;
     }
     match random.next() % 3 {
-        0 => sharp_number(random, 32, 8),
-        1 => sharp_number(random, 16, 5) | sharp_number(random, 16, 5) << 16,
-        _ => sharp_number(random, 32, 11),
+        0 => boundary_number(random, 32, 8),
+        1 => boundary_number(random, 16, 5) | boundary_number(random, 16, 5) << 16,
+        _ => boundary_number(random, 32, 11),
     }
 }
 
 /// Returns a boundary case of `width` exponent bits in a number of `bits` bits, or the upper part
 /// of one.
-fn sharp_number(random: &mut Random, width: u32, bits: u32) -> u32 {
+fn boundary_number(random: &mut Random, width: u32, bits: u32) -> u32 {
     let bias = (1 << (bits - 1)) - 1;
     let top = (1 << bits) - 1;
     let exponent = match random.next() % 4 {
@@ -514,7 +514,7 @@ fn world(random: &mut Random, machine: Machine) -> World {
             let float = 0x3f00_0000 + (random.next() as u32 & 0x81ff_ffff);
             match random.next() % 5 {
                 4 => common[random.next() as usize % 3],
-                _ if is_sharp => sharp(random),
+                _ if is_sharp => boundary_bits(random),
                 0 if has_nans => random.choose(&edges(Kind::F32)) as u32,
                 1 if has_nans => random.next() as u32,
                 1 => random.next() as u32 & 0x3ff,
@@ -671,7 +671,7 @@ fn difference(
         let different = world(random, machine);
         for before in [&before, &before, &different] {
             let mut expected = before.clone();
-            found.begin_again(before);
+            found.reset_to(before);
             let [mut one, mut other] = [(); 2].map(|()| FootprintBuilder::default());
             let World { wave, space, lds, .. } = &mut expected;
             let wanted = if footprint {

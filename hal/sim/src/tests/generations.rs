@@ -174,7 +174,7 @@ fn mask_bits_above_32_lanes_are_ignored() {
 }
 
 #[test]
-fn comparisons_to_exec_write_a_mask_besides_up_to_gfx9_only() {
+fn cmpx_also_writes_a_mask_only_up_to_gfx9() {
     let prepare = |wave: &mut Wave| {
         fill(wave, 0, |lane| lane);
         wave.write_scalar_pair(ScalarIndex::VCC, 0x123);

@@ -42,7 +42,7 @@ fn flat_scratch_is_no_sgpr() {
 }
 
 #[test]
-fn scalar_operations_compute_as_vector_ones_do() {
+fn scalar_operations_match_vector_operations() {
     let mut random = Random(17);
     for name in ["add_f32", "sub_f32", "mul_f32", "add_f16", "mul_f16", "cvt_pk_rtz_f16_f32"] {
         for _ in 0..40 {
@@ -86,7 +86,7 @@ fn scalar_operations_need_no_active_lane_and_keep_exec() {
 }
 
 #[test]
-fn wide_scalar_arithmetic() {
+fn wide_scalar_arithmetic_is_exact() {
     let text = "s_mul_u64 s[4:5], s[0:1], s[2:3]\ns_add_nc_u64 s[6:7], s[0:1], s[2:3]\n\
                 s_sub_nc_u64 s[8:9], s[0:1], s[2:3]";
     let mut random = Random(2);
@@ -122,7 +122,7 @@ fn removed_mode_bits_read_as_zero() {
 }
 
 #[test]
-fn halves_of_a_wave_of_64_lanes_change_places() {
+fn permlane64_swaps_halves_of_the_wave() {
     let swapped = |lanes, exec| {
         let wave = wave("gfx1100", lanes, "v_permlane64_b32 v0, v1", |wave| {
             fill(wave, 0, |_| 99);
@@ -137,7 +137,7 @@ fn halves_of_a_wave_of_64_lanes_change_places() {
 }
 
 #[test]
-fn rows_are_permuted_by_each_lane() {
+fn each_lane_selects_within_its_row() {
     for (text, distance) in
         [("v_permlane16_var_b32 v0, v1, v2", 0), ("v_permlanex16_var_b32 v0, v1, v2", 16)]
     {
@@ -153,7 +153,7 @@ fn rows_are_permuted_by_each_lane() {
 }
 
 #[test]
-fn two_distances_in_m0() {
+fn m0_holds_two_relative_distances() {
     let moved = |text: &str, m0: u32| {
         wave("gfx1100", 32, text, |wave| {
             (0..32).for_each(|row| fill(wave, row, |_| u32::from(row)));
@@ -178,7 +178,7 @@ fn two_distances_in_m0() {
 }
 
 #[test]
-fn a_word_of_lds_is_a_source() {
+fn lds_direct_reads_the_type_in_m0() {
     for (m0, expected) in [
         (4 | 2 << 16, 0x8182_8384_u32),
         (4, 0x84),
@@ -202,7 +202,7 @@ fn a_word_of_lds_is_a_source() {
 }
 
 #[test]
-fn the_bits_of_bytes_are_put_where_byte_sel_says() {
+fn byte_sel_selects_the_destination_byte() {
     let text = "v_cvt_sr_fp8_f32 v0, v1, 0 byte_sel:2\nv_cvt_f32_fp8 v2, v0 byte_sel:2\n\
                 v_cvt_pk_bf8_f32 v3.h, v1, v1";
     let wave = wave("gfx1201", 32, text, |wave| {
@@ -244,7 +244,7 @@ fn products_are_added_to_the_half_that_is_written() {
 }
 
 #[test]
-fn loops_over_the_halves_of_a_wave() {
+fn subvector_loop_skips_inactive_halves() {
     let exec = |text: &str, exec: u64, kept: u32| {
         let wave = wave("gfx1030", 64, text, |wave| {
             wave.set_exec(LaneMask(exec));

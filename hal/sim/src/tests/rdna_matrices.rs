@@ -247,7 +247,7 @@ fn check(processor: &str, case: &Case, lanes: usize, sparse: bool) {
 }
 
 #[test]
-fn matrices_of_small_integers() {
+fn products_of_small_integers_match_element_sums() {
     for lanes in [32, 64] {
         DENSE.iter().for_each(|case| check("gfx1100", case, lanes, false));
         DENSE.iter().chain(&DENSE_GFX12).for_each(|case| check("gfx1201", case, lanes, false));

@@ -128,7 +128,7 @@ fn check(name: &str, bits: u32, expected: impl Fn(&Case) -> Expected) {
 const OLD: u64 = 0x5555_5555_5555_5555;
 
 #[test]
-pub fn arithmetic() {
+pub fn arithmetic_matches_reference() {
     check("s_add_u32", 32, |c| {
         let sum = c.u(0, 32) + c.u(1, 32);
         flagged(sum, sum >> 32 != 0)
@@ -196,7 +196,7 @@ const GATES: [(&str, Gate); 10] = [
 ];
 
 #[test]
-pub fn logic() {
+pub fn logic_matches_reference() {
     for (name, gate) in GATES {
         for bits in [32, 64] {
             if !name.ends_with("n1") {
@@ -281,7 +281,7 @@ pub fn logic() {
 }
 
 #[test]
-pub fn shifts_and_fields() {
+pub fn shifts_and_fields_match_reference() {
     for bits in [32, 64] {
         let by = move |c: &Case| c.u(1, 32) % i128::from(bits);
         check(&format!("s_lshl_b{bits}"), bits, |c| nonzero(c.u(0, bits) << by(c), bits));
@@ -304,7 +304,7 @@ pub fn shifts_and_fields() {
 }
 
 #[test]
-pub fn comparisons() {
+pub fn comparisons_match_reference() {
     type Holds = fn(&i128, &i128) -> bool;
     let holds: [(&str, Holds); 6] = [
         ("eq", |a, b| a == b),

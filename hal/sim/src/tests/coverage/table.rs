@@ -1,7 +1,7 @@
 //! Generator of the book's instruction tables: `docs/instructions.md` and a page per target in
 //! `docs/instructions/`.
 
-use super::walk::{SAMPLES, decode, isa, neighbours, of_pages};
+use super::walk::{SAMPLES, decode, for_each_page, isa, neighbours};
 use super::{Treatment, source, treatment};
 use crate::execute::lane::Accuracy;
 use crate::wave::Machine;
@@ -178,7 +178,7 @@ fn rows(processor: &str) -> Rows {
 }
 
 /// Rows of each page to check.
-static ROWS: LazyLock<BTreeMap<&'static str, Rows>> = LazyLock::new(|| of_pages(rows));
+static ROWS: LazyLock<BTreeMap<&'static str, Rows>> = LazyLock::new(|| for_each_page(rows));
 
 /// Counts the instructions of each kind, and all instructions.
 fn totals(rows: &Rows) -> [(&'static str, usize); 7] {
@@ -393,8 +393,8 @@ fn instruction_tables_of_the_book_match_the_code() {
         let different = page.lines().zip(written.lines()).find(|(new, old)| new != old);
         assert!(
             page == written,
-            "docs/{name} does not say what the code does (first difference: {different:?}); write \
-             it anew with FLIPWAVE_TESTS=full FLIPWAVE_BLESS=1 cargo test -p flipwave-sim the_tables_of_instructions"
+            "docs/{name} differs from the code (first difference: {different:?}); regenerate it with \
+             FLIPWAVE_TESTS=full FLIPWAVE_BLESS=1 cargo test -p flipwave-sim instruction_tables"
         );
     }
 }

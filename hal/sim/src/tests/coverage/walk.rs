@@ -161,11 +161,11 @@ const WALKED: [(&str, usize); 6] = [
 
 /// Samples of all checked processors, shared by several tests.
 pub static SAMPLES: LazyLock<BTreeMap<&'static str, Samples>> =
-    LazyLock::new(|| of_pages(|processor| samples(&isa(processor))));
+    LazyLock::new(|| for_each_page(|processor| samples(&isa(processor))));
 
 /// Computes a value for each checked processor in parallel. Tests that wait for it leave the host's
 /// cores to it.
-pub fn of_pages<T: Send>(compute: impl Fn(&str) -> T + Sync) -> BTreeMap<&'static str, T> {
+pub fn for_each_page<T: Send>(compute: impl Fn(&str) -> T + Sync) -> BTreeMap<&'static str, T> {
     let compute = &compute;
     std::thread::scope(|scope| {
         let start = |(processor, _)| (processor, scope.spawn(move || compute(processor)));
@@ -240,7 +240,7 @@ fn an_unknown_operation_or_modifier_is_a_gap() {
 
 /// Returns the first explicit register operand that a translated instruction neither reads nor
 /// writes.
-fn forgotten(inst: &Inst, op: &Op) -> Option<RegisterRange> {
+fn unaccessed_operand(inst: &Inst, op: &Op) -> Option<RegisterRange> {
     // The halves of a dual instruction have their own operands.
     if matches!(
         op.run,
@@ -274,7 +274,7 @@ fn every_explicit_operand_is_accessed() {
             for machine in machines(processor) {
                 let op = translate(inst.clone(), Level::Plain, machine);
                 checked += 1;
-                if let Some(range) = forgotten(&inst, &op) {
+                if let Some(range) = unaccessed_operand(&inst, &op) {
                     forgotten_operands
                         .entry(inst.operation.name())
                         .or_insert((range.to_string(), inst.text.clone()));
@@ -293,9 +293,9 @@ fn comparison_detects_dropped_source() {
     // v_add_f32 v4, v2, v3
     let inst = decode(&isa, [0x0208_0702, 0, 0, 0]).expect("an instruction");
     let mut op = translate(inst.clone(), Level::Plain, Machine::default());
-    assert_eq!(forgotten(&inst, &op), None);
+    assert_eq!(unaccessed_operand(&inst, &op), None);
     op.sources[1] = Source::NONE;
-    assert!(forgotten(&inst, &op).is_some());
+    assert!(unaccessed_operand(&inst, &op).is_some());
 }
 
 /// Every instruction completes or ends in a typed fault, whatever the register contents.

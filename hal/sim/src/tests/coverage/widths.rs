@@ -50,7 +50,7 @@ fn widths_unlike_llvm(
 }
 
 #[test]
-fn destination_widths_are_those_of_llvm() {
+fn destination_widths_match_llvm() {
     for processor in SAMPLES.keys() {
         let generation = processor.parse::<Target>().expect("a target").generation();
         // Older targets have no 16-bit registers in LLVM.

@@ -143,7 +143,7 @@ fn comparison_detects_wrong_component_order() {
 
 /// A typed store of a loaded element restores its bytes.
 #[test]
-fn typed_stores_are_the_inverse_of_typed_loads() {
+fn typed_stores_invert_typed_loads() {
     for data in DATA_FORMATS {
         for kind in NUMBER_FORMATS.into_iter().filter(|kind| has_meaning(data, kind)) {
             let widths = widths(data);
@@ -229,7 +229,7 @@ fn the_resource_selects_channels_of_formatted_loads() {
 }
 
 #[test]
-fn half_precision_components_lie_two_in_a_register() {
+fn half_precision_components_are_packed_in_pairs() {
     // 16_16_16_16 SNORM, channels in order.
     let flags = 4 | 5 << 3 | 6 << 6 | 7 << 9 | 1 << 12 | 12 << 15;
     let (mut bench, memory) = bench(6, 8, flags);
@@ -262,7 +262,7 @@ fn half_precision_components_lie_two_in_a_register() {
 }
 
 #[test]
-fn plain_accesses_are_checked_by_the_dword_and_formatted_ones_as_a_whole() {
+fn plain_accesses_are_checked_per_dword_and_formatted_as_a_whole() {
     let (mut bench, memory) = bench(8, 0, 4 | 5 << 3 | 6 << 6 | 7 << 9 | 4 << 12 | 14 << 15);
     let word = |at: usize| u32::from_le_bytes(memory[at..at + 4].try_into().unwrap());
     // A buffer of 64 bytes; the lane offset is 16 times the lane number.

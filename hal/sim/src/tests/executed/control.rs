@@ -60,7 +60,7 @@ fn comparison_detects_wrong_fork_order() {
 }
 
 #[test]
-fn a_fork_by_the_immediate_counts_words_from_the_next_instruction() {
+fn immediate_fork_offset_is_in_words_from_next_instruction() {
     let mut bench = Bench::new();
     bench.set_address(40, 1);
     bench.run("s_cbranch_i_fork s[40:41], 16").unwrap();
@@ -70,7 +70,7 @@ fn a_fork_by_the_immediate_counts_words_from_the_next_instruction() {
 }
 
 #[test]
-fn vskip_skips_vector_instructions_and_nothing_else() {
+fn vskip_skips_only_vector_instructions() {
     let mut bench = Bench::new();
     bench.set_scalars(4, &[0b100]);
     bench.run("s_setvskip s4, 2").unwrap();
@@ -143,7 +143,7 @@ fn non_compute_instructions_are_refused_by_type() {
 }
 
 #[test]
-fn registers_outside_the_allocation_are_v0_or_make_the_instruction_void() {
+fn unallocated_registers_read_v0_or_void_the_instruction() {
     let mut bench = Bench::new();
     bench.wave.vgpr_count = 10;
     bench.set_lanes(0, |lane| 1000 + lane);

@@ -47,7 +47,7 @@ fn parameters_come_from_lanes_of_the_group() {
 }
 
 #[test]
-fn halves_are_chosen_by_their_names() {
+fn register_names_select_halves() {
     let pair = |lane: u32| {
         let [low, high] =
             [number(lane), number(lane + 9)].map(|value| f16::from_f32(value).to_bits());
@@ -74,7 +74,7 @@ fn halves_are_chosen_by_their_names() {
 }
 
 #[test]
-fn rounding_toward_zero_is_part_of_the_name() {
+fn rtz_in_the_name_rounds_toward_zero() {
     let mut bench = Bench::with_lanes("gfx1100", 32);
     let third = f16::from_f32(1.0 / 3.0);
     bench.set_lanes(1, |_| third.to_bits().into());
@@ -96,7 +96,7 @@ fn rounding_toward_zero_is_part_of_the_name() {
 
 /// gfx9 supports interpolation only in graphics shaders and reports it as such.
 #[test]
-fn interpolation_of_gfx9_is_left_to_graphics() {
+fn gfx9_interpolation_is_refused_as_graphics() {
     let fault = Bench::with_processor("gfx906").run("v_interp_p1_f32 v0, v1, attr0.x").unwrap_err();
     assert!(matches!(fault, FaultCause::NotCompute { .. }));
     assert!(fault.to_string().starts_with("no compute instruction: "), "{fault}");

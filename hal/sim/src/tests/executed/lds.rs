@@ -118,7 +118,7 @@ fn comparison_detects_wrong_exchange_condition() {
 }
 
 #[test]
-fn loads_to_lds_put_a_dword_per_lane_side_by_side() {
+fn loads_to_lds_write_adjacent_dwords() {
     let source: Vec<u32> = (0..4096).map(|word: u32| word.wrapping_mul(0x9e37_79b9)).collect();
     let byte = |at: usize| (source[at / 4] >> (8 * (at % 4))) as u8;
     // Address register v2, resource s[4:7], base s[8:9]; the instruction's offset applies to both

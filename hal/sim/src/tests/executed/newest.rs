@@ -124,7 +124,7 @@ fn two_waves_meet_at_a_named_barrier() {
 /// Constants of bfloat16 operations are single-precision constants; `op_sel` selects the half that
 /// is read.
 #[test]
-fn constants_of_bfloat16_are_in_the_high_half() {
+fn bfloat16_constants_are_in_the_high_half() {
     let mut bench = Bench::with_lanes("gfx1250", 32);
     bench.set_lanes(2, |_| 0x4000_4040);
     bench.run("v_pk_add_bf16 v4, v2, 1.0 op_sel:[0,1] op_sel_hi:[1,1]").unwrap();

@@ -28,7 +28,7 @@ fn pair(words: [u32; 2]) -> u64 {
 }
 
 #[test]
-fn scalar_stores_write_their_words_where_the_offsets_say() {
+fn scalar_stores_add_offsets_to_the_base() {
     let mut bench = bench();
     bench.set_scalars(16, &[11, 12, 13, 14]);
     bench.set_scalars(20, &[0x40]);
@@ -112,7 +112,7 @@ fn comparison_detects_wrong_scalar_atomic() {
 }
 
 #[test]
-fn scalar_accesses_outside_of_a_resource_vanish_and_outside_of_memory_fault() {
+fn out_of_resource_accesses_vanish_and_unmapped_ones_fault() {
     let mut bench = bench();
     bench.set_memory(0x100, &[5]);
     bench.set_scalars(16, &[7]);

@@ -36,7 +36,7 @@ fn half_words_are_transposed_among_eight_lanes() {
 /// Lanes load halves of 16 rows of 16 bytes. Lane l receives rows l / 16 * 8 to l / 16 * 8 + 7 of
 /// column l % 16, the layout of factor B in WMMA.
 #[test]
-fn bytes_are_transposed_as_wmma_wants_them() {
+fn transposed_bytes_have_the_wmma_layout() {
     let row = |lane: u32| lane / 8 * 4 + lane % 4;
     let half = |lane: u32| lane / 4 % 2;
     let at = |lane: u32| row(lane) * 16 + half(lane) * 8;
@@ -49,7 +49,7 @@ fn bytes_are_transposed_as_wmma_wants_them() {
 
 /// Each lane loads from its own address.
 #[test]
-fn rows_to_be_transposed_may_lie_anywhere() {
+fn transposed_rows_can_be_at_any_address() {
     let found = loaded("global_load_tr_b128 v[4:7], v1, s[2:3]", 16, |lane| 2 * (63 - lane));
     for (lane, found) in (0..32).zip(&found) {
         let expected: Vec<u32> = (0..8).map(|row| 63 - (lane / 8 * 8 + row) + lane % 8).collect();

@@ -46,7 +46,7 @@ fn newer(format: Format, nan_wins: bool, a: u64, b: u64, greater: bool) -> u64 {
 }
 
 #[test]
-pub fn extremes_of_gfx12() {
+pub fn gfx12_extremes_match_reference() {
     for (suffix, format) in [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)] {
         for mode in MODES {
             let check = |name: String, reference: &dyn Fn([u64; 3]) -> u64| {
@@ -134,7 +134,7 @@ fn median(format: Format, mode: Mode, numbers: [u64; 3]) -> u64 {
 }
 
 #[test]
-pub fn minimum_maximum_and_median() {
+pub fn extremes_and_medians_match_reference() {
     for (suffix, format) in [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)] {
         for mode in MODES {
             let check = |name: String, reference: &dyn Fn([u64; 3]) -> u64| {

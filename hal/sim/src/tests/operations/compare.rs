@@ -23,7 +23,7 @@ fn check_in(mode: Mode, name: &str, reference: impl Fn(&Sources) -> bool) {
 type Holds = fn(Ordering) -> bool;
 
 #[test]
-pub fn integers() {
+pub fn integer_comparisons_match_reference() {
     let holds: [(&str, Holds); 8] = [
         ("f", |_| false),
         ("lt", |order| order == Less),
@@ -58,7 +58,7 @@ fn order(format: Format, a: u64, b: u64) -> Option<Ordering> {
 }
 
 #[test]
-pub fn numbers() {
+pub fn float_comparisons_match_reference() {
     let holds: [(&str, &[Option<Ordering>]); 16] = [
         ("f", &[]),
         ("lt", &[Some(Less)]),
@@ -93,7 +93,7 @@ pub fn numbers() {
 }
 
 #[test]
-pub fn classes() {
+pub fn class_tests_match_reference() {
     for (suffix, format) in [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)] {
         check(&format!("v_cmp_class_{suffix}"), |s| {
             let bits = s[0];

@@ -361,14 +361,15 @@ fn constant_operand(constant: &Inst, held: &Inst) -> Option<usize> {
     })
 }
 
-fn right(_: &Inst, constant: ConstantType) -> ConstantType {
+fn unchanged(_: &Inst, constant: ConstantType) -> ConstantType {
     constant
 }
 
 #[test]
 fn constants_match_their_operand_types() {
     let results = std::thread::scope(|scope| {
-        let start = |processor| (processor, scope.spawn(move || compare(processor, right, None)));
+        let start =
+            |processor| (processor, scope.spawn(move || compare(processor, unchanged, None)));
         let runs: Vec<_> = cases(super::coverage::DIFFERENT, 3).map(start).collect();
         let end = |(processor, run): (_, ScopedJoinHandle<'_, Findings>)| {
             (processor, run.join().expect("no panic"))
@@ -402,6 +403,6 @@ fn comparison_detects_wrong_constant_types() {
     for (processor, operation, planted) in plants {
         let found = compare(processor, planted, Some(operation)).wrong;
         assert!(!found.is_empty(), "{processor}: {operation}");
-        assert!(compare(processor, right, Some(operation)).wrong.is_empty(), "{operation}");
+        assert!(compare(processor, unchanged, Some(operation)).wrong.is_empty(), "{operation}");
     }
 }

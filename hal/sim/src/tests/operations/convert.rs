@@ -28,7 +28,7 @@ fn narrowed(from: Format, rule: Rule, bits: u64) -> u64 {
 }
 
 #[test]
-pub fn between_formats() {
+pub fn format_conversions_match_reference() {
     let names = [
         ("v_cvt_f16_f32", SINGLE, HALF),
         ("v_cvt_f32_f16", HALF, SINGLE),
@@ -41,14 +41,14 @@ pub fn between_formats() {
             let (flush_source, flush_result) = (flushes(from, mode)[0], flushes(to, mode)[1]);
             check(name, mode, &samples, |s| {
                 let source = flushed_if(flush_source, from, s[0]);
-                flushed_if(flush_result, to, narrowed(from, Rule::of(to, mode), source))
+                flushed_if(flush_result, to, narrowed(from, Rule::from_mode(to, mode), source))
             });
         }
     }
 }
 
 #[test]
-pub fn from_integers() {
+pub fn integer_to_float_matches_reference() {
     type Integer = fn(u64) -> i128;
     let names: [(&str, Format, Integer); 11] = [
         ("v_cvt_f32_i32", SINGLE, |bits| (bits as i32).into()),
@@ -70,7 +70,7 @@ pub fn from_integers() {
                 if name == "v_cvt_off_f32_i4" {
                     term.exponent -= 4;
                 }
-                Rule::of(format, mode).rounded(&[term])
+                Rule::from_mode(format, mode).rounded(&[term])
             });
         }
     }
@@ -140,7 +140,7 @@ const U16: RangeInclusive<i128> = 0..=(1 << 16) - 1;
 const SIGNED_NORMAL: RangeInclusive<i128> = -32767..=32767;
 
 #[test]
-pub fn to_integers() {
+pub fn float_to_integer_matches_reference() {
     use Rounding::{Down, HalfEven, HalfUp, TowardsZero};
     let names = [
         ("v_cvt_i32_f32", SINGLE, 1, TowardsZero, I32),
@@ -169,7 +169,7 @@ pub fn to_integers() {
 }
 
 #[test]
-pub fn packing() {
+pub fn packing_matches_reference() {
     use Rounding::HalfEven;
     let normals = [
         ("v_cvt_pknorm_i16_f32", SINGLE, 32767, SIGNED_NORMAL),
@@ -198,10 +198,10 @@ pub fn packing() {
 
 /// Conversion to a byte of a word, with the single-precision rounding of MODE.
 #[test]
-pub fn bytes() {
+pub fn byte_conversion_matches_reference() {
     for name in ["v_cvt_pk_u8_f32", "v_cvt_pkaccum_u8_f32"] {
         for mode in MODES {
-            let rounding = match Rule::of(SINGLE, mode).direction {
+            let rounding = match Rule::from_mode(SINGLE, mode).direction {
                 Direction::Even => Rounding::HalfEven,
                 Direction::Up => Rounding::Up,
                 Direction::Down => Rounding::Down,
@@ -218,7 +218,7 @@ pub fn bytes() {
 }
 
 #[test]
-pub fn rounding_towards_zero() {
+pub fn cvt_pkrtz_rounds_towards_zero() {
     let towards_zero = |bits: u64| {
         let sign = bits >> 16 & 0x8000;
         let magnitude = bits & 0x7fff_ffff;

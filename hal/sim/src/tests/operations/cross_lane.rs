@@ -32,7 +32,7 @@ fn row(index: u16) -> [Word; 2] {
 }
 
 #[test]
-pub fn reading_a_lane() {
+pub fn readlane_matches_reference() {
     let destination = ScalarIndex(20);
     for (exec, first) in [(u64::MAX, 0), (0xff00, 8), (1 << 63, 63), (0, 0)] {
         let mut wave = wave(exec);
@@ -55,7 +55,7 @@ pub fn reading_a_lane() {
 }
 
 #[test]
-pub fn writing_a_lane() {
+pub fn writelane_matches_reference() {
     let mut wave = wave(0);
     let before = *wave.row(RowIndex(9));
     execute("v_writelane_b32", &mut wave, |op| {
@@ -71,7 +71,7 @@ pub fn writing_a_lane() {
 }
 
 #[test]
-pub fn exchanging_registers() {
+pub fn swap_exchanges_registers() {
     let exec = 0x0123_4567_89ab_cdef;
     let mut wave = wave(exec);
     let (first, second) = (*wave.row(RowIndex(1)), *wave.row(RowIndex(2)));
@@ -88,7 +88,7 @@ pub fn exchanging_registers() {
 }
 
 #[test]
-pub fn exchanging_halves_of_registers() {
+pub fn swap_exchanges_register_halves() {
     let exec = 0xfedc_ba98_7654_3210;
     // Bit mask of the operands that are high halves.
     for high in 0..4u8 {
@@ -116,7 +116,7 @@ pub fn exchanging_halves_of_registers() {
 
 /// Lanes in odd groups of the first register and in even groups of the second are exchanged.
 #[test]
-pub fn exchanging_rows_of_lanes() {
+pub fn permlane_swap_exchanges_rows() {
     use flipwave_isa::{Dpp, DppControl};
     for (name, group) in [("v_permlane16_swap_b32", 16), ("v_permlane32_swap_b32", 32)] {
         for exec in [u64::MAX, 0x0123_4567_89ab_cdef] {
@@ -164,7 +164,7 @@ pub fn exchanging_rows_of_lanes() {
 }
 
 #[test]
-pub fn sums_of_four_words() {
+pub fn masked_sums_of_absolute_differences_match_reference() {
     let mut wave = wave(u64::MAX);
     let before = wave.clone();
     execute("v_mqsad_u32_u8", &mut wave, |op| {
@@ -197,7 +197,7 @@ fn apply(name: &str, wave: &mut Wave) {
 }
 
 #[test]
-pub fn counting_lanes_below() {
+pub fn mbcnt_counts_lower_lanes() {
     let mut wave = wave(u64::MAX);
     let before = wave.clone();
     apply("v_mbcnt_lo_u32_b32", &mut wave);

@@ -30,9 +30,9 @@ const FACES: [[Face; 2]; 3] = [
 ];
 
 #[test]
-pub fn coordinates() {
+pub fn coordinates_match_face_table() {
     for mode in MODES {
-        let rule = Rule::of(SINGLE, mode);
+        let rule = Rule::from_mode(SINGLE, mode);
         let [flush_sources, flush_results] = flushes(SINGLE, mode);
         let check = |name: &str, reference: &dyn Fn([u64; 3], usize) -> u64| {
             check(name, mode, &samples(operation(name), 2000), |s: &Sources| {

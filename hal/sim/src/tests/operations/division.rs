@@ -90,20 +90,20 @@ fn agrees(suffix: &str, mode: Mode, host: impl Fn(u64, u64) -> u64, format: Form
 }
 
 #[test]
-pub fn single_precision() {
+pub fn single_precision_quotients_are_correctly_rounded() {
     let host = |a: u64, b: u64| (f32::from_bits(a as u32) / f32::from_bits(b as u32)).to_bits();
     agrees("f32", DEFAULT_MODE, |a, b| host(a, b).into(), SINGLE);
 }
 
 /// Division as in kernels compiled to flush single-precision denormals.
 #[test]
-fn single_precision_without_denormals() {
+fn flushed_single_precision_quotients_are_correctly_rounded() {
     let host = |a: u64, b: u64| (f32::from_bits(a as u32) / f32::from_bits(b as u32)).to_bits();
     agrees("f32", Mode(0x3c0), |a, b| host(a, b).into(), SINGLE);
 }
 
 #[test]
-pub fn double_precision() {
+pub fn double_precision_quotients_are_correctly_rounded() {
     agrees("f64", DEFAULT_MODE, |a, b| (f64::from_bits(a) / f64::from_bits(b)).to_bits(), DOUBLE);
 }
 
@@ -149,11 +149,11 @@ fn scaling_matches_hardware() {
 /// The last multiply-add and the scaling back, by the power of two that moves the quotient (the
 /// third source) away from the nearer end of the range.
 #[test]
-pub fn scaling_back() {
+pub fn final_step_scales_quotient_back() {
     for (name, format, power) in [("v_div_fmas_f32", SINGLE, 64), ("v_div_fmas_f64", DOUBLE, 128)] {
         let one = format.infinity() >> 1 & !((1 << format.mantissa) - 1);
         for mode in MODES {
-            let rule = Rule::of(format, mode);
+            let rule = Rule::from_mode(format, mode);
             // Denormal sources are kept.
             let flush_result = flushes(format, mode)[1];
             check(name, mode, &samples(operation(name), 4000), |s| {
@@ -176,7 +176,7 @@ pub fn scaling_back() {
 
 /// The last step: signs, and results that are not quotients of finite numbers.
 #[test]
-pub fn corrections() {
+pub fn fixup_handles_signs_and_special_values() {
     let names = [
         ("v_div_fixup_f16", HALF, i32::MIN),
         ("v_div_fixup_legacy_f16", HALF, i32::MIN),
@@ -185,7 +185,7 @@ pub fn corrections() {
     ];
     for (name, format, underflow) in names {
         for mode in MODES {
-            let rule = Rule::of(format, mode);
+            let rule = Rule::from_mode(format, mode);
             let [flush_sources, flush_result] = flushes(format, mode);
             check(name, mode, &samples(operation(name), 4000), |s| {
                 let [quotient, denominator, numerator] =
@@ -226,7 +226,7 @@ pub fn corrections() {
 
 /// The product of 2/pi and a power of two, checked with the host's digits.
 #[test]
-pub fn digits_of_two_over_pi() {
+pub fn trig_preop_returns_digits_of_two_over_pi() {
     let name = "v_trig_preop_f64";
     let one = 1.0f64.to_bits();
     let lanes: [Sources; LANES] = std::array::from_fn(|lane| [one, lane as u64 % 18, 0, 0]);

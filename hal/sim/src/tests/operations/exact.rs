@@ -149,7 +149,7 @@ impl Rule {
 
     /// Rounding rule from MODE: bits 1:0 for single precision, bits 3:2 for the other formats, bit
     /// 23 for half-precision overflow.
-    pub fn of(format: Format, mode: Mode) -> Rule {
+    pub fn from_mode(format: Format, mode: Mode) -> Rule {
         let field = if format == SINGLE { mode.0 & 3 } else { mode.0 >> 2 & 3 };
         let direction =
             [Direction::Even, Direction::Up, Direction::Down, Direction::Zero][field as usize];
@@ -174,7 +174,7 @@ impl Rule {
         };
         let least = 1 - format.bias() - format.mantissa as i32 + POINT;
         let last = (highest - format.mantissa as i32).max(least);
-        let mut digits = sum.from(last);
+        let mut digits = sum.word_at(last);
         let half = sum.bit(last - 1);
         let below = sum.any_below(last - 1);
         let away = match self.direction {
@@ -255,7 +255,7 @@ impl Sum {
     }
 
     /// Returns the 64 bits from `at`.
-    fn from(&self, at: i32) -> u64 {
+    fn word_at(&self, at: i32) -> u64 {
         let (word, bits) = (at as usize / 64, at % 64);
         let high = if bits == 0 { 0 } else { self.0[word + 1] << (64 - bits) };
         self.0[word] >> bits | high

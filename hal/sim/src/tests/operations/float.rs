@@ -84,7 +84,7 @@ fn in_every_mode(name: &str, format: Format, reference: impl Fn(&Sources, Rule) 
         let [flush_sources, flush_results] = flushes(format, mode);
         check(name, mode, &samples, |sources| {
             let sources = sources.map(|bits| flushed_if(flush_sources, format, bits));
-            flushed_if(flush_results, format, reference(&sources, Rule::of(format, mode)))
+            flushed_if(flush_results, format, reference(&sources, Rule::from_mode(format, mode)))
         });
     }
 }
@@ -92,7 +92,7 @@ fn in_every_mode(name: &str, format: Format, reference: impl Fn(&Sources, Rule) 
 const FORMATS: [(&str, Format); 3] = [("f16", HALF), ("f32", SINGLE), ("f64", DOUBLE)];
 
 #[test]
-pub fn sums_and_products() {
+pub fn sums_and_products_are_rounded_once() {
     for (suffix, format) in FORMATS {
         in_every_mode(&format!("v_add_{suffix}"), format, |s, rule| {
             sum(rule, s[0], s[1], [false; 2])
@@ -115,7 +115,7 @@ pub fn sums_and_products() {
 }
 
 #[test]
-pub fn fused_multiply_add() {
+pub fn fused_multiply_add_is_rounded_once() {
     let names = [
         ("v_fma_f16", HALF),
         ("v_fma_legacy_f16", HALF),
@@ -135,7 +135,7 @@ pub fn fused_multiply_add() {
 }
 
 #[test]
-pub fn unfused_multiply_add() {
+pub fn unfused_multiply_add_is_rounded_twice() {
     let names = [
         ("v_mad_f16", HALF),
         ("v_mac_f16", HALF),
@@ -148,15 +148,19 @@ pub fn unfused_multiply_add() {
         ("v_madmk_f32", SINGLE),
     ];
     for (name, format) in names {
-        whatever_denormals(name, format, |s, rule| unfused(rule, s[0], s[1], s[2]));
+        in_modes_ignoring_denormals(name, format, |s, rule| unfused(rule, s[0], s[1], s[2]));
     }
 }
 
 /// Checks an operation that ignores the denormal bits of MODE.
-fn whatever_denormals(name: &str, format: Format, reference: impl Fn(&Sources, Rule) -> u64) {
+fn in_modes_ignoring_denormals(
+    name: &str,
+    format: Format,
+    reference: impl Fn(&Sources, Rule) -> u64,
+) {
     let samples = samples(operation(name), 2000);
     for mode in MODES {
-        check(name, mode, &samples, |sources| reference(sources, Rule::of(format, mode)));
+        check(name, mode, &samples, |sources| reference(sources, Rule::from_mode(format, mode)));
     }
 }
 
@@ -194,7 +198,7 @@ pub fn legacy_products_of_zero_are_zero() {
         }
         f32::MIN.to_bits().into()
     });
-    whatever_denormals("v_mad_legacy_f32", SINGLE, |s, rule| {
+    in_modes_ignoring_denormals("v_mad_legacy_f32", SINGLE, |s, rule| {
         let [a, b, c] = [s[0], s[1], s[2]].map(|bits| SINGLE.flush(bits));
         if SINGLE.is_zero(a) || SINGLE.is_zero(b) {
             // The result is a NaN only if the third source is one; then the first NaN source is
@@ -224,7 +228,7 @@ fn floor(format: Format, bits: u64) -> (i128, bool, i128) {
 }
 
 #[test]
-pub fn roundings_to_integers() {
+pub fn rounding_to_integers_matches_reference() {
     for (suffix, format) in FORMATS {
         let rounded = |bits: u64, choose: fn(i128, bool, i128, bool) -> i128| {
             if let Some(special) = special(format, &[bits], &[false], false) {
@@ -284,14 +288,14 @@ pub fn fractions_are_below_one() {
         in_every_mode(&name, format, reference);
         if format == HALF {
             for mode in MODES.into_iter().filter(|mode| !flushes(HALF, *mode).contains(&true)) {
-                check(&name, mode, &all_halves(), |s| reference(s, Rule::of(HALF, mode)));
+                check(&name, mode, &all_halves(), |s| reference(s, Rule::from_mode(HALF, mode)));
             }
         }
     }
 }
 
 #[test]
-pub fn scaling_by_powers_of_two() {
+pub fn scaling_by_powers_of_two_is_rounded_once() {
     for (suffix, format) in FORMATS {
         let name = format!("v_ldexp_{suffix}");
         let mut samples = samples(operation(&name), 4000);
@@ -299,7 +303,7 @@ pub fn scaling_by_powers_of_two() {
             samples.iter().map(|s| [s[0], (s[1] % 4400).wrapping_sub(2200), 0, 0]).collect();
         samples.extend(drawn);
         for mode in MODES {
-            let rule = Rule::of(format, mode);
+            let rule = Rule::from_mode(format, mode);
             let [flush_source, flush_result] = flushes(format, mode);
             check(&name, mode, &samples, |s| {
                 let source = flushed_if(flush_source, format, s[0]);
@@ -317,7 +321,7 @@ pub fn scaling_by_powers_of_two() {
 }
 
 #[test]
-pub fn exponents_and_mantissas() {
+pub fn exponents_and_mantissas_match_reference() {
     for (suffix, format) in FORMATS {
         let parts = |bits: u64| {
             let term = format.term(bits);

@@ -295,7 +295,7 @@ const TABLE: &[(&str, u32, Reference)] = &[
 ];
 
 #[test]
-pub fn integer_operations() {
+pub fn integer_operations_match_reference() {
     for (name, bits, reference) in TABLE {
         let samples = samples(operation(name), 2000);
         let expected = |sources: &Sources| {
@@ -330,7 +330,7 @@ const CARRYING: &[Carrying] = &[
 ];
 
 #[test]
-pub fn operations_with_a_carry() {
+pub fn carry_operations_match_reference() {
     for (name, bits, saturates, exact) in CARRYING {
         let samples = samples(operation(name), 2000);
         let expected = |sources: &Sources| {

@@ -191,7 +191,7 @@ fn compare(
 }
 
 #[test]
-pub fn products_of_small_integers() {
+pub fn small_integer_products_match_plain_matrices() {
     for (shape, level) in SHAPES.iter().flat_map(|s| levels().into_iter().map(move |l| (s, l))) {
         let (mut wave, values) = matrices(shape);
         wave.level = level;
@@ -294,7 +294,7 @@ fn without_denormal(value: f32) -> f32 {
 /// The summation order and roundings that MMA-Sim measured on hardware, on numbers for which other
 /// orders give other sums.
 #[test]
-pub fn sums_in_the_measured_order() {
+pub fn sums_follow_the_measured_order() {
     for shape in SHAPES.iter().filter(|shape| shape.1 != Elements::I8) {
         let (name, elements, size, depth, blocks) = *shape;
         let bits = match elements {

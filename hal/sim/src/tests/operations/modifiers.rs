@@ -114,7 +114,7 @@ fn moved(control: &str) -> Vec<Option<usize>> {
 }
 
 #[test]
-pub fn lanes_move() {
+pub fn dpp_moves_lanes() {
     let controls = [
         "quad_perm:[3,0,1,1]",
         "row_shl:1",
@@ -174,7 +174,7 @@ fn part(word: u32, select: &str, signed: bool) -> i64 {
 }
 
 #[test]
-pub fn parts_of_words() {
+pub fn sdwa_selects_parts_of_words() {
     let selects = ["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"];
     let exec = 0xf0f0_1234_ffff_0001;
     for (index, destination) in selects.into_iter().enumerate() {
@@ -217,7 +217,7 @@ fn half(word: u32, high: bool) -> u32 {
 }
 
 #[test]
-pub fn halves_of_operands() {
+pub fn op_sel_selects_halves() {
     for choice in 0..16u32 {
         let high = |operand: u32| choice >> operand & 1 != 0;
         let bits = [0, 1, 2, 3].map(|operand| (choice >> operand & 1).to_string()).join(",");
@@ -238,7 +238,7 @@ fn choices(bits: u32) -> String {
 }
 
 #[test]
-pub fn halves_of_packed_operands() {
+pub fn op_sel_selects_halves_of_packed_operands() {
     for low in 0..8u32 {
         for high in 0..8u32 {
             let (low_text, high_text) = (choices(low), choices(high));
@@ -288,7 +288,7 @@ pub fn halves_of_packed_operands() {
 
 /// Sources of mixed precision: a word, or one of its halves, with signs.
 #[test]
-fn halves_of_mixed_operands() {
+fn op_sel_selects_halves_of_mixed_operands() {
     let widened = |bits: u32| {
         let sign = u64::from(bits & 0x8000) << 16;
         let bits = u64::from(bits);
@@ -339,7 +339,7 @@ fn over(before: &Wave, format: Format, lane: usize, result: u64) -> u64 {
 }
 
 #[test]
-pub fn signs_of_sources() {
+pub fn sign_modifiers_apply_to_sources() {
     for (suffix, format, kind) in FORMATS {
         for signs in ["v1", "-v1", "|v1|", "-|v1|"] {
             // A control may replace part of the text.
@@ -378,7 +378,7 @@ pub fn results_are_scaled_and_clamped() {
             for clamp in ["", " clamp"] {
                 let text = sum_text(suffix, "v1") + clamp + scale;
                 for mode in MODES.into_iter().chain(scaling) {
-                    let rule = Rule::of(format, mode);
+                    let rule = Rule::from_mode(format, mode);
                     let [flush_sources, flush] = flushes(format, mode);
                     let ieee = mode.0 >> 9 & 1 != 0;
                     check(&text, kind, mode, u64::MAX, |before, lane| {
@@ -416,7 +416,7 @@ pub fn results_are_scaled_and_clamped() {
 
 /// Value of a non-register operand for each operand width.
 #[test]
-pub fn constants() {
+pub fn constants_match_operand_width() {
     let words: &[(&str, u32)] = &[
         ("v_mov_b32 v8, 0x3c004000", 0x3c00_4000),
         ("v_mov_b32 v8, -16", 0xffff_fff0),

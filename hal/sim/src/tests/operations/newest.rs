@@ -15,7 +15,7 @@ fn word(source: u64) -> u32 {
 }
 
 #[test]
-pub fn wide_integers() {
+pub fn wide_integers_match_reference() {
     type Reference = fn(i128, i128, i128) -> i128;
     let unsigned: [(&str, Reference); 6] = [
         ("v_add_nc_u64", |a, b, _| a + b),
@@ -45,7 +45,7 @@ pub fn wide_integers() {
 
 /// Sums in wide arithmetic, saturated to the range of the type.
 #[test]
-pub fn sums_that_saturate_before_they_are_compared() {
+pub fn sums_saturate_before_comparison() {
     let cut = |value: i128, least: i128, most: i128| value.max(least).min(most);
     for (name, is_signed, takes_greater) in [
         ("v_add_max_i32", true, true),
@@ -72,7 +72,7 @@ pub fn sums_that_saturate_before_they_are_compared() {
 }
 
 #[test]
-pub fn pairs_of_short_integers() {
+pub fn packed_short_integers_match_reference() {
     for (kind, is_signed) in [("i16", true), ("u16", false)] {
         let value = |bits: u64| {
             if is_signed { i32::from(bits as u16 as i16) } else { i32::from(bits as u16) }
@@ -108,7 +108,7 @@ pub fn pairs_of_short_integers() {
 
 /// The least and the greatest of three finite numbers.
 #[test]
-pub fn three_halves_each() {
+pub fn extremes_of_three_packed_halves_match_reference() {
     let mut random = Random(12);
     let finite = |random: &mut Random| random.next() & 0xbbff_bbff;
     let all: Vec<Sources> =
@@ -131,7 +131,7 @@ pub fn three_halves_each() {
 }
 
 #[test]
-pub fn tables_of_two_bits() {
+pub fn two_bit_truth_tables_match_reference() {
     let mut random = Random(44);
     let sources: Vec<Sources> =
         (0..2000).map(|_| std::array::from_fn(|_| random.next() & 0xffff_ffff)).collect();
@@ -144,7 +144,7 @@ pub fn tables_of_two_bits() {
 }
 
 #[test]
-pub fn literals_in_double_precision() {
+pub fn double_precision_literals_are_exact() {
     let mut random = Random(9);
     let number = |random: &mut Random| ((random.next() % 4001) as f64 / 64.0 - 31.0).to_bits();
     let all: Vec<Sources> =
@@ -181,7 +181,7 @@ fn pairs_of_brains(seed: u64) -> Vec<Sources> {
 }
 
 #[test]
-pub fn arithmetic_in_bfloat16() {
+pub fn bfloat16_arithmetic_is_rounded_once() {
     type Reference = fn(f64, f64, f64) -> f64;
     let cases: [(&str, Reference); 5] = [
         ("add", |a, b, _| a + b),
@@ -221,7 +221,7 @@ pub fn arithmetic_in_bfloat16() {
 }
 
 #[test]
-pub fn functions_of_bfloat16() {
+pub fn bfloat16_functions_match_reference() {
     use std::f64::consts::TAU;
     let positive: Vec<Sources> = (0..2000).map(|at| [0x3c00 + at, 0, 0, 0]).collect();
     // Odd multiples of 1/128 turn, never at a zero.
@@ -256,7 +256,7 @@ pub fn functions_of_bfloat16() {
 }
 
 #[test]
-pub fn bytes_and_halves() {
+pub fn byte_and_half_conversions_match_reference() {
     let bytes: Vec<Sources> = (0..=0xffff).map(|bits| [bits, 0, 0, 0]).collect();
     let finite = |table: &Table, bits: u32| table.number(bits).is_finite();
     for (name, table) in [("fp8", FP8), ("bf8", BF8)] {
@@ -336,7 +336,7 @@ fn whole(name: &str, text: &str, rows: impl Fn(usize, usize) -> u32) -> Wave {
 
 /// Conversion of eight or sixteen numbers to eight, six or four bits.
 #[test]
-pub fn several_numbers_with_a_scale() {
+pub fn scaled_packed_conversions_match_reference() {
     let formats =
         [(8, "fp8", FP8), (8, "bf8", BF8), (8, "fp4", FP4), (16, "fp6", FP6), (16, "bf6", BF6)];
     let mut random = Random(77);
@@ -411,7 +411,7 @@ fn bits_of(table: Table, value: f64) -> u32 {
 
 /// Elements of 16 bits, whose order of k does not matter as long as it is the same in A and B.
 #[test]
-fn products_of_halves() {
+fn half_products_match_plain_matrices() {
     let half = |matrix, row, k| u32::from(f16::from_f64(whole_number(matrix, row, k)).to_bits());
     let wave = whole("v_wmma_f32_16x16x32_f16", "", |row, lane| {
         let matrix = row / 40;
@@ -438,7 +438,7 @@ fn products_of_halves() {
 /// A in E4M3 and B in four bits, for which the order of k matters. Scales apply to 32 elements
 /// each: those of A come from the upper half of the wave, those of B from the lower half.
 #[test]
-fn products_of_unlike_formats_with_scales() {
+fn scaled_products_of_unlike_formats_match_plain_matrices() {
     let text = "v_wmma_scale_f32_16x16x128_f8f6f4 v[160:167], v[0:15], v[40:47], v[80:87], v120, v140 \
                 matrix_b_fmt:MATRIX_FMT_FP4 matrix_a_scale:MATRIX_SCALE_ROW1";
     let scale = |matrix: usize, row: usize, block: usize| (row + block + matrix) % 3;
@@ -504,7 +504,7 @@ fn moved(name: &str, by: u32, width: u32) -> [u32; 32] {
 
 /// Expected groups written out: eight lanes, moved by two.
 #[test]
-pub fn moves_within_groups_of_lanes() {
+pub fn group_moves_match_reference() {
     let in_each_group = |lanes: [u32; 8]| -> [u32; 32] {
         std::array::from_fn(|lane| 100 + (lane as u32 & !7) + lanes[lane % 8])
     };

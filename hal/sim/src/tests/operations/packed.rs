@@ -41,7 +41,7 @@ fn both(s: &Sources, format: Format, mode: Mode, element: impl Fn([u64; 3], Rule
     let part = |shift: u32| {
         let sources = [0, 1, 2].map(|i| s[i] >> shift & ((1 << bits) - 1));
         let sources = sources.map(|bits| flushed_if(flush_sources, format, bits));
-        flushed_if(flush_results, format, element(sources, Rule::of(format, mode)))
+        flushed_if(flush_results, format, element(sources, Rule::from_mode(format, mode)))
     };
     part(0) | part(bits) << bits
 }
@@ -59,7 +59,7 @@ fn product(rule: Rule, a: u64, b: u64) -> u64 {
 }
 
 #[test]
-pub fn pairs_of_halves() {
+pub fn packed_halves_match_reference() {
     let place = |bits: u64| {
         let magnitude = (bits & 0x7fff) as i64;
         if bits & 0x8000 != 0 { -magnitude - 1 } else { magnitude }
@@ -90,7 +90,7 @@ pub fn pairs_of_halves() {
 }
 
 #[test]
-pub fn pairs_of_singles() {
+pub fn packed_singles_match_reference() {
     for mode in MODES {
         let check = |name: &str, element: &dyn Fn([u64; 3], Rule) -> u64| {
             let samples = samples(operation(name), 2000);
@@ -115,17 +115,18 @@ fn halved(rule: Rule, bits: u64) -> u64 {
 }
 
 #[test]
-pub fn mixed_precision() {
+pub fn mixed_precision_matches_reference() {
     let samples = samples(operation("v_fma_mix_f32"), 2000);
     for mode in MODES {
         let [flush_sources, flush_single] = flushes(SINGLE, mode);
         let flush_half = flushes(HALF, mode)[1];
         let single = |s: &Sources| {
             let [a, b, c] = [s[0], s[1], s[2]].map(|bits| flushed_if(flush_sources, SINGLE, bits));
-            fused(Rule::of(SINGLE, mode), a, b, c)
+            fused(Rule::from_mode(SINGLE, mode), a, b, c)
         };
-        let half =
-            |s: &Sources| flushed_if(flush_half, HALF, halved(Rule::of(HALF, mode), single(s)));
+        let half = |s: &Sources| {
+            flushed_if(flush_half, HALF, halved(Rule::from_mode(HALF, mode), single(s)))
+        };
         check("v_fma_mix_f32", mode, &samples, |s| flushed_if(flush_single, SINGLE, single(s)));
         check("v_fma_mixlo_f16", mode, &samples, half);
         check("v_fma_mixhi_f16", mode, &samples, |s| half(s) << 16);
@@ -149,7 +150,7 @@ pub fn widened(bits: u64) -> u64 {
 /// Adds the low product, the high product and the third source, rounding to nearest even and
 /// flushing single-precision denormals in every mode. gfx90a flushes denormals of half precision.
 #[test]
-pub fn dot_products_of_halves() {
+pub fn half_dot_products_match_reference() {
     let rule = Rule::nearest(SINGLE);
     for (word, flushes) in [("", false), (" gfx90a", true)] {
         for name in ["v_dot2_f32_f16", "v_dot2c_f32_f16"].map(|name| format!("{name}{word}")) {

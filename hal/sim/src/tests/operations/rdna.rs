@@ -11,7 +11,7 @@ const BRAIN: Format = Format { mantissa: 7, exponent: 8 };
 
 /// `neg_lo` marks each source as signed or unsigned.
 #[test]
-pub fn dot_products_of_mixed_signs() {
+pub fn mixed_sign_dot_products_match_reference() {
     for (name, size) in [("v_dot4_i32_iu8", 8), ("v_dot8_i32_iu4", 4)] {
         for signs in 0..4_u32 {
             let exact = |s: &Sources| -> i64 {
@@ -33,7 +33,7 @@ pub fn dot_products_of_mixed_signs() {
 }
 
 #[test]
-pub fn pairs_of_integers_from_numbers() {
+pub fn packed_integer_conversions_match_reference() {
     let rounded = |bits: u64, least: f64, most: f64| -> u64 {
         let value = f64::from(f32::from_bits(bits as u32));
         if value.is_nan() { 0 } else { value.trunc().clamp(least, most) as i64 as u64 & 0xffff }
@@ -49,7 +49,7 @@ pub fn pairs_of_integers_from_numbers() {
 
 /// Third source, low product, high product, each step rounded once.
 #[test]
-pub fn newer_dot_products() {
+pub fn each_dot_product_step_is_rounded_once() {
     let half = |bits: u64, at: u32| bits >> (16 * at) & 0xffff;
     type Widen = fn(u64) -> u64;
     let brain: Widen = |bits| bits << 16;

@@ -240,7 +240,7 @@ fn stochastic_rounding_has_the_right_mean() {
 }
 
 #[test]
-pub fn bfloat16_and_half_precision() {
+pub fn bfloat16_and_half_conversions_match_reference() {
     let rounded = |value: f32| {
         // Round to nearest even with integer arithmetic.
         let bits = value.to_bits();
@@ -305,7 +305,7 @@ pub fn pairs_of_halves_round_as_single_ones() {
                 } else if SINGLE.is_infinite(bits) {
                     bits >> 16 & 0x8000 | 0x7c00
                 } else {
-                    Rule::of(HALF, mode).rounded(&[SINGLE.term(bits)])
+                    Rule::from_mode(HALF, mode).rounded(&[SINGLE.term(bits)])
                 };
                 super::flushed_if(flush_result, HALF, result)
             };

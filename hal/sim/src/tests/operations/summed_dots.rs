@@ -194,7 +194,7 @@ pub fn nan_results_match_the_chips() {
 
 /// Published results of each chip, and the orders of the manuals.
 #[test]
-fn dot_products_of_each_chip() {
+fn dot_products_match_published_results() {
     const BIG: u32 = 0x4b80_0000;
     const MINUS_ONE: u32 = 0xbf80_0000;
     // 4 and 4, 8 and 6.

@@ -4,7 +4,7 @@ use super::{DEFAULT_MODE, Random, Sources, check, operation, samples};
 
 /// Bit by bit through a table of eight entries, shifted bytes, and a shift register.
 #[test]
-pub fn tables_of_three_bits() {
+pub fn gfx950_bit_operations_match_reference() {
     let mut random = Random(43);
     let sources: Vec<Sources> =
         (0..2000).map(|_| std::array::from_fn(|_| random.next() & 0xffff_ffff)).collect();

@@ -131,7 +131,7 @@ const SINGLES: [(&str, Function); 10] = [
 ];
 
 #[test]
-pub fn single_precision() {
+pub fn single_precision_is_within_one_unit() {
     let mut random = Random(3);
     let mut samples = edges(Kind::F32);
     for _ in 0..60_000 {
@@ -160,7 +160,7 @@ fn single_precision_at_every_61st_number() {
 }
 
 #[test]
-pub fn half_precision() {
+pub fn half_precision_is_within_one_unit() {
     for (name, function) in FUNCTIONS {
         for mode in MODES {
             within_one_unit(&format!("v_{name}_f16"), HALF, mode, 0..0x1_0000, function);
@@ -170,7 +170,7 @@ pub fn half_precision() {
 
 /// Functional examples of the ISA manual: source and result.
 #[test]
-fn examples_of_the_manual() {
+fn results_match_the_manual_examples() {
     let examples: [(&str, &[(u64, u64)]); 14] = [
         ("v_exp_f32", &[(0xff80_0000, 0), (0x8000_0000, 0x3f80_0000), (0x7f80_0000, 0x7f80_0000)]),
         (
@@ -254,7 +254,7 @@ fn examples_of_the_manual() {
 }
 
 #[test]
-fn exact_points() {
+fn exact_points_are_exact() {
     let value = |name: &str, source: f32| {
         let lanes = [[source.to_bits().into(), 0, 0, 0]; LANES];
         let outcome = run(operation(name), levels()[0], DEFAULT_MODE, &lanes)[0];
@@ -284,7 +284,7 @@ fn exact_points() {
 /// The neighbours of a reciprocal square root enclose the exact one: their squares times the source
 /// lie on both sides of one. Reciprocal and square root are the host's correctly rounded ones.
 #[test]
-pub fn double_precision() {
+pub fn double_precision_matches_exact_results() {
     let mut random = Random(9);
     let mut sources: Vec<u64> = edges(Kind::F64);
     sources.extend((0..4000).map(|_| random.next()));

@@ -31,7 +31,7 @@ fn elements(shape: ProductShape) -> impl Iterator<Item = MatrixElement> {
 
 /// Returns `true` if a processor has an operation. The RDNA tables hold the operations of all its
 /// generations.
-fn is_of(processor: &str, name: &str) -> bool {
+fn has_operation(processor: &str, name: &str) -> bool {
     let is_newest = ["x4_f32", "x64_", "x128_", "16x16x32_f16", "16x16x32_bf16"]
         .iter()
         .any(|excluded| name.contains(excluded));
@@ -75,8 +75,8 @@ fn stepwise_elements_match_the_product() {
     let mut names = std::collections::HashSet::new();
     for (processor, lanes) in MACHINES {
         let machine = Machine::new(&processor.parse().expect("a target"), lanes);
-        let operations =
-            whole_wave_operations(machine).filter(|operation| is_of(processor, operation.name));
+        let operations = whole_wave_operations(machine)
+            .filter(|operation| has_operation(processor, operation.name));
         for name in operations
             .filter(|operation| operation.matrix.is_some())
             .map(|operation| operation.name)

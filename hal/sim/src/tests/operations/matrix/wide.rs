@@ -37,7 +37,7 @@ impl Element {
     }
 
     /// Returns the bits of a small whole number.
-    fn of(self, value: i32) -> u32 {
+    fn encode(self, value: i32) -> u32 {
         match self {
             Element::F16 => f16::from_f32(value as f32).to_bits().into(),
             Element::Bf16 => (value as f32).to_bits() >> 16,
@@ -189,7 +189,7 @@ fn line(random: &mut Random, depth: usize) -> Vec<i32> {
 }
 
 #[test]
-pub fn products_of_small_integers() {
+pub fn small_integer_products_match_plain_matrices() {
     let mut checked = 0;
     for processor in ["gfx942", "gfx950"] {
         for name in names(processor) {
@@ -208,7 +208,7 @@ pub fn products_of_small_integers() {
                 for (at, column) in columns.iter().enumerate() {
                     for (k, value) in column.iter().enumerate() {
                         let (lane, item) = place(b.bits(), size, depth, at, k);
-                        put(&mut wave, B, lane, item, b.bits(), b.of(*value));
+                        put(&mut wave, B, lane, item, b.bits(), b.encode(*value));
                     }
                 }
                 let mut kept = rows.clone();
@@ -216,14 +216,14 @@ pub fn products_of_small_integers() {
                     for k in 0..depth {
                         let (lane, item) = place(a.bits(), size, depth, at, k);
                         if !is_sparse {
-                            put(&mut wave, A, lane, item, a.bits(), a.of(row[k]));
+                            put(&mut wave, A, lane, item, a.bits(), a.encode(row[k]));
                         } else if item % 4 == 0 {
                             // Two of four are kept; their indices are encoded in two bits each.
                             let two = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
                                 [random.next() as usize % 6];
                             for (which, kept_k) in [two.0, two.1].into_iter().enumerate() {
                                 let to = item / 2 + which;
-                                put(&mut wave, A, lane, to, a.bits(), a.of(row[k + kept_k]));
+                                put(&mut wave, A, lane, to, a.bits(), a.encode(row[k + kept_k]));
                                 let shift = set * each + 2 * to;
                                 wave.rows[usize::from(C)].0[lane] |= (kept_k as u32) << shift;
                             }
@@ -296,7 +296,7 @@ fn lanes_of_the_second_source_are_rearranged() {
 
 /// All pairs of formats, with power-of-two scales.
 #[test]
-pub fn formats_that_are_modifiers() {
+pub fn all_format_modifiers_match_plain_matrices() {
     const FORMATS: [Element; 5] = [
         Element::Small(8, 3, 7),
         Element::Small(8, 2, 15),
@@ -319,7 +319,14 @@ pub fn formats_that_are_modifiers() {
                         let line = line(&mut random, depth);
                         for (k, value) in line.iter().enumerate() {
                             let (lane, item) = place(element.bits(), size, depth, at, k);
-                            put(&mut wave, first, lane, item, element.bits(), element.of(*value));
+                            put(
+                                &mut wave,
+                                first,
+                                lane,
+                                item,
+                                element.bits(),
+                                element.encode(*value),
+                            );
                         }
                         lines[side].push(line);
                     }

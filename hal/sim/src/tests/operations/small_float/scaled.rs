@@ -225,7 +225,7 @@ fn six_bits(words: &[u32], at: usize) -> u32 {
 }
 
 #[test]
-pub fn numbers_of_six_bits() {
+pub fn six_bit_conversions_match_reference() {
     let mut random = Random(41);
     let scales = [127u32 << 23, 129 << 23, 120 << 23];
     let from_one = |value: f32| (value.to_bits(), f16::from_f32(value).to_bits());
