@@ -73,6 +73,6 @@ fn strict_is_refused_for_processors_with_unknown_rules() {
     let text = text.replace("target: gfx90a", "target: gfx1250");
     std::fs::write(folder.path().join("vector_add.yaml"), text).expect("a campaign file written");
     let refused = flipwave(folder.path(), &["profile", "vector_add.yaml", "--strict"], &[]);
-    refused.expect_refused(&["not those of gfx1250"]);
+    refused.expect_refused(&["no strict rules for gfx1250"]);
     flipwave(folder.path(), &["profile", "vector_add.yaml"], &[]).expect_success();
 }

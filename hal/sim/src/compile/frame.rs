@@ -466,7 +466,8 @@ unsafe extern "C" fn touch(
 /// Records that lanes touch the bytes of an access at the offsets in [`Frame::lane_offsets`].
 ///
 /// # Safety
-/// As for [`touch`], if `lanes` is not empty; the caller has written the offsets of these lanes.
+/// If `lanes` is not empty, the requirements of [`touch`] hold and the caller has written the offsets
+/// of these lanes.
 unsafe extern "C" fn touch_each(frame: *mut Frame<'_, '_>, site: u64, lanes: u64) {
     if lanes == 0 {
         return;
@@ -508,7 +509,7 @@ unsafe extern "C" fn touch_private(
 /// [`Frame::lane_offsets`].
 ///
 /// # Safety
-/// As for [`touch_private`]; the caller has written the offsets of these lanes.
+/// The requirements of [`touch_private`] hold, and the caller has written the offsets of these lanes.
 unsafe extern "C" fn touch_each_private(
     frame: *mut Frame<'_, '_>,
     access: u64,
@@ -553,11 +554,11 @@ fn bytes_of_words(words: u64) -> u64 {
 /// The footprint of private memory, and the number of lanes of the wave.
 ///
 /// # Safety
-/// As for [`touch_private`].
+/// The requirements of [`touch_private`] hold.
 unsafe fn private_footprint<'a>(frame: *mut Frame<'_, '_>) -> (&'a mut TouchedPrivate, u64) {
     // SAFETY: the frame has borrowed the wave and points to the workspace's windows; the footprint
-    // exists as long as the windows are known, and nobody else refers to it while compiled code
-    // runs.
+    // exists as long as the windows are known, and no other reference to it exists while compiled
+    // code runs.
     unsafe { (&mut *(*(*frame).private).notes.touched, (*(*frame).wave).machine.lanes.into()) }
 }
 
@@ -575,10 +576,10 @@ unsafe fn lane_offsets(frame: *mut Frame<'_, '_>, lanes: u64) -> impl Iterator<I
 /// The region of an access's window, and the bytes per lane.
 ///
 /// # Safety
-/// As for [`touch`].
+/// The requirements of [`touch`] hold.
 unsafe fn region<'a>(frame: *mut Frame<'_, '_>, site: u64) -> (&'a mut TouchedRegion, u64) {
     // SAFETY: the block's windows exist while it is executed, and a region lives as long as its
-    // window; nobody else refers to the region while compiled code runs.
+    // window; no other reference to the region exists while compiled code runs.
     unsafe {
         let current = (*frame).current();
         let number = current.block.first_site + site as usize;

@@ -104,7 +104,7 @@ pub enum Exchange {
     },
     /// The lane of a row of 16 that a word of each lane selects.
     BySelectOfLane {
-        /// Lanes from a lane's own row to that.
+        /// Distance in lanes from a lane's row to the source row.
         distance: u32,
     },
     /// The lane at the same position in the other half of the wave.

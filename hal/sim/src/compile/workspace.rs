@@ -170,7 +170,7 @@ impl Workspace {
         self.check_generation(memory);
         if let Some(mut window) = found.filter(|window| window.length >= MIN_WINDOW as u64) {
             window.length = window.length.min(u32::MAX.into());
-            // SAFETY: a window's region lives as long as the window, and nobody else uses it now.
+            // SAFETY: a window's region lives as long as the window, and no other reference to it exists.
             let touched = unsafe { window.touched.as_mut() };
             let notes = touched.map_or(TouchedNotes::NONE, TouchedRegion::notes);
             self.windows[number] = CachedWindow { window, missing: 0, notes };

@@ -6,7 +6,7 @@ use flipwave_device::DeviceError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// The target is not supported.
-    #[error("the embedded GPU executes code for {}, not for {wanted}", supported.join(", "))]
+    #[error("unsupported target {wanted}: the embedded GPU executes code for {}", supported.join(", "))]
     Target {
         /// Requested target.
         wanted: String,
@@ -15,7 +15,7 @@ pub enum Unsupported {
     },
     /// The target has no strict level.
     #[error(
-        "the strict level has the rules of {}, not those of {target}; run without it",
+        "no strict rules for {target}: the strict level supports {}; run without it",
         known.join(", ")
     )]
     StrictLevel {

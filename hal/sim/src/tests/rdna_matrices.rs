@@ -5,8 +5,15 @@ use super::generations::wave;
 use crate::tests::operations::Random;
 use crate::wave::{RowIndex, Wave};
 
-/// Location of an element: register, lowest bit, lanes.
-type Place = (usize, usize, Vec<usize>);
+/// Location of an element.
+#[derive(Clone)]
+struct Place {
+    register: usize,
+    /// The lowest bit of the element in the register.
+    bit: usize,
+    /// The lanes that hold the element.
+    lanes: Vec<usize>,
+}
 
 /// A matrix operation with 16 rows and columns.
 struct Case {
@@ -88,7 +95,7 @@ const SPARSE: [Case; 9] = [
 /// Location of element k of a row of A, or of a column of B, on gfx11.
 fn factor_gfx11(case: &Case, lanes: usize, row: usize, k: usize) -> Place {
     let at = k * case.bits;
-    (at / 32, at % 32, (row..lanes).step_by(16).collect())
+    Place { register: at / 32, bit: at % 32, lanes: (row..lanes).step_by(16).collect() }
 }
 
 /// Location of element k on gfx12. `sparse` is `true` for the dense factor of a sparse operation.
@@ -109,7 +116,7 @@ fn factor_gfx12(case: &Case, lanes: usize, row: usize, k: usize, sparse: bool) -
         }
         _ => (k / 8 % (deep / 16), 4 * (k % 8), 16 * (k / (deep / 2))),
     };
-    (register, bit, vec![lane + row])
+    Place { register, bit, lanes: vec![lane + row] }
 }
 
 /// Location of an element of a sparse A that is the `member`-th of its group of four, and of its
@@ -148,10 +155,11 @@ fn sum(case: &Case, gfx11: bool, lanes: usize, i: usize, j: usize) -> Place {
         (_, true, false) => (i / 2 % 4, 16 * (i % 2), 16 * (i / 8)),
         (_, true, true) => (i / 2 % 2, 16 * (i % 2), 32 * (i / 4 % 2) + 16 * (i / 8)),
     };
-    (register, bit, vec![lane + j])
+    Place { register, bit, lanes: vec![lane + j] }
 }
 
-fn put(wave: &mut Wave, first: u16, (register, bit, lanes): Place, bits: usize, value: u32) {
+fn put(wave: &mut Wave, first: u16, place: Place, bits: usize, value: u32) {
+    let Place { register, bit, lanes } = place;
     let mask = (u64::MAX >> (64 - bits)) as u32;
     for lane in lanes {
         let word = &mut wave.row_mut(RowIndex(first + register as u16)).0[lane];
@@ -226,9 +234,10 @@ fn check(processor: &str, case: &Case, lanes: usize, sparse: bool) {
                 for (member, at) in kept(i, four).into_iter().enumerate() {
                     let k = 4 * four + at;
                     let [register, bit, index, lane] = compressed(case, lanes, i, k, member);
-                    let place = (register, bit, vec![lane]);
+                    let place = Place { register, bit, lanes: vec![lane] };
                     put(wave, 0, place, case.bits, (case.element)(a[i][k]));
-                    put(wave, 24, (0, index + 2 * member, vec![lane]), 2, at as u32);
+                    let place = Place { register: 0, bit: index + 2 * member, lanes: vec![lane] };
+                    put(wave, 24, place, 2, at as u32);
                 }
             }
         }
@@ -238,9 +247,9 @@ fn check(processor: &str, case: &Case, lanes: usize, sparse: bool) {
     for i in 0..16 {
         for j in 0..16 {
             let exact = (0..case.depth).map(|k| a[i][k] * b[j][k]).sum::<i32>() + c[i][j];
-            let (register, bit, sum_lanes) = sum(case, gfx11, lanes, i, j);
-            let word = after.row(RowIndex(16 + register as u16)).0[sum_lanes[0]];
-            let bits = if case.short { word >> bit & 0xffff } else { word };
+            let place = sum(case, gfx11, lanes, i, j);
+            let word = after.row(RowIndex(16 + place.register as u16)).0[place.lanes[0]];
+            let bits = if case.short { word >> place.bit & 0xffff } else { word };
             assert_eq!(bits, (case.sum)(exact), "{processor}, {lanes} lanes: {text}: {i}, {j}");
         }
     }

@@ -29,7 +29,7 @@ impl Slots {
     /// Creates empty slots for `bytes`.
     pub fn of(bytes: &[u8]) -> Slots {
         let places: Box<[*mut Op]> = vec![std::ptr::null_mut(); bytes.len() / 4].into();
-        // SAFETY: an `AtomicPtr` lies in memory as a pointer does, and nobody else has the box.
+        // SAFETY: an `AtomicPtr` has the memory layout of a pointer, and the box is not shared.
         let places = unsafe { Box::from_raw(Box::into_raw(places) as *mut [AtomicPtr<Op>]) };
         Slots { places, owned: Mutex::default() }
     }
@@ -66,7 +66,7 @@ impl Drop for Slots {
     fn drop(&mut self) {
         let owned = self.owned.get_mut().unwrap_or_else(PoisonError::into_inner);
         for op in owned.drain(..) {
-            // SAFETY: a box that was leaked once, by `put`, and that nobody borrows any more.
+            // SAFETY: `put` leaked the box once, and no borrow of it remains.
             drop(unsafe { Box::from_raw(op.as_ptr()) });
         }
     }

@@ -48,7 +48,7 @@ fn store(random: &mut Random, machine: Machine) -> (Op, Plan) {
 }
 
 /// Makes an instruction read or write one of the loaded registers.
-fn with_loaded_row(random: &mut Random, (mut op, plan): (Op, Plan)) -> (Op, Plan) {
+fn use_loaded_row(random: &mut Random, op: &mut Op) {
     let mut loaded = || RowIndex(FIRST + random.next() as u16 % (LAST - FIRST - 4));
     if op.destination < RowIndex(10) {
         op.destination = loaded();
@@ -59,7 +59,6 @@ fn with_loaded_row(random: &mut Random, (mut op, plan): (Op, Plan)) -> (Op, Plan
             source.words = [Word::Row(first), Word::Row(first.plus(1))];
         }
     }
-    (op, plan)
 }
 
 #[test]
@@ -83,8 +82,9 @@ fn batched_loads_match_single_loads() {
         if random.next() & 1 == 0 {
             operations.push(store(&mut random, machine));
         }
-        for operation in sequence(&mut random, machine, 6) {
-            operations.push(with_loaded_row(&mut random, operation));
+        for (mut op, plan) in sequence(&mut random, machine, 6) {
+            use_loaded_row(&mut random, &mut op);
+            operations.push((op, plan));
         }
         if let Some(difference) = difference(&mut random, machine, operations, 8) {
             panic!("seed {seed}: {difference}");
