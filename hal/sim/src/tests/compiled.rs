@@ -442,8 +442,8 @@ fn content(random: &mut Random, length: u64, holds_offsets: bool) -> Vec<u8> {
 }
 
 /// Returns a floating-point number near a boundary between cases: a single, two halves, or the
-/// upper half of a double. The exponent is arbitrary or near an end of the range; the mantissa is
-/// all zeros, all ones, or arbitrary.
+/// upper half of a double. The exponent is arbitrary, near an end of the range, or near zero; the
+/// mantissa is arbitrary, or nearly all zeros or all ones.
 fn boundary_bits(random: &mut Random) -> u32 {
     if random.next().is_multiple_of(4) {
         return random.choose(&[0, 1, u64::from(u32::MAX)]) as u32;
@@ -455,8 +455,7 @@ fn boundary_bits(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns a boundary case of `width` exponent bits in a number of `bits` bits, or the upper part
-/// of one.
+/// Returns a boundary case of a `width`-bit number, or of its upper part, with `bits` exponent bits.
 fn boundary_number(random: &mut Random, width: u32, bits: u32) -> u32 {
     let bias = (1 << (bits - 1)) - 1;
     let top = (1 << bits) - 1;
@@ -965,7 +964,7 @@ fn comparison_detects_wrong_code() {
         let is_noticed = changed.any(|lowering| {
             let code: &'static str = lowering.code.replacen(right, wrong, 1).leak();
             let altered: &'static Lowering = Box::leak(Box::new(Lowering { code, ..*lowering }));
-            // Some have no effect when both operands are swapped.
+            // A mistake may not show with all operands, so try several.
             (0..4).any(|_| {
                 let operations = vec![vector(&mut random, altered, machine)];
                 difference(&mut random, machine, operations, 8).is_some()

@@ -27,7 +27,7 @@ pub fn describe(random: &mut Random, wave: &mut Wave, at: Address) {
     let bits = random.next() as u32;
     let range = if wave.machine.generation >= Generation::Gfx10 { bits >> 8 & 3 } else { 0 };
     let range = if bits & 0x30 == 0 { range } else { range & 2 };
-    // Sometimes use a different number of lanes, or no private memory layout at all.
+    // Sometimes use another index stride, or omit the swizzle or add-thread flag.
     let index_stride = lanes.trailing_zeros() - 3 - u32::from(bits & 0x1c0 == 0);
     let swizzle = u32::from(bits & 0xe00 != 0) << 31;
     let flags = u32::from(bits & 0x7000 != 0) << 23 | index_stride << 21 | range << 28;

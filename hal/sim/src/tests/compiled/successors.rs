@@ -53,7 +53,7 @@ fn nan_bails_out_even_if_read_as_half_of_a_double() {
             let (mut op, plan) = operation(second, &[row(0), row(2)], 0);
             op.sources[0].words[1] = row(1);
             op.sources[1].words[1] = row(3);
-            // The sum is dead after the block.
+            // The second operation overwrites the sum.
             let difference = difference(&mut random, machine, vec![sum, (op, plan)], 60);
             assert_eq!(difference, None, "{second}");
         }

@@ -417,7 +417,7 @@ fn table_has_instructions_of_every_encoding() {
         assert_eq!(row.treatment, treatment, "{name}");
         assert!(row.modifiers.contains(modifier), "{name}: {:?}", row.modifiers);
     }
-    // An exact, an unsettled, and the number of missing instructions.
+    // Exact and unsettled operations, and the number of missing instructions.
     for (processor, name, is_settled) in [
         ("gfx942", "v_mfma_f32_16x16x32_fp8_fp8", true),
         ("gfx950", "v_mfma_f32_16x16x32_fp8_fp8", false),

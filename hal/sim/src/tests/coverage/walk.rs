@@ -182,7 +182,7 @@ fn sampled(processor: &str) -> impl Iterator<Item = Words> {
     SAMPLES[processor].values().flatten().copied()
 }
 
-/// Returns the sampled encodings with every `apart`-th of their neighbours.
+/// Returns every `apart`-th of the sampled encodings and their neighbours.
 fn sampled_with_neighbours(processor: &str, apart: usize) -> impl Iterator<Item = Words> {
     sampled(processor).flat_map(neighbours).step_by(apart)
 }

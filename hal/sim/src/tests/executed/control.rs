@@ -155,7 +155,7 @@ fn unallocated_registers_read_v0_or_void_the_instruction() {
     bench.wave.set_exec(LaneMask(2));
     bench.run("buffer_store_dwordx4 v[8:11], v2, s[4:7], 0 offen").unwrap();
     assert_eq!(bench.memory::<1>(0), [1001]);
-    // A two-register store writes all its data regardless of the resource.
+    // Both data registers are allocated. The width of the resource operand does not matter.
     bench.run("buffer_store_dwordx2 v[8:9], v2, s[4:7], 0 offen offset:32").unwrap();
     assert_eq!(bench.memory::<1>(32), [5]);
     // An index outside the VGPR file does not reach the AccVGPR file.

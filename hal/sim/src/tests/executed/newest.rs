@@ -87,8 +87,8 @@ fn one_dimensional_tile_ignores_second_dimension() {
     assert_eq!(moved(&mut bench, &off), [OLD; 5]);
 }
 
-/// Two of three waves meet at a named barrier. Its member count is set by the initialization and by
-/// each signal.
+/// Two of three waves meet at a named barrier. In one case the initialization sets its member
+/// count, in the other each signal does.
 #[test]
 fn two_waves_meet_at_a_named_barrier() {
     let request = |operation, barrier, members| BarrierRequest {

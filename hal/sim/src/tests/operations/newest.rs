@@ -286,7 +286,7 @@ pub fn byte_and_half_conversions_match_reference() {
             u64::from(table.nearest(number(s[0]), Some(s[1] as u32), false))
         });
     }
-    // With random bits of zero both are truncated; representable numbers are unchanged.
+    // With random bits of zero, both conversions truncate; representable numbers are unchanged.
     let whole: Vec<Sources> = (0..500u64)
         .map(|at| {
             let [a, b] = [at, 500 - at].map(|at| u64::from((at as f32 / 8.0).to_bits()));
