@@ -13,7 +13,7 @@ use std::panic::catch_unwind;
 
 /// A planted error.
 #[derive(Clone, Copy, Debug)]
-enum Wrong {
+enum PlantedError {
     /// Replaces an operation by another one.
     Operation(&'static str, &'static str),
     /// Inverts these bits of MODE.
@@ -23,7 +23,7 @@ enum Wrong {
 }
 
 thread_local! {
-    static WRONG: Cell<Option<Wrong>> = const { Cell::new(None) };
+    static PLANTED: Cell<Option<PlantedError>> = const { Cell::new(None) };
     static RECORDED: RefCell<Option<BTreeSet<String>>> = const { RefCell::new(None) };
 }
 
@@ -34,24 +34,24 @@ pub fn operation(name: &str) -> &str {
             names.insert(name.into());
         }
     });
-    match WRONG.get() {
-        Some(Wrong::Operation(right, wrong)) if right == name => wrong,
+    match PLANTED.get() {
+        Some(PlantedError::Operation(right, wrong)) if right == name => wrong,
         _ => name,
     }
 }
 
 /// Returns the MODE to test in place of `mode`.
 pub fn mode(mode: Mode) -> Mode {
-    match WRONG.get() {
-        Some(Wrong::Mode(bits)) => Mode(mode.0 ^ bits),
+    match PLANTED.get() {
+        Some(PlantedError::Mode(bits)) => Mode(mode.0 ^ bits),
         _ => mode,
     }
 }
 
 /// Returns the text to test in place of `text`.
 pub fn text(text: &str) -> String {
-    match WRONG.get() {
-        Some(Wrong::Text(right, wrong)) => text.replace(right, wrong),
+    match PLANTED.get() {
+        Some(PlantedError::Text(right, wrong)) => text.replace(right, wrong),
         _ => text.into(),
     }
 }
@@ -62,239 +62,263 @@ pub fn records() -> bool {
 }
 
 /// A family, its test, and an error that makes the test fail.
-type Control = (&'static str, fn(), Wrong);
+type Control = (&'static str, fn(), PlantedError);
 
 const CONTROLS: &[Control] = &[
     (
         "integer",
         integer::integer_operations_match_reference,
-        Wrong::Operation("v_mul_hi_i32", "v_mul_hi_u32"),
+        PlantedError::Operation("v_mul_hi_i32", "v_mul_hi_u32"),
     ),
     (
         "bits",
         integer::integer_operations_match_reference,
-        Wrong::Operation("v_bfe_i32", "v_bfe_u32"),
+        PlantedError::Operation("v_bfe_i32", "v_bfe_u32"),
     ),
     (
         "short",
         integer::integer_operations_match_reference,
-        Wrong::Operation("v_ashrrev_i16", "v_lshrrev_b16"),
+        PlantedError::Operation("v_ashrrev_i16", "v_lshrrev_b16"),
     ),
     (
         "wide",
         integer::integer_operations_match_reference,
-        Wrong::Operation("v_ashrrev_i64", "v_lshrrev_b64"),
+        PlantedError::Operation("v_ashrrev_i64", "v_lshrrev_b64"),
     ),
     (
         "carry",
         integer::carry_operations_match_reference,
-        Wrong::Operation("v_addc_co_u32", "v_subb_co_u32"),
+        PlantedError::Operation("v_addc_co_u32", "v_subb_co_u32"),
     ),
     (
         "saturating",
         integer::integer_operations_match_reference,
-        Wrong::Operation("v_add_i32 clamp", "v_add_i32"),
+        PlantedError::Operation("v_add_i32 clamp", "v_add_i32"),
     ),
     (
         "packed integers",
         integer::integer_operations_match_reference,
-        Wrong::Operation("v_pk_min_i16", "v_pk_min_u16"),
+        PlantedError::Operation("v_pk_min_i16", "v_pk_min_u16"),
     ),
     (
         "dot of integers",
         integer::integer_operations_match_reference,
-        Wrong::Operation("v_dot4_i32_i8", "v_dot8_i32_i4"),
+        PlantedError::Operation("v_dot4_i32_i8", "v_dot8_i32_i4"),
     ),
     (
         "media",
         integer::integer_operations_match_reference,
-        Wrong::Operation("v_sad_u8", "v_msad_u8"),
+        PlantedError::Operation("v_sad_u8", "v_msad_u8"),
     ),
     (
         "single",
         float::fused_multiply_add_is_rounded_once,
-        Wrong::Operation("v_fma_f32", "v_mad_f32"),
+        PlantedError::Operation("v_fma_f32", "v_mad_f32"),
     ),
-    ("double", float::fractions_are_below_one, Wrong::Operation("v_fract_f64", "v_trunc_f64")),
-    ("half", float::fused_multiply_add_is_rounded_once, Wrong::Operation("v_fma_f16", "v_mad_f16")),
+    (
+        "double",
+        float::fractions_are_below_one,
+        PlantedError::Operation("v_fract_f64", "v_trunc_f64"),
+    ),
+    (
+        "half",
+        float::fused_multiply_add_is_rounded_once,
+        PlantedError::Operation("v_fma_f16", "v_mad_f16"),
+    ),
     (
         "legacy",
         float::legacy_products_of_zero_are_zero,
-        Wrong::Operation("v_mul_legacy_f32", "v_mul_f32"),
+        PlantedError::Operation("v_mul_legacy_f32", "v_mul_f32"),
     ),
-    ("rounding of single precision", float::sums_and_products_are_rounded_once, Wrong::Mode(0b01)),
+    (
+        "rounding of single precision",
+        float::sums_and_products_are_rounded_once,
+        PlantedError::Mode(0b01),
+    ),
     (
         "rounding of double and half precision",
         float::sums_and_products_are_rounded_once,
-        Wrong::Mode(0b1000),
+        PlantedError::Mode(0b1000),
     ),
     (
         "denormals of single precision",
         float::sums_and_products_are_rounded_once,
-        Wrong::Mode(1 << 4),
+        PlantedError::Mode(1 << 4),
     ),
     (
         "denormal results of half precision",
         float::sums_and_products_are_rounded_once,
-        Wrong::Mode(1 << 7),
+        PlantedError::Mode(1 << 7),
     ),
     (
         "half-precision overflow",
         float::sums_and_products_are_rounded_once,
-        Wrong::Mode(Mode::FP16_OVERFLOW),
+        PlantedError::Mode(Mode::FP16_OVERFLOW),
     ),
     (
         "packed",
         packed::packed_halves_match_reference,
-        Wrong::Operation("v_pk_min_f16", "v_pk_max_f16"),
+        PlantedError::Operation("v_pk_min_f16", "v_pk_max_f16"),
     ),
-    ("packed rounding", packed::packed_singles_match_reference, Wrong::Mode(0b10)),
+    ("packed rounding", packed::packed_singles_match_reference, PlantedError::Mode(0b10)),
     (
         "mixed",
         packed::mixed_precision_matches_reference,
-        Wrong::Operation("v_fma_mixlo_f16", "v_fma_mixhi_f16"),
+        PlantedError::Operation("v_fma_mixlo_f16", "v_fma_mixhi_f16"),
     ),
     (
         "dot",
         packed::half_dot_products_match_reference,
-        Wrong::Operation("v_dot2_f32_f16", "v_dot2_i32_i16"),
+        PlantedError::Operation("v_dot2_f32_f16", "v_dot2_i32_i16"),
     ),
     (
         "convert",
         convert::float_to_integer_matches_reference,
-        Wrong::Operation("v_cvt_i32_f32", "v_cvt_flr_i32_f32"),
+        PlantedError::Operation("v_cvt_i32_f32", "v_cvt_flr_i32_f32"),
     ),
-    ("convert to numbers", convert::integer_to_float_matches_reference, Wrong::Mode(0b11)),
+    ("convert to numbers", convert::integer_to_float_matches_reference, PlantedError::Mode(0b11)),
     (
         "small formats",
         small_float::bytes_are_the_nearest_numbers,
-        Wrong::Operation("v_cvt_pk_fp8_f32", "v_cvt_pk_fp8_f32 fnuz"),
+        PlantedError::Operation("v_cvt_pk_fp8_f32", "v_cvt_pk_fp8_f32 fnuz"),
     ),
     (
         "stochastic rounding",
         small_float::random_bits_select_the_byte,
-        Wrong::Operation("v_cvt_sr_bf8_f32", "v_cvt_sr_fp8_f32"),
+        PlantedError::Operation("v_cvt_sr_bf8_f32", "v_cvt_sr_fp8_f32"),
     ),
     (
         "small-format overflow",
         small_float::bytes_are_the_nearest_numbers,
-        Wrong::Mode(Mode::FP16_OVERFLOW),
+        PlantedError::Mode(Mode::FP16_OVERFLOW),
     ),
     (
         "scaled conversions",
         small_float::scaled::widening_multiplies_by_scale,
-        Wrong::Operation("v_cvt_scalef32_pk_f32_fp8", "v_cvt_scalef32_pk_f32_bf8"),
+        PlantedError::Operation("v_cvt_scalef32_pk_f32_fp8", "v_cvt_scalef32_pk_f32_bf8"),
     ),
     (
         "compare",
         compare::float_comparisons_match_reference,
-        Wrong::Operation("v_cmp_lt_f32", "v_cmp_nge_f32"),
+        PlantedError::Operation("v_cmp_lt_f32", "v_cmp_nge_f32"),
     ),
     (
         "class",
         compare::class_tests_match_reference,
-        Wrong::Operation("v_cmp_class_f16", "v_cmp_lt_f16"),
+        PlantedError::Operation("v_cmp_class_f16", "v_cmp_lt_f16"),
     ),
     (
         "choice",
         choice::extremes_and_medians_match_reference,
-        Wrong::Operation("v_med3_f32", "v_max3_f32"),
+        PlantedError::Operation("v_med3_f32", "v_max3_f32"),
     ),
     (
         "extremes of gfx12",
         choice::gfx12_extremes_match_reference,
-        Wrong::Operation("v_minimum_f32", "v_min_num_f32"),
+        PlantedError::Operation("v_minimum_f32", "v_min_num_f32"),
     ),
     (
         "mixed signs",
         rdna::mixed_sign_dot_products_match_reference,
-        Wrong::Operation("v_dot4_i32_iu8 1", "v_dot4_i32_iu8 2"),
+        PlantedError::Operation("v_dot4_i32_iu8 1", "v_dot4_i32_iu8 2"),
     ),
-    ("IEEE rules", choice::extremes_and_medians_match_reference, Wrong::Mode(1 << 9)),
+    ("IEEE rules", choice::extremes_and_medians_match_reference, PlantedError::Mode(1 << 9)),
     (
         "division",
         division::final_step_scales_quotient_back,
-        Wrong::Operation("v_div_fmas_f32", "v_fma_f32"),
+        PlantedError::Operation("v_div_fmas_f32", "v_fma_f32"),
     ),
     (
         "division steps",
         division::single_precision_quotients_are_correctly_rounded,
-        Wrong::Operation("v_div_fixup_f32", "v_fma_f32"),
+        PlantedError::Operation("v_div_fixup_f32", "v_fma_f32"),
     ),
     (
         "transcendental",
         transcendental::single_precision_is_within_one_unit,
-        Wrong::Operation("v_rsq_f32", "v_rcp_f32"),
+        PlantedError::Operation("v_rsq_f32", "v_rcp_f32"),
     ),
-    ("cube", cube::coordinates_match_face_table, Wrong::Operation("v_cubesc_f32", "v_cubetc_f32")),
+    (
+        "cube",
+        cube::coordinates_match_face_table,
+        PlantedError::Operation("v_cubesc_f32", "v_cubetc_f32"),
+    ),
     (
         "cross-lane",
         cross_lane::mbcnt_counts_lower_lanes,
-        Wrong::Operation("v_mbcnt_lo_u32_b32", "v_mbcnt_hi_u32_b32"),
+        PlantedError::Operation("v_mbcnt_lo_u32_b32", "v_mbcnt_hi_u32_b32"),
     ),
     (
         "lane reads",
         cross_lane::readlane_matches_reference,
-        Wrong::Operation("v_readfirstlane_b32", "v_readlane_b32"),
+        PlantedError::Operation("v_readfirstlane_b32", "v_readlane_b32"),
     ),
     (
         "matrix",
         matrix::small_integer_products_match_plain_matrices,
-        Wrong::Operation("v_mfma_f32_4x4x4f16", "v_mfma_f32_4x4x4bf16_1k"),
+        PlantedError::Operation("v_mfma_f32_4x4x4f16", "v_mfma_f32_4x4x4bf16_1k"),
     ),
     (
         "order of matrix sums",
         matrix::sums_follow_the_measured_order,
-        Wrong::Operation("v_mfma_f32_4x4x4bf16_1k", "v_mfma_f32_4x4x4f16"),
+        PlantedError::Operation("v_mfma_f32_4x4x4bf16_1k", "v_mfma_f32_4x4x4f16"),
     ),
     (
         "scalar arithmetic",
         scalar::arithmetic_matches_reference,
-        Wrong::Operation("s_add_i32", "s_add_u32"),
+        PlantedError::Operation("s_add_i32", "s_add_u32"),
     ),
     (
         "scalar logic",
         scalar::logic_matches_reference,
-        Wrong::Operation("s_flbit_i32", "s_flbit_i32_b32"),
+        PlantedError::Operation("s_flbit_i32", "s_flbit_i32_b32"),
     ),
     (
         "scalar fields",
         scalar::shifts_and_fields_match_reference,
-        Wrong::Operation("s_bfe_i64", "s_bfe_u64"),
+        PlantedError::Operation("s_bfe_i64", "s_bfe_u64"),
     ),
     (
         "scalar comparisons",
         scalar::comparisons_match_reference,
-        Wrong::Operation("s_cmpk_lt_u32", "s_cmpk_lt_i32"),
+        PlantedError::Operation("s_cmpk_lt_u32", "s_cmpk_lt_i32"),
     ),
-    ("DPP", modifiers::dpp_moves_lanes, Wrong::Text("row_shr:3", "row_ror:3")),
-    ("DPP masks", modifiers::dpp_moves_lanes, Wrong::Text("bank_mask:0x5", "bank_mask:0xd")),
-    ("SDWA", modifiers::sdwa_selects_parts_of_words, Wrong::Text("UNUSED_SEXT", "UNUSED_PAD")),
+    ("DPP", modifiers::dpp_moves_lanes, PlantedError::Text("row_shr:3", "row_ror:3")),
+    ("DPP masks", modifiers::dpp_moves_lanes, PlantedError::Text("bank_mask:0x5", "bank_mask:0xd")),
+    (
+        "SDWA",
+        modifiers::sdwa_selects_parts_of_words,
+        PlantedError::Text("UNUSED_SEXT", "UNUSED_PAD"),
+    ),
     (
         "op_sel",
         modifiers::op_sel_selects_halves,
-        Wrong::Text("op_sel:[1,0,0,1]", "op_sel:[1,0,0,0]"),
+        PlantedError::Text("op_sel:[1,0,0,1]", "op_sel:[1,0,0,0]"),
     ),
     (
         "packed op_sel",
         modifiers::op_sel_selects_halves_of_packed_operands,
-        Wrong::Text("op_sel_hi:[0,1,1]", "op_sel_hi:[1,1,1]"),
+        PlantedError::Text("op_sel_hi:[0,1,1]", "op_sel_hi:[1,1,1]"),
     ),
-    ("signs", modifiers::sign_modifiers_apply_to_sources, Wrong::Text("-|v1|", "|v1|")),
-    ("clamp", modifiers::results_are_scaled_and_clamped, Wrong::Text(" clamp", "")),
-    ("DX10 clamp", modifiers::results_are_scaled_and_clamped, Wrong::Mode(1 << 8)),
-    ("output scale", modifiers::results_are_scaled_and_clamped, Wrong::Text("mul:4", "mul:2")),
+    ("signs", modifiers::sign_modifiers_apply_to_sources, PlantedError::Text("-|v1|", "|v1|")),
+    ("clamp", modifiers::results_are_scaled_and_clamped, PlantedError::Text(" clamp", "")),
+    ("DX10 clamp", modifiers::results_are_scaled_and_clamped, PlantedError::Mode(1 << 8)),
+    (
+        "output scale",
+        modifiers::results_are_scaled_and_clamped,
+        PlantedError::Text("mul:4", "mul:2"),
+    ),
     (
         "constants",
         modifiers::constants_match_operand_width,
-        Wrong::Text("0x3c004000", "0x40003c00"),
+        PlantedError::Text("0x3c004000", "0x40003c00"),
     ),
 ];
 
-fn message(test: fn(), wrong: Wrong) -> Option<String> {
-    WRONG.set(Some(wrong));
+fn message(test: fn(), wrong: PlantedError) -> Option<String> {
+    PLANTED.set(Some(wrong));
     let outcome = catch_unwind(test);
-    WRONG.set(None);
+    PLANTED.set(None);
     let panic = outcome.err()?;
     let text = panic.downcast_ref::<&str>().map(|text| (*text).into());
     Some(text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default())
@@ -393,7 +417,7 @@ const COMPARISONS: &[fn()] = &[
 ];
 
 /// Operations that move state rather than compute, covered by other tests.
-const ELSEWHERE: &[&str] = &[
+const TESTED_ELSEWHERE: &[&str] = &[
     // No effect by itself.
     "v_mfma_ld_scale_b32",
     // Reads other lanes of its group.
@@ -441,7 +465,7 @@ fn every_row_is_compared() {
     let left_out: Vec<_> = lane_by_lane
         .chain(whole)
         .chain(scalar)
-        .filter(|name| !ELSEWHERE.contains(name) && !compared.contains(*name))
+        .filter(|name| !TESTED_ELSEWHERE.contains(name) && !compared.contains(*name))
         .filter(|name| !name.starts_with("v_wmma_") && !name.starts_with("v_swmmac_"))
         .collect();
     assert!(left_out.is_empty(), "never compared: {left_out:?}");
