@@ -76,7 +76,7 @@ fn golden_writes_outputs_and_compares_them_with_expected_files() {
 #[test]
 fn campaign_with_wrong_golden_run_is_refused() {
     let temporary = folder(", expected: wrong.bin", "");
-    let words = ["product", "wrong.bin", "1 are not", "element 9", "13.5 in place of 13.75"];
+    let words = ["product", "wrong.bin", "1 of", "element 9", "13.5, expected 13.75"];
     let wrong = golden(temporary.path());
     assert_eq!(wrong.code, Some(1), "{wrong:?}");
     for word in words {

@@ -46,7 +46,7 @@ pub fn texts(source: &Path) -> BTreeMap<ModulePath, String> {
 
 /// A dependency cycle between files.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Circle {
+pub struct Cycle {
     pub files: Vec<String>,
     /// Dependencies of the cycle, `user -> used`.
     pub uses: Vec<String>,
@@ -56,7 +56,7 @@ pub struct Circle {
 ///
 /// # Panics
 /// Panics on files that are not Rust.
-pub fn circles(texts: &BTreeMap<ModulePath, String>) -> Vec<Circle> {
+pub fn cycles(texts: &BTreeMap<ModulePath, String>) -> Vec<Cycle> {
     let modules: Modules = texts
         .iter()
         .map(|(path, text)| {
@@ -79,7 +79,7 @@ pub fn circles(texts: &BTreeMap<ModulePath, String>) -> Vec<Circle> {
         }
     }
     let name = |path: &ModulePath| if path.is_empty() { "lib".into() } else { path.join("::") };
-    let circle = |nodes: Vec<NodeIndex>| {
+    let cycle = |nodes: Vec<NodeIndex>| {
         let mut files: Vec<String> = nodes.iter().map(|node| name(graph[*node])).collect();
         let edges = graph.edge_references();
         let within =
@@ -89,12 +89,12 @@ pub fn circles(texts: &BTreeMap<ModulePath, String>) -> Vec<Circle> {
             .collect();
         files.sort();
         uses.sort();
-        Circle { files, uses }
+        Cycle { files, uses }
     };
     let groups = petgraph::algo::tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);
-    let mut circles: Vec<Circle> = groups.map(circle).collect();
-    circles.sort_by_key(|circle| std::cmp::Reverse(circle.files.len()));
-    circles
+    let mut cycles: Vec<Cycle> = groups.map(cycle).collect();
+    cycles.sort_by_key(|cycle| std::cmp::Reverse(cycle.files.len()));
+    cycles
 }
 
 type Modules = BTreeMap<ModulePath, Module>;
