@@ -60,13 +60,13 @@ pub enum CampaignError {
         "{0} requires the embedded GPU, but the campaign has `device: rocr`, where faults are injected \
          with hooks"
     )]
-    OnlyEmbedded(&'static str),
+    RequiresEmbedded(&'static str),
     /// The fault target cannot be reached with hooks.
     #[error(
         "target {0} is inside an instruction and cannot be reached with hooks; use `device: embedded` \
          without `--by hook`"
     )]
-    NotByHook(FaultTarget),
+    UnreachableWithHooks(FaultTarget),
     /// Kernels cannot be launched through AMD's runtime.
     #[error(transparent)]
     Launch(#[from] LaunchError),
@@ -197,7 +197,7 @@ impl Campaign {
     ///
     /// # Errors
     /// [`CampaignError::Interrupted`].
-    pub(crate) fn unless_stopped<T>(
+    pub(crate) fn unless_cancelled<T>(
         &self,
         result: Result<T, CampaignError>,
     ) -> Result<T, CampaignError> {

@@ -27,9 +27,9 @@ mod submit;
 mod vary;
 
 pub use application::{
-    Application, ApplicationError, ApplicationGolden, CommandLine, Compared, Comparison, Ended,
-    Format, Judged, JudgedOutputs, Limits, Nondeterminism, Output, Pattern, ProcessChoice, Ran,
-    Similarity,
+    Application, ApplicationError, ApplicationGolden, ApplicationRun, CommandLine, Compared,
+    Comparison, Ended, Format, JudgedOutputs, JudgedRun, Limits, Nondeterminism, Output, Pattern,
+    ProcessChoice, Similarity,
 };
 pub use attached::AttachError;
 pub use commands::doctor::{Finding, doctor};
@@ -68,7 +68,7 @@ pub use program::compile::{CompileError, Compiler, Language};
 pub use program::launch::{LaunchError, Launched, launch};
 pub use program::object_file::{ObjectFileError, map_code_object, read_code_object};
 pub use program::prepare::{Origin, PrepareError, Prepared, prepare};
-pub use results::about::{AboutError, about};
+pub use results::about::{ReadCampaignError, about};
 pub use results::folder::FolderError;
 pub use results::lock::LockError;
 pub use results::record::{Record, Status, Timings, Versions};

@@ -51,7 +51,7 @@ pub enum Failure {
     Shard(#[from] flipwave_campaigns::ShardError),
     /// A results folder is invalid.
     #[error("{0}")]
-    About(#[from] flipwave_campaigns::AboutError),
+    About(#[from] flipwave_campaigns::ReadCampaignError),
     /// The campaigns are not comparable.
     #[error("{0}")]
     Compare(#[from] flipwave_analysis::CompareError),

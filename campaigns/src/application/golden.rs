@@ -3,7 +3,7 @@
 use super::comparison::{Compared, Comparison, Similarity};
 use super::error::ApplicationError;
 use super::process::{Ended, Limits};
-use super::run::Ran;
+use super::run::ApplicationRun;
 use super::{Application, Nondeterminism, tail, verify};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,7 +23,7 @@ const MIN_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct ApplicationGolden {
     /// The first golden run, with which other runs are compared.
-    pub first: Ran,
+    pub first: ApplicationRun,
     /// Limits of faulty runs.
     pub limits: Limits,
 }
@@ -67,7 +67,7 @@ impl Application {
     }
 
     /// Checks that a golden run ended as expected, and that its outputs have their formats.
-    fn check_golden(&self, ran: &Ran) -> Result<(), ApplicationError> {
+    fn check_golden(&self, ran: &ApplicationRun) -> Result<(), ApplicationError> {
         if ran.ended != Ended::Exited(self.exit_code) {
             let advice = match ran.ended {
                 Ended::Exited(code) => {
@@ -100,8 +100,8 @@ impl Application {
     /// Checks that the user's checks accept a golden run.
     fn accept_golden(
         &self,
-        first: &Ran,
-        ran: &Ran,
+        first: &ApplicationRun,
+        ran: &ApplicationRun,
         interrupt: &AtomicBool,
     ) -> Result<(), ApplicationError> {
         for comparison in &self.comparisons {
@@ -119,7 +119,10 @@ impl Application {
     ///
     /// # Errors
     /// [`ApplicationError::Read`].
-    pub(crate) fn empty_outputs(&self, ran: &Ran) -> Result<Option<String>, ApplicationError> {
+    pub(crate) fn empty_outputs(
+        &self,
+        ran: &ApplicationRun,
+    ) -> Result<Option<String>, ApplicationError> {
         let mut empty = Vec::new();
         for comparison in &self.comparisons {
             let Comparison::Output { output, format } = comparison else { return Ok(None) };
@@ -138,7 +141,7 @@ impl Application {
     pub(crate) fn confirm(
         &self,
         golden: &ApplicationGolden,
-        ran: &Ran,
+        ran: &ApplicationRun,
         interrupt: &AtomicBool,
     ) -> Result<(), ApplicationError> {
         self.check_golden(ran)?;
@@ -169,8 +172,8 @@ impl Application {
     /// Compares the outputs of two runs.
     pub(super) fn compare_outputs(
         &self,
-        golden: &Ran,
-        ran: &Ran,
+        golden: &ApplicationRun,
+        ran: &ApplicationRun,
     ) -> Result<Compared, ApplicationError> {
         let mut compared = Compared::default();
         for comparison in &self.comparisons {

@@ -4,7 +4,7 @@ use super::comparison::{Compared, Comparison, Similarity};
 use super::error::ApplicationError;
 use super::golden::ApplicationGolden;
 use super::process::Ended;
-use super::run::Ran;
+use super::run::ApplicationRun;
 use super::{Application, runtime_errors, verify};
 use crate::outputs::compare::Difference;
 use crate::run::due_cause::DueCause;
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Result of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Judged {
+pub enum JudgedRun {
     /// The run ended as expected, with correct outputs.
     Matches {
         /// `true` if the outputs are equal except for ignored lines, and no check was needed.
@@ -42,21 +42,21 @@ pub struct JudgedOutputs {
     pub difference: Difference,
 }
 
-impl Judged {
+impl JudgedRun {
     /// Returns the outputs of a run that ended as expected.
     ///
     /// # Errors
     /// The cause of DUE of any other run.
     pub fn outputs(&self) -> Result<JudgedOutputs, DueCause> {
         match self {
-            Judged::Matches { difference, .. } => {
+            JudgedRun::Matches { difference, .. } => {
                 Ok(JudgedOutputs { is_correct: true, difference: *difference })
             }
-            Judged::Differs { difference, .. } => {
+            JudgedRun::Differs { difference, .. } => {
                 Ok(JudgedOutputs { is_correct: false, difference: *difference })
             }
-            Judged::Ended(ended) => Err(ended.due_cause()),
-            Judged::RuntimeError(_) => Err(DueCause::RuntimeError),
+            JudgedRun::Ended(ended) => Err(ended.due_cause()),
+            JudgedRun::RuntimeError(_) => Err(DueCause::RuntimeError),
         }
     }
 }
@@ -74,20 +74,20 @@ impl Application {
     pub fn judge(
         &self,
         golden: &ApplicationGolden,
-        ran: &Ran,
+        ran: &ApplicationRun,
         interrupt: &AtomicBool,
-    ) -> Result<Judged, ApplicationError> {
+    ) -> Result<JudgedRun, ApplicationError> {
         let (Ended::Exited(_) | Ended::Signalled(_)) = ran.ended else {
-            return Ok(Judged::Ended(ran.ended));
+            return Ok(JudgedRun::Ended(ran.ended));
         };
         let first = &golden.first;
         let error = runtime_errors::find(&first.stderr, &ran.stderr)
             .or_else(|| runtime_errors::find(&first.stdout, &ran.stdout));
         if let Some(error) = error {
-            return Ok(Judged::RuntimeError(error));
+            return Ok(JudgedRun::RuntimeError(error));
         }
         if ran.ended != Ended::Exited(self.exit_code) {
-            return Ok(Judged::Ended(ran.ended));
+            return Ok(JudgedRun::Ended(ran.ended));
         }
         let mut compared = self.compare_outputs(first, ran)?;
         for comparison in &self.comparisons {
@@ -98,9 +98,9 @@ impl Application {
         }
         let Compared { similarity, difference } = compared;
         Ok(match similarity {
-            Similarity::Exact => Judged::Matches { is_exact: true, difference },
-            Similarity::Within => Judged::Matches { is_exact: false, difference },
-            Similarity::Different(first) => Judged::Differs { first, difference },
+            Similarity::Exact => JudgedRun::Matches { is_exact: true, difference },
+            Similarity::Within => JudgedRun::Matches { is_exact: false, difference },
+            Similarity::Different(first) => JudgedRun::Differs { first, difference },
         })
     }
 }

@@ -61,10 +61,10 @@ pub use command::CommandLine;
 pub use comparison::{Compared, Comparison, Format, Output, Similarity};
 pub use error::ApplicationError;
 pub use golden::ApplicationGolden;
-pub use judge::{Judged, JudgedOutputs};
+pub use judge::{JudgedOutputs, JudgedRun};
 pub use process::{Ended, Limits};
 pub use process_choice::ProcessChoice;
-pub use run::Ran;
+pub use run::ApplicationRun;
 pub use text::Pattern;
 
 use crate::file::device::CampaignDevice;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// A completed run of an application. Dropping it removes the folder of the run.
 #[derive(Debug)]
-pub struct Ran {
+pub struct ApplicationRun {
     /// End of the run.
     pub ended: Ended,
     /// Standard output, up to the limit.
@@ -26,7 +26,7 @@ pub struct Ran {
     pub(super) scratch: Scratch,
 }
 
-impl Ran {
+impl ApplicationRun {
     /// Reads an output of the run; `None` if the run left no such file.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Application {
     ///
     /// # Errors
     /// [`ApplicationError::Read`].
-    pub fn compared_outputs(&self, ran: &Ran) -> Result<Vec<Vec<u8>>, ApplicationError> {
+    pub fn compared_outputs(&self, ran: &ApplicationRun) -> Result<Vec<Vec<u8>>, ApplicationError> {
         let outputs = self.comparisons.iter().filter_map(|comparison| match comparison {
             Comparison::Output { output, .. } => Some(output),
             Comparison::Check(_) => None,
@@ -78,7 +78,7 @@ impl Application {
         environment: &BTreeMap<OsString, OsString>,
         limits: &Limits,
         interrupt: &AtomicBool,
-    ) -> Result<Ran, ApplicationError> {
+    ) -> Result<ApplicationRun, ApplicationError> {
         let scratch = Scratch::new(&self.directory, &self.input)?;
         let mut all = self.environment(&scratch);
         all.extend(environment.clone());
@@ -94,7 +94,7 @@ impl Application {
                 .and_then(|()| std::fs::write(scratch.stderr(), &stderr));
             written.map_err(|reason| ApplicationError::Scratch { reason })?;
         }
-        Ok(Ran { ended, stdout, stderr, elapsed, scratch })
+        Ok(ApplicationRun { ended, stdout, stderr, elapsed, scratch })
     }
 
     /// The environment of a run: PATH of this process, a home folder and a folder for temporary

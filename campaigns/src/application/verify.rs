@@ -3,7 +3,7 @@
 use super::command::CommandLine;
 use super::error::ApplicationError;
 use super::process::{self, Ended, Limits};
-use super::run::Ran;
+use super::run::ApplicationRun;
 use super::{Application, tail};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -21,8 +21,8 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 pub(super) fn accepts(
     application: &Application,
     check: &CommandLine,
-    golden: &Ran,
-    ran: &Ran,
+    golden: &ApplicationRun,
+    ran: &ApplicationRun,
     interrupt: &AtomicBool,
 ) -> Result<bool, ApplicationError> {
     let (scratch, golden) = (&ran.scratch, &golden.scratch);

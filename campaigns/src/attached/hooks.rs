@@ -1,6 +1,6 @@
 //! Hooks for a program in another process: files with rewritten code, and the plan for the agent.
 
-use super::{AttachError, Attached};
+use super::{AttachError, AttachedProgram};
 use flipwave_agent::{HookInjectionSession, HookPlan, PlannedCode, TargetProcess};
 use flipwave_injector::{HookedCode, Site};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl HookFiles {
     /// Writes the files for a fault. The program writes the addresses of its buffers to the file
     /// `buffers`, if given.
     pub fn write(
-        attached: &Attached<'_>,
+        attached: &AttachedProgram<'_>,
         HookFault { process, site, codes }: HookFault<'_>,
         buffers: Option<PathBuf>,
         time_limit: Duration,

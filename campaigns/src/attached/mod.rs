@@ -11,7 +11,7 @@ pub use error::AttachError;
 
 use processes::{Chosen, choose};
 
-use crate::application::{Application, ApplicationGolden, Limits, Ran};
+use crate::application::{Application, ApplicationGolden, ApplicationRun, Limits};
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, CaptureSource};
 use crate::golden::check_application;
@@ -55,7 +55,7 @@ const REPORT_PERIOD: Duration = Duration::from_millis(500);
 type Variables = BTreeMap<OsString, OsString>;
 
 /// A program with the agent in its processes, and the folder for reports of its runs.
-pub(crate) struct Attached<'a> {
+pub(crate) struct AttachedProgram<'a> {
     pub(crate) application: Cow<'a, Application>,
     gpu: String,
     library: Library,
@@ -72,14 +72,14 @@ pub(crate) struct RecordedRun {
     pub process: TargetProcess,
 }
 
-impl<'a> Attached<'a> {
+impl<'a> AttachedProgram<'a> {
     pub fn new(
         campaign: &Campaign,
         application: Cow<'a, Application>,
     ) -> Result<Self, CampaignError> {
         let library = Library::find(&cache_folder()).map_err(AttachError::from)?;
         let failed = |reason| AttachError::Files { folder: std::env::temp_dir(), reason };
-        Ok(Attached {
+        Ok(AttachedProgram {
             application,
             gpu: campaign.target.processor().to_owned(),
             library,
@@ -204,7 +204,7 @@ impl<'a> Attached<'a> {
         task: Task,
         limits: &Limits,
         interrupt: &AtomicBool,
-    ) -> Result<(Ran, Vec<ProcessEvent>), CampaignError> {
+    ) -> Result<(ApplicationRun, Vec<ProcessEvent>), CampaignError> {
         let report = self.run_file("report");
         let environment = self.environment(&self.session(task, &report)?)?;
         let ran = self.application.run(&environment, limits, interrupt)?;
@@ -286,7 +286,7 @@ pub(crate) fn recorded(
     application: &Application,
 ) -> Result<Prepared, CampaignError> {
     let interrupt = campaign.cancellation.stopped();
-    let attached = Attached::new(campaign, Cow::Borrowed(application))?;
+    let attached = AttachedProgram::new(campaign, Cow::Borrowed(application))?;
     let environment = |session: &Session| attached.embedded_environment(session);
     let golden = attached.golden_in_environment(campaign, environment, interrupt)?;
     Ok(attached.record(campaign, &golden, interrupt)?.prepared)

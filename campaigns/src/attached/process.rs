@@ -1,8 +1,8 @@
 //! Faulty runs of a program in separate processes.
 
 use super::hooks::{HookFault, HookFiles};
-use super::{AttachError, Attached};
-use crate::application::{ApplicationError, ApplicationGolden, Limits, Ran};
+use super::{AttachError, AttachedProgram};
+use crate::application::{ApplicationError, ApplicationGolden, ApplicationRun, Limits};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::outputs::compare::Difference;
@@ -43,7 +43,7 @@ fn not_on_hardware(kind: ProgramKind, ended: String, advice: String, stderr: &st
 /// A program in separate processes, with its golden runs.
 pub(crate) struct ProcessRuns<'a> {
     /// The program.
-    pub attached: Attached<'a>,
+    pub attached: AttachedProgram<'a>,
     /// The golden runs.
     pub golden: ApplicationGolden,
     /// The target process.
@@ -58,7 +58,7 @@ pub(crate) struct StruckRun {
     /// program, which is a consequence.
     pub fault: Option<FaultKind>,
     /// The run of the program.
-    pub ran: Ran,
+    pub ran: ApplicationRun,
 }
 
 impl<'a> ProcessRuns<'a> {
@@ -68,7 +68,7 @@ impl<'a> ProcessRuns<'a> {
     /// [`CampaignError`] if a run does not end as expected.
     pub fn new(
         campaign: &'a Campaign,
-        attached: Attached<'a>,
+        attached: AttachedProgram<'a>,
         kind: ProgramKind,
     ) -> Result<Self, CampaignError> {
         let golden = attached.golden(campaign, campaign.cancellation.stopped());
@@ -132,7 +132,11 @@ impl<'a> ProcessRuns<'a> {
 }
 
 impl StruckRun {
-    fn new(site: Site, ran: Ran, events: &[ProcessEvent]) -> Result<StruckRun, CampaignError> {
+    fn new(
+        site: Site,
+        ran: ApplicationRun,
+        events: &[ProcessEvent],
+    ) -> Result<StruckRun, CampaignError> {
         Ok(StruckRun { struck: struck(events, site)?, fault: fault(events), ran })
     }
 }

@@ -66,7 +66,7 @@ fn compiler() -> Result<String, String> {
     let clang = clang_path();
     match clang_version(&clang) {
         Ok(version) => Ok(format!("{}: {version}", clang.display())),
-        Err(error) => Err(CompileError::of_child(&clang, error).to_string()),
+        Err(error) => Err(CompileError::from_child_error(&clang, error).to_string()),
     }
 }
 

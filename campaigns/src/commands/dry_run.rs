@@ -2,7 +2,7 @@
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
-use crate::golden::surveyed;
+use crate::golden::profiled;
 use crate::run::experiment::{Experiment, InjectOptions};
 use crate::run::progress::{Phase, Progress};
 use crate::run::runners::runner;
@@ -66,7 +66,7 @@ pub fn dry_run(
     progress.phase(Phase::Golden);
     let uses_checkpoints = options.accelerations.checkpoints && runner.uses_checkpoints();
     let golden_clock = Instant::now();
-    let survey = surveyed(campaign, runner.prepared(), uses_checkpoints, options.workers)?;
+    let survey = profiled(campaign, runner.prepared(), uses_checkpoints, options.workers)?;
     let golden_time = golden_clock.elapsed();
     let (experiment, recorded) = Experiment::from_profiled_run(campaign, &*runner, survey)?;
     progress.phase(Phase::Planning);
@@ -85,7 +85,7 @@ pub fn dry_run(
                 if clock.elapsed() > TRIAL_TIME {
                     break;
                 }
-                campaign.unless_stopped(injections.inject_one(index_of(number), planned))?;
+                campaign.unless_cancelled(injections.inject_one(index_of(number), planned))?;
                 tried += 1;
             }
             Ok((start, tried, clock.elapsed()))

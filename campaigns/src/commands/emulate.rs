@@ -4,7 +4,7 @@ use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::golden::golden;
 use crate::outputs::compare::{Difference, OutputRole, Tolerance, compare};
-use crate::program::prepare::{Prepared, prepare, prepare_beside_software};
+use crate::program::prepare::{Prepared, prepare, prepare_with_software};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Device, Dispatch, ModuleId};
 use flipwave_emulator::{ClosestMatch, EmulateError, Emulator, Instruction, Scan};
@@ -93,7 +93,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let mut emulated = prepare(campaign)?;
     install(instructions, &mut emulated.workload)?;
     golden(campaign, &emulated.workload, &emulated.formats)?;
-    let (prepared, software) = prepare_beside_software(campaign)?;
+    let (prepared, software) = prepare_with_software(campaign)?;
     let workload = &prepared.workload;
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let proxies = find_proxies(instructions, workload, &compiler).map_err(Box::new)?;
@@ -107,7 +107,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
         &compiler,
         Some(&emulator),
     );
-    let counts = campaign.unless_stopped(counts.map_err(|error| Box::new(error).into()))?;
+    let counts = campaign.unless_cancelled(counts.map_err(|error| Box::new(error).into()))?;
     let mut emulation = Emulation {
         instructions: Vec::new(),
         executed: Vec::new(),
@@ -137,7 +137,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
         }));
     }
     compare_software(campaign, &prepared, software, &mut emulation)?;
-    campaign.unless_stopped(Ok(emulation))
+    campaign.unless_cancelled(Ok(emulation))
 }
 
 /// A proxy instruction in a code object.

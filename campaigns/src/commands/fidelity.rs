@@ -12,6 +12,6 @@ use flipwave_injector::FidelityRecord;
 /// [`CampaignError`] if the program cannot be assembled or does not complete.
 pub fn fidelity(campaign: &Campaign) -> Result<FidelityRecord, CampaignError> {
     let run = prepare_emulated(campaign)?.workload.golden_with_fidelity();
-    let (_, fidelity) = campaign.unless_stopped(run.map_err(Into::into))?;
+    let (_, fidelity) = campaign.unless_cancelled(run.map_err(Into::into))?;
     Ok(FidelityRecord::of(&fidelity))
 }

@@ -2,7 +2,7 @@
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
-use crate::golden::surveyed;
+use crate::golden::profiled;
 use crate::program::prepare_emulated;
 use flipwave_injector::{PlanError, Profile, ProfiledRun};
 use std::num::NonZeroUsize;
@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 pub fn profile(campaign: &Campaign) -> Result<Profile, CampaignError> {
     campaign.faults()?;
     let prepared = prepare_emulated(campaign)?;
-    let ProfiledRun { profile, .. } = surveyed(campaign, &prepared, false, NonZeroUsize::MIN)?;
+    let ProfiledRun { profile, .. } = profiled(campaign, &prepared, false, NonZeroUsize::MIN)?;
     profile.check_places().map_err(PlanError::from)?;
-    campaign.unless_stopped(Ok(profile))
+    campaign.unless_cancelled(Ok(profile))
 }

@@ -39,7 +39,7 @@ pub fn replay(
     let site = &site_in(campaign, runner.prepared(), site.into())?;
     let golden = golden(campaign, workload, formats)?;
     let injector = runner.injector(&golden, None, Accelerations::NONE)?;
-    let injected = campaign.unless_stopped(injector.inject(site))?;
+    let injected = campaign.unless_cancelled(injector.inject(site))?;
     let threshold = campaign.faults.as_ref().map_or(0.0, |faults| faults.timing_threshold);
     let classifier = Classifier { golden: &golden, timing_threshold: threshold };
     let analysis = analyze_site(workload, site)?;

@@ -36,5 +36,5 @@ pub fn measure<T: Tool>(
     let dispatches = &workload.program.dispatches;
     let measurement =
         measure_with::<T, _>(&mut device, code_of, dispatches, options, &compiler, replacer);
-    campaign.unless_stopped(measurement.map_err(|error| Box::new(error).into()))
+    campaign.unless_cancelled(measurement.map_err(|error| Box::new(error).into()))
 }

@@ -40,7 +40,7 @@ pub fn trace(campaign: &Campaign, site: impl Into<ProcessSite>) -> Result<Traced
     let Prepared { workload, formats, .. } = prepared;
     let limits = golden(campaign, &workload, &formats)?.instruction_limits();
     let trace =
-        campaign.unless_stopped(trace_fault(&workload, site, &limits).map_err(Into::into))?;
+        campaign.unless_cancelled(trace_fault(&workload, site, &limits).map_err(Into::into))?;
     let kernels = workload.program.dispatches.into_iter().map(|dispatch| dispatch.kernel).collect();
     let outputs = workload.program.outputs.into_iter().map(|output| output.name).collect();
     Ok(Traced { name: campaign.name.clone(), site: *site, trace, kernels, outputs })

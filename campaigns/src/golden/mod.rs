@@ -4,7 +4,7 @@ pub mod expected;
 pub mod save;
 pub mod suspicion;
 
-use crate::application::{Application, Ran};
+use crate::application::{Application, ApplicationRun};
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::file::faults::Faults;
@@ -66,7 +66,7 @@ fn check(
 ///
 /// # Errors
 /// Those of [`golden`], and [`CampaignError::Profile`].
-pub(crate) fn surveyed(
+pub(crate) fn profiled(
     campaign: &Campaign,
     prepared: &Prepared,
     touched: bool,
@@ -200,7 +200,7 @@ fn reject_violations(
 pub(crate) fn check_application(
     campaign: &Campaign,
     application: &Application,
-    first: &Ran,
+    first: &ApplicationRun,
 ) -> Result<(), CampaignError> {
     if campaign.allow.contains(&Suspicion::UnwrittenOutput) {
         return Ok(());
@@ -261,7 +261,7 @@ mod tests {
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-        let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);
+        let survey = profiled(&campaign, &prepared, false, NonZeroUsize::MIN);
         let golden = survey.unwrap_or_else(|error| panic!("{error}")).golden;
         let check = |second: &Golden| {
             let same = check_same(&prepared.workload, &Reference::new(&golden), second);

@@ -70,7 +70,7 @@ pub fn save_golden(
     all: bool,
     folder: &Path,
 ) -> Result<SavedGolden, CampaignError> {
-    campaign.unless_stopped(save(campaign, all, folder))
+    campaign.unless_cancelled(save(campaign, all, folder))
 }
 
 fn save(campaign: &Campaign, all: bool, folder: &Path) -> Result<SavedGolden, CampaignError> {

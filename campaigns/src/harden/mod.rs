@@ -66,7 +66,7 @@ pub fn harden(
     progress.variant(PLAIN, 1, count);
     let plain_options = options_of(PLAIN);
     let report = run(campaign, &plain_options, progress)?;
-    campaign.unless_stopped(Ok(()))?;
+    campaign.unless_cancelled(Ok(()))?;
     let rows = plain_options.folder.join(RESULTS);
     let plain = PlainProgram::new(campaign)?;
     let mut ranking = Ranking::new(campaign, &plain, &rows, *holds_out)?;
@@ -100,7 +100,7 @@ pub fn harden(
         let report = run_on(campaign, &version_options, progress, || {
             Ok(prepared_runner(prepared, InjectionPath::Embedded))
         })?;
-        campaign.unless_stopped(Ok(()))?;
+        campaign.unless_cancelled(Ok(()))?;
         let reruns = Reruns::read(
             campaign,
             [&rows, &version_options.folder.join(RESULTS)],
@@ -141,7 +141,7 @@ fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
         return Err(HardeningError::Application.into());
     }
     if campaign.device().is_hardware() {
-        return Err(CampaignError::OnlyEmbedded("hardening"));
+        return Err(CampaignError::RequiresEmbedded("hardening"));
     }
     if !campaign.instructions().is_empty() {
         return Err(HardeningError::Emulated.into());

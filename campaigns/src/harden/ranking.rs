@@ -278,7 +278,7 @@ fn executions(
         &Options::default(),
         &plain.compiler,
     );
-    let found = campaign.unless_stopped(found.map_err(|error| Box::new(error).into()))?;
+    let found = campaign.unless_cancelled(found.map_err(|error| Box::new(error).into()))?;
     let mut executed: BTreeMap<(u32, Pc), (String, u64)> = BTreeMap::new();
     for table in found.tables {
         let Some(module) = dispatches.get(table.dispatch).map(|dispatch| dispatch.module.0) else {

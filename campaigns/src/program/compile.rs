@@ -6,7 +6,7 @@
 
 use crate::digest::hexadecimal;
 use crate::program::device_libraries;
-use flipwave_hooks::hook::{HEADER, clang_major, clang_path, clang_version, stands_alone};
+use flipwave_hooks::hook::{HEADER, clang_major, clang_path, clang_version, is_self_contained};
 use flipwave_host::cache::Cache;
 use flipwave_host::child::ChildError;
 use flipwave_isa::Target;
@@ -125,7 +125,7 @@ pub enum CompileError {
 
 impl CompileError {
     /// Converts the error of running a program of the compiler.
-    pub(crate) fn of_child(program: &Path, error: ChildError) -> CompileError {
+    pub(crate) fn from_child_error(program: &Path, error: ChildError) -> CompileError {
         let clang = program.to_owned();
         match error {
             ChildError::Run(reason) => CompileError::Clang { clang, reason },
@@ -156,7 +156,7 @@ impl Compiler {
     pub fn find() -> Result<Compiler, CompileError> {
         let clang = clang_path();
         let version =
-            clang_version(&clang).map_err(|error| CompileError::of_child(&clang, error))?;
+            clang_version(&clang).map_err(|error| CompileError::from_child_error(&clang, error))?;
         let cache = Cache::find();
         let digest = hexadecimal(&Sha256::digest(HEADER));
         Ok(Compiler {
@@ -292,11 +292,14 @@ impl Compiler {
         let unread = |reason| CompileError::Source { source_file: source.to_owned(), reason };
         let text =
             flipwave_host::input::read(source, flipwave_host::input::TEXT).map_err(unread)?;
-        let stands_alone = Language::from_path(source)? == Language::OpenClC
+        let is_self_contained = Language::from_path(source)? == Language::OpenClC
             && options.iter().all(|option| names_no_file(option))
-            && str::from_utf8(&text).is_ok_and(stands_alone);
-        let text =
-            if stands_alone { text } else { self.run(source, arguments, &["-E".into()])?.stdout };
+            && str::from_utf8(&text).is_ok_and(is_self_contained);
+        let text = if is_self_contained {
+            text
+        } else {
+            self.run(source, arguments, &["-E".into()])?.stdout
+        };
         let mut digest = Sha256::new();
         let mut add = |bytes: &[u8]| {
             digest.update((bytes.len() as u64).to_le_bytes());
@@ -304,7 +307,7 @@ impl Compiler {
         };
         add(self.version.as_bytes());
         // The text, and whether it is preprocessed; a preprocessed text contains the source's name.
-        add(&[u8::from(stands_alone)]);
+        add(&[u8::from(is_self_contained)]);
         add(source.file_name().unwrap_or_default().as_encoded_bytes());
         add(&text);
         for argument in arguments {
@@ -329,7 +332,7 @@ impl Compiler {
         command.current_dir(folder).args(arguments).args(more).arg("--");
         command.arg(source.file_name().unwrap_or_default());
         let output = flipwave_host::child::run(&mut command, b"")
-            .map_err(|error| CompileError::of_child(&self.clang, error))?;
+            .map_err(|error| CompileError::from_child_error(&self.clang, error))?;
         if !output.status.success() {
             let messages = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
             return Err(CompileError::Rejected {
@@ -356,7 +359,8 @@ fn compiled_for(options: &[String], target: &Target) -> Target {
 
 /// Returns `true` for common options that cannot refer to a file or to the time.
 fn names_no_file(option: &str) -> bool {
-    ["-D", "-O", "-cl-", "-m"].iter().any(|start| option.starts_with(start)) && stands_alone(option)
+    ["-D", "-O", "-cl-", "-m"].iter().any(|start| option.starts_with(start))
+        && is_self_contained(option)
 }
 
 /// Returns the Debian package of a program for a compiler version, for example `lld-22`.

@@ -277,7 +277,7 @@ impl Tools<'_> {
     fn run(&self, mut command: Command, source: &Path) -> Result<Vec<u8>, CompileError> {
         let program = PathBuf::from(command.get_program());
         let output = flipwave_host::child::run(&mut command, b"")
-            .map_err(|error| CompileError::of_child(&program, error))?;
+            .map_err(|error| CompileError::from_child_error(&program, error))?;
         if !output.status.success() {
             return Err(CompileError::Rejected {
                 source_file: source.to_owned(),

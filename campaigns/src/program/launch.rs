@@ -66,7 +66,7 @@ pub enum LaunchError {
 /// [`CampaignError`] if there is no GPU, if the program cannot be prepared or does not complete, if files
 /// cannot be written, or if the campaign is cancelled.
 pub fn launch(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
-    campaign.unless_stopped(run(campaign, folder))
+    campaign.unless_cancelled(run(campaign, folder))
 }
 
 fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {

@@ -117,7 +117,7 @@ fn kernel_list(present: &[String]) -> String {
 /// # Errors
 /// [`PrepareError`].
 pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
-    Ok(prepare_beside_software(campaign)?.0)
+    Ok(prepare_with_software(campaign)?.0)
 }
 
 /// Prepares a campaign's program, and on the same device the launches of its software version, which does
@@ -125,7 +125,7 @@ pub fn prepare(campaign: &Campaign) -> Result<Prepared, PrepareError> {
 ///
 /// # Errors
 /// [`PrepareError`].
-pub(crate) fn prepare_beside_software(
+pub(crate) fn prepare_with_software(
     campaign: &Campaign,
 ) -> Result<(Prepared, Vec<Dispatch>), PrepareError> {
     let kernels = campaign.kernels().ok_or(PrepareError::Application)?;

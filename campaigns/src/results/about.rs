@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Errors returned when reading a results folder for a report.
 #[derive(Debug, thiserror::Error)]
-pub enum AboutError {
+pub enum ReadCampaignError {
     /// The folder does not exist.
     #[error("no such folder: {}; expected the results of `flipwave run` or `flipwave merge`",
         path.display())]
@@ -82,16 +82,16 @@ struct RecordedVersions {
 /// Reads the facts of the campaign in a results folder, and opens its table of injections.
 ///
 /// # Errors
-/// [`AboutError`].
-pub fn about(folder: &Path) -> Result<(CampaignInfo, BoundedLines<File>), AboutError> {
+/// [`ReadCampaignError`].
+pub fn about(folder: &Path) -> Result<(CampaignInfo, BoundedLines<File>), ReadCampaignError> {
     let path = || folder.to_owned();
     if !folder.is_dir() {
-        return Err(AboutError::NoFolder { path: path() });
+        return Err(ReadCampaignError::NoFolder { path: path() });
     }
     let failed = |file: &'static str| {
         move |reason: std::io::Error| match reason.kind() {
-            ErrorKind::NotFound => AboutError::NoResults { path: folder.to_owned(), file },
-            _ => AboutError::Unread { path: folder.join(file), reason },
+            ErrorKind::NotFound => ReadCampaignError::NoResults { path: folder.to_owned(), file },
+            _ => ReadCampaignError::Unread { path: folder.join(file), reason },
         }
     };
     let table = flipwave_host::input::open_lines(&folder.join(RESULTS)).map_err(failed(RESULTS))?;
@@ -99,15 +99,15 @@ pub fn about(folder: &Path) -> Result<(CampaignInfo, BoundedLines<File>), AboutE
     let text = flipwave_host::input::read_text(&record, flipwave_host::input::RECORD)
         .map_err(failed(RECORD))?;
     let recorded: Recorded = serde_json::from_str(&text)
-        .map_err(|reason| AboutError::Other { path: record.clone(), reason })?;
+        .map_err(|reason| ReadCampaignError::Other { path: record.clone(), reason })?;
     let probability = recorded
         .design
         .as_ref()
         .map(|design| design.confidence.probability())
         .or(recorded.confidence);
     let confidence = probability.map_or(Ok(Confidence::P95), Confidence::new);
-    let confidence =
-        confidence.map_err(|reason| AboutError::Confidence { path: record.clone(), reason })?;
+    let confidence = confidence
+        .map_err(|reason| ReadCampaignError::Confidence { path: record.clone(), reason })?;
     Ok((recorded.about(folder, confidence), table))
 }
 

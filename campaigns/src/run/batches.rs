@@ -123,7 +123,7 @@ fn offsets(number: u64) -> Range<u64> {
 mod tests {
     use super::*;
     use crate::file::campaign::Campaign;
-    use crate::golden::surveyed;
+    use crate::golden::profiled;
     use crate::program::prepare::prepare;
     use flipwave_injector::{Allocation, Sampling};
     use std::num::NonZeroUsize;
@@ -136,7 +136,7 @@ mod tests {
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/campaigns/vector_add.yaml");
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-        let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);
+        let survey = profiled(&campaign, &prepared, false, NonZeroUsize::MIN);
         let profile = survey.unwrap_or_else(|error| panic!("{error}")).profile;
         // Ten faults in the last batch, because full batches take long.
         let (count, allocation) = (FIRST_BATCH + (BATCH << 40) + 10, Allocation::Proportional);

@@ -253,7 +253,7 @@ impl Injections<'_> {
                     .map_err(CampaignError::from)
                     .and_then(|planned| this.inject_one(index, &planned));
                 // A cancelled run has no outcome.
-                campaign.unless_stopped(row)
+                campaign.unless_cancelled(row)
             };
             let stopped = campaign.cancellation.stopped();
             let workers = Workers { threads: this.workers, ahead: BATCH };

@@ -17,7 +17,7 @@ use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::faults::Faults;
 use crate::file::schema::ResultsFormat;
-use crate::golden::surveyed;
+use crate::golden::profiled;
 use crate::program::prepare::Origin;
 use crate::results::folder::{self, FolderError, PARQUET, RATES, RECORD, RESULTS, SUMMARY};
 use crate::results::lock::FolderLock;
@@ -126,7 +126,7 @@ pub(crate) fn run_on<'r>(
         folder::check_no_results(&options.folder)?;
     }
     if options.self_test && campaign.device().is_hardware() {
-        return Err(CampaignError::OnlyEmbedded("the self-test"));
+        return Err(CampaignError::RequiresEmbedded("the self-test"));
     }
     let mut timings = Timings::default();
     progress.phase(Phase::Preparing);
@@ -137,7 +137,7 @@ pub(crate) fn run_on<'r>(
     progress.phase(Phase::Golden);
     let uses_checkpoints = options.accelerations.checkpoints && runner.uses_checkpoints();
     let survey = timed(&mut timings.golden, || {
-        surveyed(campaign, runner.prepared(), uses_checkpoints, options.workers)
+        profiled(campaign, runner.prepared(), uses_checkpoints, options.workers)
     })?;
     let (experiment, recorded) = Experiment::from_profiled_run(campaign, &*runner, survey)?;
     progress.phase(Phase::Planning);
@@ -150,7 +150,7 @@ pub(crate) fn run_on<'r>(
 /// device.
 ///
 /// # Errors
-/// [`CampaignError::OnlyEmbedded`], [`CampaignError::NotByHook`].
+/// [`CampaignError::RequiresEmbedded`], [`CampaignError::UnreachableWithHooks`].
 pub(crate) fn injection_path(
     campaign: &Campaign,
     path: Option<InjectionPath>,
@@ -158,13 +158,13 @@ pub(crate) fn injection_path(
     let path = match (campaign.device().is_hardware(), path) {
         (false, path) => path.unwrap_or_default(),
         (true, Some(InjectionPath::Embedded)) => {
-            return Err(CampaignError::OnlyEmbedded("injection inside the GPU"));
+            return Err(CampaignError::RequiresEmbedded("injection inside the GPU"));
         }
         (true, _) => InjectionPath::Hook,
     };
     match campaign.faults.as_ref().map(|faults| faults.fault.target) {
         Some(target) if path == InjectionPath::Hook && target.part_of_sum().is_some() => {
-            Err(CampaignError::NotByHook(target))
+            Err(CampaignError::UnreachableWithHooks(target))
         }
         _ => Ok(path),
     }
@@ -286,9 +286,9 @@ impl Run<'_> {
                         let prepared = runner.prepared();
                         let tested = self_test::self_test(prepared, plan, injector, classifier);
                         // A cancelled self-test has no result.
-                        state.self_test = Some(campaign.unless_stopped(tested)?);
+                        state.self_test = Some(campaign.unless_cancelled(tested)?);
                     }
-                    campaign.unless_stopped(Ok(()))?;
+                    campaign.unless_cancelled(Ok(()))?;
                     none.insert(begin(state.lock, record, progress)?)
                 }
             };

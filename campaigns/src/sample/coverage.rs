@@ -3,7 +3,7 @@
 
 use super::Scheme;
 use crate::file::campaign::Campaign;
-use crate::golden::surveyed;
+use crate::golden::profiled;
 use crate::program::prepare::{Prepared, prepare};
 use crate::run::progress::Silent;
 use crate::run::{RunOptions, run};
@@ -56,7 +56,7 @@ impl Truth {
     fn sampled(&self, faults: &str) -> Sampled<'_> {
         let campaign = campaign(faults, self.folder.path());
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
-        let survey = surveyed(&campaign, &prepared, false, NonZeroUsize::MIN);
+        let survey = profiled(&campaign, &prepared, false, NonZeroUsize::MIN);
         let profile = survey.unwrap_or_else(|error| panic!("{error}")).profile;
         let scheme = Scheme::new(campaign.faults().expect("faults"), &profile, false);
         let scheme = scheme.unwrap_or_else(|error| panic!("{error}"));

@@ -315,7 +315,7 @@ impl Shard<'_> {
                 self.planned.publish(self.folder)?;
                 self.is_published = true;
             }
-            self.ready.campaign.unless_stopped(Ok(()))?;
+            self.ready.campaign.unless_cancelled(Ok(()))?;
             if self.report.start_seconds == 0.0 {
                 self.report.start_seconds = self.clock.elapsed().as_secs_f64();
                 attempt.record.start_seconds = self.report.start_seconds;

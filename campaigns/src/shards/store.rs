@@ -5,7 +5,7 @@ use super::layout::SharedFolder;
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::file::faults::Faults;
-use crate::golden::{Reference, surveyed};
+use crate::golden::{Reference, profiled};
 use crate::program::prepare::Prepared;
 use crate::results::folder::FolderError;
 use crate::run::injection_path::InjectionPath;
@@ -73,7 +73,7 @@ pub(super) fn load_or_profile(
         return Ok(stored.profiled(campaign.faults()?));
     }
     let ProfiledRun { golden, profile, fidelity, recorded } =
-        surveyed(campaign, prepared, footprints, threads)?;
+        profiled(campaign, prepared, footprints, threads)?;
     let fidelity = FidelityRecord::of(&fidelity);
     let reference = Reference::new(&golden);
     if is_stored && let Some(profile) = StoredProfile::of(&profile) {

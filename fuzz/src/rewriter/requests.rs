@@ -6,7 +6,7 @@ use flipwave_hooks::flow::InstIndex;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::layout::Placement;
 use flipwave_hooks::rewrite::{
-    HookCall, Instrumentation, Keeping, Position, Selection, SourceIndex, When,
+    HookCall, Instrumentation, Position, Selection, SourceIndex, ValueStorage, When,
 };
 use flipwave_isa::{
     Class, Inst, MemoryKind, MemorySpace, Register, RegisterRange, RegisterSet, Sgpr, Vgpr,
@@ -132,11 +132,11 @@ impl Requests<'_, '_, '_, '_> {
             _ => {}
         }
         if self.choices.chance(30) {
-            let mut keeping = Keeping::ORDER.to_vec();
+            let mut keeping = ValueStorage::ORDER.to_vec();
             while keeping.len() > 1 && self.choices.chance(60) {
                 keeping.remove(self.choices.below(keeping.len()));
             }
-            self.instrumentation.set_keeping(&keeping);
+            self.instrumentation.set_value_storage(&keeping);
             self.lines.push(format!("keeping {keeping:?}"));
         }
     }

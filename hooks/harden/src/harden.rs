@@ -86,7 +86,7 @@ fn attempt(
     let source = compiler.read(&source, &program.target, program.wave_size)?;
     let source = instrumentation.add_source(source);
     // The counter is rarely accessed, so no register is reserved for its address.
-    instrumentation.set_keeping(&[]);
+    instrumentation.set_value_storage(&[]);
     for errors in &plan.errors {
         count_errors(&mut instrumentation, &program, errors, source)?;
     }

@@ -69,7 +69,7 @@ impl Guest {
 
     /// Translates a location in the rewritten code to the original code.
     pub fn place(&self, place: WaveLocation) -> WaveLocation {
-        self.layout.old_place(place)
+        self.layout.original_location(place)
     }
 
     /// The proxy that the inserted code at an address replaces.

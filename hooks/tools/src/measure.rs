@@ -192,7 +192,7 @@ impl<T: Tool> InstrumentedCode<'_, T> {
 
     /// Translates the location of a fault to the original code.
     fn fault(&self, fault: DeviceFault) -> DeviceFault {
-        DeviceFault { place: self.code.rewritten.layout.old_place(fault.place), ..fault }
+        DeviceFault { place: self.code.rewritten.layout.original_location(fault.place), ..fault }
     }
 }
 

@@ -5,7 +5,7 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::Device;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::layout::Placement;
-use flipwave_hooks::rewrite::NotBeside;
+use flipwave_hooks::rewrite::SideBySideError;
 use flipwave_injector::Workload;
 use flipwave_tests::{MACHINES, contents, examples, instrument, workload};
 
@@ -78,5 +78,5 @@ fn trampolines_cannot_be_combined_with_original_kernels() {
     let object = original.device.code_object(module).expect("a loaded module");
     let program = Disassembly::read(object).expect("a program");
     let refused = instrumented.rewritten[&module.0].1.beside(object, &program);
-    assert!(matches!(refused, Err(NotBeside::Stays)), "{refused:?}");
+    assert!(matches!(refused, Err(SideBySideError::Stays)), "{refused:?}");
 }

@@ -5,7 +5,9 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device};
 use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{Argument, EntryValue, Mask};
-use flipwave_hooks::rewrite::{HookCall, Instrumentation, Keeping, Rewritten, Selection, When};
+use flipwave_hooks::rewrite::{
+    HookCall, Instrumentation, Rewritten, Selection, ValueStorage, When,
+};
 use flipwave_injector::Workload;
 use flipwave_isa::Class;
 use flipwave_tests::{MACHINES, Machine, TestProgram, assemble_for, hook_compiler, hook_source};
@@ -67,11 +69,11 @@ fn full(machine: Machine) -> String {
 }
 
 /// Adds hooks that read entry values, alternately before and after every scalar instruction.
-fn watched(code_object: &[u8], keeping: &[Keeping]) -> Rewritten {
+fn watched(code_object: &[u8], keeping: &[ValueStorage]) -> Rewritten {
     let object = CodeObject::parse(code_object).expect("a code object");
     let mut instrumentation =
         Instrumentation::new(&object).unwrap_or_else(|error| panic!("{error}"));
-    instrumentation.set_keeping(keeping);
+    instrumentation.set_value_storage(keeping);
     let source = instrumentation.add_source(hook_source("see.c", HOOKS, &instrumentation));
     let scalar = Selection { class: Some(Class::Salu), ..Selection::default() };
     let turns = [When::Before, When::After].into_iter().cycle();
@@ -130,12 +132,12 @@ fn live_range_splitting_keeps_entry_values_in_a_kernel_of_all_registers() {
         println!("{machine}");
         let kernel = assemble_for(machine, &full(machine)).code_object;
         let original = program(&kernel);
-        let new = watched(&kernel, &Keeping::ORDER);
+        let new = watched(&kernel, &ValueStorage::ORDER);
         let report = &new.report;
         assert!(report.proof.is_some(), "not checked");
         let [kernel_report] = report.kernels.as_slice() else { panic!("{:?}", report.kernels) };
         let kept = [EntryValue::Kernarg, EntryValue::WorkgroupId(0), EntryValue::WaveInWorkgroup];
-        assert_eq!(kernel_report.state, kept.map(|value| (value, Keeping::DeadSgprs)).into());
+        assert_eq!(kernel_report.state, kept.map(|value| (value, ValueStorage::DeadSgprs)).into());
         println!("{} moves", kernel_report.moves);
         assert!(kernel_report.moves > 4);
         assert_eq!(report.refused, []);
@@ -168,8 +170,10 @@ fn live_range_splitting_keeps_entry_values_in_a_kernel_of_all_registers() {
 /// Negative control: without live-range splitting, no reserved register is found.
 #[test]
 fn kernel_of_all_registers_has_no_reserved_register() {
-    let others: Vec<Keeping> =
-        Keeping::ORDER.into_iter().filter(|keeping| *keeping != Keeping::DeadSgprs).collect();
+    let others: Vec<ValueStorage> = ValueStorage::ORDER
+        .into_iter()
+        .filter(|keeping| *keeping != ValueStorage::DeadSgprs)
+        .collect();
     for machine in machines() {
         let kernel = assemble_for(machine, &full(machine)).code_object;
         let new = watched(&kernel, &others);

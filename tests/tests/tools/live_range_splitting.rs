@@ -4,7 +4,9 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device};
 use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{Argument, Mask};
-use flipwave_hooks::rewrite::{HookCall, Instrumentation, Keeping, Rewritten, Selection, When};
+use flipwave_hooks::rewrite::{
+    HookCall, Instrumentation, Rewritten, Selection, ValueStorage, When,
+};
 use flipwave_injector::Workload;
 use flipwave_isa::Class;
 use flipwave_tests::{MACHINES, clean, compile_for, hook_compiler, hook_source, instrument};
@@ -23,8 +25,8 @@ void see(uint32_t workgroup)
 ";
 
 /// Requests hooks that read the workgroup ID before and after every scalar instruction.
-fn watch(instrumentation: &mut Instrumentation<'_>, keeping: &[Keeping]) {
-    instrumentation.set_keeping(keeping);
+fn watch(instrumentation: &mut Instrumentation<'_>, keeping: &[ValueStorage]) {
+    instrumentation.set_value_storage(keeping);
     let source = instrumentation.add_source(hook_source("see.c", HOOKS, instrumentation));
     let scalar = Selection { class: Some(Class::Salu), ..Selection::default() };
     for at in instrumentation.select(&scalar) {
@@ -42,7 +44,7 @@ fn watch(instrumentation: &mut Instrumentation<'_>, keeping: &[Keeping]) {
 }
 
 /// Counts of the hooks in all dispatches of a workload; `None` if a kernel has no register for the value.
-fn seen(workload: &Workload, keeping: &[Keeping]) -> Option<Vec<Vec<u64>>> {
+fn seen(workload: &Workload, keeping: &[ValueStorage]) -> Option<Vec<Vec<u64>>> {
     let instrumented = instrument(workload, |instrumentation| watch(instrumentation, keeping));
     let dispatches = &instrumented.workload.program.dispatches;
     for dispatch in dispatches {
@@ -67,8 +69,9 @@ fn seen(workload: &Workload, keeping: &[Keeping]) -> Option<Vec<Vec<u64>>> {
 
 /// Compares values read with live-range splitting with those read from reserved registers.
 pub fn check(workload: &Workload) {
-    let Some(moving) = seen(workload, &[Keeping::DeadSgprs]) else { return };
-    let staying = seen(workload, &[Keeping::FreeSgprs, Keeping::MoreSgprs]).expect("a free SGPR");
+    let Some(moving) = seen(workload, &[ValueStorage::DeadSgprs]) else { return };
+    let staying =
+        seen(workload, &[ValueStorage::FreeSgprs, ValueStorage::MoreSgprs]).expect("a free SGPR");
     assert_eq!(moving, staying);
     assert!(staying.iter().all(|seen| seen[0] > 0 && seen[16] == 0), "{staying:?}");
 }
@@ -85,7 +88,7 @@ fn live_range_splitting_works_in_compiled_kernels() {
             let object = CodeObject::parse(&code_object).expect("a code object");
             let mut instrumentation =
                 Instrumentation::new(&object).unwrap_or_else(|error| panic!("{error}"));
-            watch(&mut instrumentation, &[Keeping::DeadSgprs]);
+            watch(&mut instrumentation, &[ValueStorage::DeadSgprs]);
             let new = instrumentation.rewrite(hook_compiler());
             let report = new.unwrap_or_else(|error| panic!("{error}")).report;
             let moving = report.kernels.iter().filter(|kernel| !kernel.state.is_empty());

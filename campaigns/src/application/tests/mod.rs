@@ -6,7 +6,7 @@ mod judged;
 mod killed;
 mod runs;
 
-use super::{Application, ApplicationError, Limits, Ran};
+use super::{Application, ApplicationError, ApplicationRun, Limits};
 use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::file::location::FileError;
 use std::collections::BTreeMap;
@@ -40,11 +40,14 @@ fn shell(script: &str, keys: &str, others: &str) -> Application {
     application(parse(Path::new("/"), &keys, others).expect("a campaign"))
 }
 
-fn run_within(application: &Application, limits: &Limits) -> Result<Ran, ApplicationError> {
+fn run_within(
+    application: &Application,
+    limits: &Limits,
+) -> Result<ApplicationRun, ApplicationError> {
     application.run(&BTreeMap::new(), limits, &GO_ON)
 }
 
-fn run(script: &str) -> Ran {
+fn run(script: &str) -> ApplicationRun {
     run_within(&shell(script, "", ""), &LIMITS).expect("a run")
 }
 

@@ -5,7 +5,7 @@ use super::hooked::HookInjectors;
 use super::runner::{Inject, Runner};
 use crate::application::{Application, Comparison, Format, JudgedOutputs};
 use crate::attached::process::{ProcessRuns, ProgramKind, StruckRun, known_result};
-use crate::attached::{Attached, RecordedRun};
+use crate::attached::{AttachedProgram, RecordedRun};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::element::ElementType;
@@ -30,7 +30,7 @@ impl<'a> ApplicationRunner<'a> {
         application: &'a Application,
         path: InjectionPath,
     ) -> Result<Self, CampaignError> {
-        let attached = Attached::new(campaign, Cow::Borrowed(application))?;
+        let attached = AttachedProgram::new(campaign, Cow::Borrowed(application))?;
         let mut runs = ProcessRuns::new(campaign, attached, ProgramKind::Application)?;
         let interrupt = campaign.cancellation.stopped();
         let RecordedRun { prepared, process } =

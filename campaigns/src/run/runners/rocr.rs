@@ -2,9 +2,9 @@
 
 use super::hooked::HookInjectors;
 use super::runner::{Inject, Runner};
-use crate::application::{Ended, Output, Ran};
+use crate::application::{ApplicationRun, Ended, Output};
 use crate::attached::process::{ProcessRuns, ProgramKind, StruckRun, known_result};
-use crate::attached::{AttachError, Attached};
+use crate::attached::{AttachError, AttachedProgram};
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, Kernels};
 use crate::program::launch;
@@ -28,7 +28,7 @@ pub(super) struct RocrRunner<'a> {
 impl<'a> RocrRunner<'a> {
     pub fn new(campaign: &'a Campaign, kernels: &Kernels) -> Result<Self, CampaignError> {
         let application = launch::application(campaign, kernels)?;
-        let attached = Attached::new(campaign, Cow::Owned(application))?;
+        let attached = AttachedProgram::new(campaign, Cow::Owned(application))?;
         let runs = ProcessRuns::new(campaign, attached, ProgramKind::Launch)?;
         // Proxy instructions are not supported on hardware, so they are not replaced.
         let prepared = Prepared { path: InjectionPath::Hook, ..prepare(campaign)? };
@@ -100,7 +100,7 @@ impl Inject for OnHardware<'_> {
 /// Reads the outputs that a run has written.
 fn read_outputs(
     outputs: &[Output],
-    ran: &Ran,
+    ran: &ApplicationRun,
 ) -> Result<Vec<flipwave_injector::Output>, CampaignError> {
     let content = |output: &Output| {
         let bytes = ran.output(output)?;

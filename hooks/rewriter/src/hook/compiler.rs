@@ -2,7 +2,7 @@
 
 use super::clang::Clang;
 use super::object::Object;
-use super::self_contained::stands_alone;
+use super::self_contained::is_self_contained;
 use super::signature::{Declarations, Signature};
 use super::{Body, EntryPoint, HookData, HookError, body, wrapper};
 use flipwave_host::cache::Cache;
@@ -170,7 +170,7 @@ impl HookCompiler {
             text: format!("# 1 {}\n{}\n", c_string(&source.name), source.text),
             functions: Vec::new(),
         };
-        let text = if stands_alone(&source.text) {
+        let text = if is_self_contained(&source.text) {
             self.cached(&read, "i", preprocess, &read.text)?
         } else {
             self.run(&read, preprocess, &read.text)?

@@ -6,7 +6,7 @@ const DEPENDENCIES: [&str; 5] = ["include", "import", "embed", "__DATE__", "__TI
 
 /// Returns `true` if the output of a compiler for a source in C or a related language, with options that name
 /// no files, depends only on the text. Returns `false` in case of doubt.
-pub fn stands_alone(text: &str) -> bool {
+pub fn is_self_contained(text: &str) -> bool {
     // A backslash or the trigraph `??/` continues a word in the next line.
     !text.contains("??/")
         && !has_continued_word(text)
@@ -29,8 +29,8 @@ mod tests {
 
     #[test]
     fn source_without_dependencies_is_self_contained() {
-        assert!(stands_alone(""));
-        assert!(stands_alone("#define A \\\n 1\nkernel void f(global int *a) { *a = A; }\n"));
+        assert!(is_self_contained(""));
+        assert!(is_self_contained("#define A \\\n 1\nkernel void f(global int *a) { *a = A; }\n"));
     }
 
     #[test]
@@ -50,7 +50,7 @@ mod tests {
             "const char *at = __TIME__;",
             "const char *at = __DATE__;",
         ] {
-            assert!(!stands_alone(text), "{text}");
+            assert!(!is_self_contained(text), "{text}");
         }
     }
 }

@@ -255,7 +255,10 @@ impl CodeLayout {
     }
 
     /// Translates a location in the new code to the old address of its instruction.
-    pub fn old_place(&self, place: flipwave_device::WaveLocation) -> flipwave_device::WaveLocation {
+    pub fn original_location(
+        &self,
+        place: flipwave_device::WaveLocation,
+    ) -> flipwave_device::WaveLocation {
         flipwave_device::WaveLocation {
             pc: self.old_address(place.pc).unwrap_or(place.pc),
             ..place

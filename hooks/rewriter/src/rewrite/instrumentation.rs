@@ -1,7 +1,7 @@
 //! Instrumentation of a code object: collection of requests.
 
 use super::report::Report;
-use super::reserve::Keeping;
+use super::reserve::ValueStorage;
 use super::{RewriteError, Selection};
 use crate::checker::Claims;
 use crate::flow::{Disassembly, FunctionIndex, InstIndex};
@@ -57,7 +57,7 @@ pub struct Instrumentation<'a> {
     pub(super) placements: BTreeMap<FunctionIndex, Placement>,
     pub(super) is_checked: bool,
     /// Permitted storage of values for hooks, in order of preference.
-    pub(super) storage: Vec<Keeping>,
+    pub(super) storage: Vec<ValueStorage>,
 }
 
 /// A rewritten code object.
@@ -97,7 +97,7 @@ impl<'a> Instrumentation<'a> {
             requests: BTreeMap::new(),
             placements: BTreeMap::new(),
             is_checked: true,
-            storage: Keeping::ORDER.to_vec(),
+            storage: ValueStorage::ORDER.to_vec(),
             object,
             program,
         })
@@ -151,8 +151,8 @@ impl<'a> Instrumentation<'a> {
     }
 
     /// Sets the permitted storage of values that hooks need throughout a kernel, in order of preference;
-    /// [`Keeping::ORDER`] by default.
-    pub fn set_keeping(&mut self, storage: &[Keeping]) {
+    /// [`ValueStorage::ORDER`] by default.
+    pub fn set_value_storage(&mut self, storage: &[ValueStorage]) {
         self.storage = storage.to_vec();
     }
 

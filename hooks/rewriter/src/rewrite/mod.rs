@@ -22,6 +22,6 @@ pub use error::RewriteError;
 pub use extract::alone;
 pub use instrumentation::{HookCall, Instrumentation, Rewritten, SourceIndex};
 pub use report::{KernelReport, Refused, Report};
-pub use reserve::Keeping;
+pub use reserve::ValueStorage;
 pub use selection::{Position, Selection};
-pub use side_by_side::{NotBeside, SideBySide};
+pub use side_by_side::{SideBySide, SideBySideError};

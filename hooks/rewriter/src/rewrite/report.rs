@@ -1,6 +1,6 @@
 //! Report of a rewrite.
 
-use super::Keeping;
+use super::ValueStorage;
 use crate::checker::Proof;
 use crate::hook::EntryValue;
 use crate::layout::Placement;
@@ -20,7 +20,7 @@ pub struct Report {
     /// Number of inserted hook calls.
     pub placed: usize,
     /// Number of inserted hook calls without spilled registers.
-    pub without_saves: usize,
+    pub without_spills: usize,
     /// Instructions inserted against hazards between original and inserted code.
     pub padding: u32,
     /// Reason why the debug information was removed, if it could not be updated.
@@ -47,7 +47,7 @@ pub struct KernelReport {
     /// New register allocation.
     pub after: Allocation,
     /// Storage of values that hooks need throughout the kernel. Kernels that share functions share it.
-    pub state: BTreeMap<EntryValue, Keeping>,
+    pub state: BTreeMap<EntryValue, ValueStorage>,
     /// Number of moves of these values between registers, for all kernels that share functions.
     pub moves: usize,
 }

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Storage of a value throughout a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Keeping {
+pub enum ValueStorage {
     /// Allocated SGPRs that no instruction names.
     FreeSgprs,
     /// SGPRs that no instruction names, with a larger allocation if necessary.
@@ -29,16 +29,16 @@ pub enum Keeping {
     MoreLanes,
 }
 
-impl Keeping {
+impl ValueStorage {
     /// All kinds of storage, in the default order. Unused allocated registers cost nothing, and further
     /// SGPRs hardly reduce occupancy. Dead SGPRs cost a few scalar instructions; further VGPRs reduce
     /// occupancy.
-    pub const ORDER: [Keeping; 5] = [
-        Keeping::FreeSgprs,
-        Keeping::MoreSgprs,
-        Keeping::FreeLanes,
-        Keeping::DeadSgprs,
-        Keeping::MoreLanes,
+    pub const ORDER: [ValueStorage; 5] = [
+        ValueStorage::FreeSgprs,
+        ValueStorage::MoreSgprs,
+        ValueStorage::FreeLanes,
+        ValueStorage::DeadSgprs,
+        ValueStorage::MoreLanes,
     ];
 }
 
@@ -84,7 +84,7 @@ pub struct ReservationSearch<'a> {
     /// Computes the registers that hooks access although they are dead; they are not reserved.
     pub accessed_dead: &'a dyn Fn() -> RegisterSet,
     /// The permitted kinds of storage, in order of preference.
-    pub order: &'a [Keeping],
+    pub order: &'a [ValueStorage],
     /// Address of the hooks' data.
     pub data: Pc,
 }
@@ -98,7 +98,7 @@ pub struct Reservations {
     split_values: Vec<EntryValue>,
     split: SplitRange,
     /// Storage of each value.
-    pub storage: BTreeMap<EntryValue, Keeping>,
+    pub storage: BTreeMap<EntryValue, ValueStorage>,
     /// Registers that hooks access although they are dead.
     pub accessed_dead: RegisterSet,
 }
@@ -163,7 +163,7 @@ impl ReservationSearch<'_> {
             if kernels().all(enables) { needs.entry.iter().copied().collect() } else { Vec::new() };
         let mut reservations = Reservations { accessed_dead, ..Reservations::default() };
         for keeping in self.order {
-            if *keeping == Keeping::DeadSgprs {
+            if *keeping == ValueStorage::DeadSgprs {
                 let words = missing.iter().map(|value| usize::from(words_of(*value))).sum();
                 if let Some(split) = self.split(words, accessed_dead) {
                     reservations.storage.extend(missing.iter().map(|value| (*value, *keeping)));
@@ -229,7 +229,7 @@ struct FreeRegisters<'a> {
 /// Finds an aligned SGPR pair in `registers`, preferably in the allocation of a component.
 pub fn pair(registers: RegisterSet, component: &Component) -> Option<RegisterRange> {
     let mut free = FreeRegisters { registers, component, lanes: None };
-    free.sgprs(Keeping::FreeSgprs, 2).or_else(|| free.sgprs(Keeping::MoreSgprs, 2))
+    free.sgprs(ValueStorage::FreeSgprs, 2).or_else(|| free.sgprs(ValueStorage::MoreSgprs, 2))
 }
 
 /// Maximum number of SGPRs on any target.
@@ -240,9 +240,9 @@ const LANES: u8 = 32;
 
 impl FreeRegisters<'_> {
     /// Takes registers for a value.
-    fn value(&mut self, keeping: Keeping, words: u8) -> Option<ReservedValue> {
+    fn value(&mut self, keeping: ValueStorage, words: u8) -> Option<ReservedValue> {
         match keeping {
-            Keeping::FreeSgprs | Keeping::MoreSgprs => {
+            ValueStorage::FreeSgprs | ValueStorage::MoreSgprs => {
                 let range = self.sgprs(keeping, words)?;
                 let mut sgprs = range.iter().filter_map(|register| match register {
                     Register::Sgpr(sgpr) => Some(ReservedWord::Sgpr(sgpr)),
@@ -250,7 +250,7 @@ impl FreeRegisters<'_> {
                 });
                 Some(ReservedValue { low: sgprs.next()?, high: sgprs.next() })
             }
-            Keeping::FreeLanes | Keeping::MoreLanes => {
+            ValueStorage::FreeLanes | ValueStorage::MoreLanes => {
                 if self.lanes.is_none_or(|(_, next)| next + words > LANES) {
                     let mut vgprs =
                         self.candidates(keeping).intersection(RegisterSet::VGPRS).iter();
@@ -264,14 +264,14 @@ impl FreeRegisters<'_> {
                 let high = (words > 1).then_some(ReservedWord::Lane(*vgpr, lane + 1));
                 Some(ReservedValue { low: ReservedWord::Lane(*vgpr, lane), high })
             }
-            Keeping::DeadSgprs => None,
+            ValueStorage::DeadSgprs => None,
         }
     }
 
     /// Takes consecutive SGPRs, the first a multiple of their number.
-    fn sgprs(&mut self, keeping: Keeping, words: u8) -> Option<RegisterRange> {
+    fn sgprs(&mut self, keeping: ValueStorage, words: u8) -> Option<RegisterRange> {
         let free = match keeping {
-            Keeping::FreeSgprs | Keeping::MoreSgprs => self.candidates(keeping),
+            ValueStorage::FreeSgprs | ValueStorage::MoreSgprs => self.candidates(keeping),
             _ => return None,
         };
         let ranges = (0..SGPRS).step_by(words.into());
@@ -283,9 +283,9 @@ impl FreeRegisters<'_> {
     }
 
     /// The free registers that a kind of storage may use.
-    fn candidates(&self, keeping: Keeping) -> RegisterSet {
+    fn candidates(&self, keeping: ValueStorage) -> RegisterSet {
         match keeping {
-            Keeping::FreeSgprs | Keeping::FreeLanes => {
+            ValueStorage::FreeSgprs | ValueStorage::FreeLanes => {
                 self.registers.intersection(self.component.allocated)
             }
             _ => self.registers,

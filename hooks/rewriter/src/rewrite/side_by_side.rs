@@ -23,7 +23,7 @@ pub struct SideBySide {
 /// Errors returned when adding rewritten kernels to the original code object. The rewritten code object can
 /// still replace the original one.
 #[derive(Debug, thiserror::Error)]
-pub enum NotBeside {
+pub enum SideBySideError {
     /// Original code was patched to enter trampolines.
     #[error("original code that cannot be moved is patched")]
     Stays,
@@ -57,12 +57,12 @@ impl Rewritten {
     /// code. The rewritten code has the bytes and the addresses that the checker has proved.
     ///
     /// # Errors
-    /// [`NotBeside`].
+    /// [`SideBySideError`].
     pub fn beside(
         &self,
         original: &CodeObject,
         program: &Disassembly,
-    ) -> Result<SideBySide, NotBeside> {
+    ) -> Result<SideBySide, SideBySideError> {
         self.check(original, program)?;
         let mut editor = Editor::new(original);
         for (address, data) in self.data.iter().filter(|(_, data)| !data.is_empty()) {
@@ -89,9 +89,9 @@ impl Rewritten {
         Ok(SideBySide { object: editor.finish()?.object, rewritten })
     }
 
-    fn check(&self, original: &CodeObject, program: &Disassembly) -> Result<(), NotBeside> {
+    fn check(&self, original: &CodeObject, program: &Disassembly) -> Result<(), SideBySideError> {
         if self.layout.keeps_old_text() {
-            return Err(NotBeside::Stays);
+            return Err(SideBySideError::Stays);
         }
         let is_code = |address: u64| {
             let mut text = original.text();
@@ -104,13 +104,13 @@ impl Rewritten {
             is_code(symbol.wrapping_add_signed(relocation.addend))
         };
         if let Some(relocation) = original.relocations().iter().find(refers_to_code) {
-            return Err(NotBeside::AddressInData { address: relocation.place });
+            return Err(SideBySideError::AddressInData { address: relocation.place });
         }
         let calls_pointer =
             |function: &Function| function.calls.iter().any(|call| call.callee.is_none());
         let taken = program.functions.iter().find(|function| function.address_taken);
         match taken.filter(|_| program.functions.iter().any(calls_pointer)) {
-            Some(function) => Err(NotBeside::Pointer { function: function.name.to_string() }),
+            Some(function) => Err(SideBySideError::Pointer { function: function.name.to_string() }),
             None => Ok(()),
         }
     }
@@ -121,13 +121,13 @@ impl Rewritten {
         kernel: &str,
         descriptor: &Descriptor,
         address: u64,
-    ) -> Result<[u8; DESCRIPTOR_SIZE], NotBeside> {
+    ) -> Result<[u8; DESCRIPTOR_SIZE], SideBySideError> {
         let bytes = self.object.bytes_at(Pc(descriptor.address), DESCRIPTOR_SIZE);
         let bytes = bytes.and_then(|bytes| bytes.first_chunk()).copied();
         let new = Descriptor { address, ..descriptor.clone() };
         let encoded =
             new.encode(&bytes.unwrap_or([0; DESCRIPTOR_SIZE]), self.object.target().generation());
-        encoded.map_err(|reason| NotBeside::Descriptor { kernel: kernel.to_owned(), reason })
+        encoded.map_err(|reason| SideBySideError::Descriptor { kernel: kernel.to_owned(), reason })
     }
 }
 

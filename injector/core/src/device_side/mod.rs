@@ -254,9 +254,9 @@ impl Run<'_> {
         device.set_policy(policy);
         let found = found::found(&Variables::read(device, module, data)?)?;
         let completion = match completion {
-            Completion::Faulted(fault) => {
-                Completion::Faulted(fault.map_locations(|place| rewritten.layout.old_place(place)))
-            }
+            Completion::Faulted(fault) => Completion::Faulted(
+                fault.map_locations(|place| rewritten.layout.original_location(place)),
+            ),
             completed => completed,
         };
         Ok((completion, found))

@@ -9,7 +9,7 @@ use crate::hook::{Assembler, Body, EntryValue, HookData, HookError};
 use crate::layout::{Edits, Placement};
 use crate::point::{ProgramPoint, When};
 use crate::registers::{Allocation, Component};
-use crate::rewrite::reserve::{Keeping, ReservationNeeds, ReservationSearch, Reservations};
+use crate::rewrite::reserve::{ReservationNeeds, ReservationSearch, Reservations, ValueStorage};
 use crate::rewrite::{HookCall, RewriteError, growth, jumps, placements, prologue};
 use crate::site::{self, CallGenerator, InsertionPoint, SiteCall};
 use flipwave_codeobj::Descriptor;
@@ -44,7 +44,7 @@ pub(super) struct GrownKernel {
     pub before: Allocation,
     pub after: Allocation,
     /// Storage of values for hooks.
-    pub storage: BTreeMap<EntryValue, Keeping>,
+    pub storage: BTreeMap<EntryValue, ValueStorage>,
     pub moves: usize,
 }
 

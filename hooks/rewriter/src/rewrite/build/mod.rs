@@ -71,7 +71,7 @@ impl Build<'_> {
         let layout = self.lay_out(&mut insertions, address)?;
         let placed = || insertions.calls.values().flatten();
         self.report.placed = placed().count();
-        self.report.without_saves = placed().filter(|call| !call.spills).count();
+        self.report.without_spills = placed().filter(|call| !call.spills).count();
         write_code(&mut editor, &layout)?;
         for (kernel, grown) in &insertions.kernels {
             let change = growth::metadata(&grown.descriptor, &program.target, grown.after);
