@@ -16,7 +16,7 @@ pub struct SampleDesign {
     /// Method that computes the intervals.
     pub method: IntervalMethod,
     /// Fault sites of each stratum by its name, where known.
-    #[serde(rename = "places")]
+    #[serde(rename = "sites")]
     pub stratum_sites: BTreeMap<String, u64>,
     /// `true` if sites are drawn without replacement and each site has exactly one outcome, so that the
     /// finite population correction applies.
@@ -35,7 +35,7 @@ pub struct SampleDesign {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrunedSites {
     /// All fault sites of the scope.
-    #[serde(rename = "places")]
+    #[serde(rename = "sites")]
     pub sites: u64,
     /// Sites whose value is overwritten before anything reads it.
     pub overwritten: u64,

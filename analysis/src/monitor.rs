@@ -106,7 +106,7 @@ mod tests {
         (0..count).map(|index| {
             let outcome = if index % 10 == 0 { Outcome::Sdc } else { Outcome::Masked };
             let stratum = Some(if index % 2 == 0 { "even" } else { "odd" }.to_owned());
-            Row { index, stratum, ..row("valu", outcome, None) }
+            Row { injection: index, stratum, ..row("valu", outcome, None) }
         })
     }
 
@@ -125,7 +125,7 @@ mod tests {
             monitor.add(&Row { stratum: None, ..row.clone() });
             monitor.is_goal_met()
         });
-        let count = ended.unwrap().index + 1;
+        let count = ended.unwrap().injection + 1;
         let half_width = |count: u64| {
             wilson(count.div_ceil(10), count, Confidence::from_z_score(looks.z_score)).half_width()
         };

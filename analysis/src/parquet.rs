@@ -67,7 +67,7 @@ impl<W: Write + Send> ParquetWriter<W> {
 /// version can omit values.
 #[derive(ParquetRecordWriter)]
 struct Record {
-    index: Option<u64>,
+    injection: Option<u64>,
     site: Option<String>,
     kernel: Option<String>,
     dispatch: Option<u64>,
@@ -80,8 +80,8 @@ struct Record {
     group: Option<String>,
     line: Option<String>,
     occurrence: Option<u64>,
-    place: Option<String>,
-    mask: Option<u64>,
+    location: Option<String>,
+    flip_mask: Option<u64>,
     before: Option<u64>,
     after: Option<u64>,
     words: Option<u64>,
@@ -93,9 +93,9 @@ struct Record {
     elements_wrong: Option<u64>,
     max_abs_error: Option<f64>,
     max_rel_error: Option<f64>,
-    shape: Option<&'static str>,
-    nan: Option<u64>,
-    inf: Option<u64>,
+    error_pattern: Option<&'static str>,
+    nan_elements: Option<u64>,
+    inf_elements: Option<u64>,
     measures: Option<String>,
     // With the annotation of a signed integer of 64 bits, which `i64` lacks.
     instructions: Option<isize>,
@@ -105,7 +105,7 @@ struct Record {
 impl From<&Row> for Record {
     fn from(row: &Row) -> Record {
         Record {
-            index: Some(row.index),
+            injection: Some(row.injection),
             site: Some(row.site.clone()),
             kernel: row.kernel.clone(),
             dispatch: row.dispatch.map(u64::from),
@@ -118,8 +118,8 @@ impl From<&Row> for Record {
             group: Some(row.group.clone()),
             line: row.line.clone(),
             occurrence: row.occurrence,
-            place: Some(row.place.clone()),
-            mask: Some(row.mask),
+            location: Some(row.location.clone()),
+            flip_mask: Some(row.flip_mask),
             before: Some(row.before),
             after: Some(row.after),
             words: Some(row.words),
@@ -131,9 +131,9 @@ impl From<&Row> for Record {
             elements_wrong: row.elements_wrong,
             max_abs_error: row.max_abs_error,
             max_rel_error: row.max_rel_error,
-            shape: row.shape.map(ErrorShape::name),
-            nan: row.nan,
-            inf: row.inf,
+            error_pattern: row.error_pattern.map(ErrorShape::name),
+            nan_elements: row.nan_elements,
+            inf_elements: row.inf_elements,
             measures: row.measures.clone(),
             instructions: row.instructions.map(|count| count as isize),
             timing_changed: row.timing_changed,
@@ -167,9 +167,9 @@ mod tests {
             elements_wrong: None,
             max_abs_error: None,
             max_rel_error: None,
-            shape: None,
-            nan: None,
-            inf: None,
+            error_pattern: None,
+            nan_elements: None,
+            inf_elements: None,
             instructions: None,
             timing_changed: Some(true),
             stratum: Some("valu".to_owned()),
@@ -205,7 +205,8 @@ mod tests {
     fn several_row_groups_keep_all_rows_in_order() {
         let count = GROUP_ROWS as u64 + 10;
         let template = row("valu", Outcome::Masked, Some("dead"));
-        let rows: Vec<Row> = (0..count).map(|index| Row { index, ..template.clone() }).collect();
+        let rows: Vec<Row> =
+            (0..count).map(|index| Row { injection: index, ..template.clone() }).collect();
         let reader = written(&rows);
         assert_eq!(reader.num_row_groups(), 2);
         let first = |row: Result<::parquet::record::Row, _>| {

@@ -13,7 +13,7 @@ use std::str::FromStr;
 #[serde(deny_unknown_fields)]
 pub struct Row {
     /// Index of the injection in the plan, from 0.
-    pub index: u64,
+    pub injection: u64,
     /// Fault site as one line of text, for replay.
     pub site: String,
     /// Kernel of the fault; empty for a fault in all kernels.
@@ -42,10 +42,10 @@ pub struct Row {
     /// several.
     pub occurrence: Option<u64>,
     /// Register or memory that the fault changed, in the notation of fault sites.
-    pub place: String,
+    pub location: String,
     /// Changed bits: `before` exclusive-or `after`.
     #[serde(with = "hexadecimal::word")]
-    pub mask: u64,
+    pub flip_mask: u64,
     /// Value before the fault; that of the first word for several.
     #[serde(with = "hexadecimal::word")]
     pub before: u64,
@@ -73,11 +73,11 @@ pub struct Row {
     pub max_rel_error: Option<f64>,
     /// Spatial pattern of the wrong elements; empty without a wrong element in an output with
     /// dimensions.
-    pub shape: Option<ErrorShape>,
+    pub error_pattern: Option<ErrorShape>,
     /// Output elements that are NaN but not in the golden run; empty if the run did not complete.
-    pub nan: Option<u64>,
+    pub nan_elements: Option<u64>,
     /// Output elements that are infinite but not in the golden run; empty if the run did not complete.
-    pub inf: Option<u64>,
+    pub inf_elements: Option<u64>,
     /// Measures that the judge based `severity` on, such as `cosine=0.98 top1=0`; empty without any.
     pub measures: Option<String>,
     /// Wave instructions executed in addition to those of the golden run, negative for fewer; empty
@@ -91,7 +91,7 @@ pub struct Row {
 impl Row {
     /// The header of `results.csv`.
     pub const COLUMNS: [&str; 32] = [
-        "index",
+        "injection",
         "site",
         "kernel",
         "dispatch",
@@ -104,8 +104,8 @@ impl Row {
         "group",
         "line",
         "occurrence",
-        "place",
-        "mask",
+        "location",
+        "flip_mask",
         "before",
         "after",
         "words",
@@ -117,9 +117,9 @@ impl Row {
         "elements_wrong",
         "max_abs_error",
         "max_rel_error",
-        "shape",
-        "nan",
-        "inf",
+        "error_pattern",
+        "nan_elements",
+        "inf_elements",
         "measures",
         "instructions",
         "timing_changed",
@@ -257,7 +257,7 @@ pub(crate) mod tests {
 
     pub(crate) fn row(group: &str, outcome: Outcome, cause: Option<&str>) -> Row {
         Row {
-            index: 7,
+            injection: 7,
             site: "dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 register=v4 \
                    flip=0x00000400"
                 .to_owned(),
@@ -272,8 +272,8 @@ pub(crate) mod tests {
             group: group.to_owned(),
             line: Some("matmul.cl:12".to_owned()),
             occurrence: Some(5),
-            place: "v4".to_owned(),
-            mask: 0x400,
+            location: "v4".to_owned(),
+            flip_mask: 0x400,
             before: 0x3f80_0400,
             after: 0x3f80_0000,
             words: 1,
@@ -285,9 +285,9 @@ pub(crate) mod tests {
             elements_wrong: Some(1),
             max_abs_error: Some(0.25),
             max_rel_error: Some(3.4e38),
-            shape: Some(ErrorShape::Single),
-            nan: Some(0),
-            inf: Some(1),
+            error_pattern: Some(ErrorShape::Single),
+            nan_elements: Some(0),
+            inf_elements: Some(1),
             measures: Some("cosine=0.5 top1=0".to_owned()),
             instructions: Some(-3),
             timing_changed: None,
@@ -342,9 +342,9 @@ pub(crate) mod tests {
             elements_wrong: None,
             max_abs_error: None,
             max_rel_error: None,
-            shape: None,
-            nan: None,
-            inf: None,
+            error_pattern: None,
+            nan_elements: None,
+            inf_elements: None,
             measures: None,
             ..row("salu", Outcome::Due, Some("watchdog"))
         };
@@ -374,10 +374,10 @@ pub(crate) mod tests {
 
     #[test]
     fn other_tables_are_rejected() {
-        let error = read_rows("index,site\n1,x\n".as_bytes()).unwrap_err();
+        let error = read_rows("injection,site\n1,x\n".as_bytes()).unwrap_err();
         assert!(matches!(error, ResultsError::Header { .. }), "{error}");
 
-        let older = "index,site,kernel,outcome,instructions\n";
+        let older = "injection,site,kernel,outcome,instructions\n";
         let error = read_rows(older.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("another version") && error.contains("`nan`, `inf`"), "{error}");
 

@@ -146,18 +146,18 @@ fn counted(table: &str) -> Counts {
     let severity = column("severity");
     let scopes: [(&str, Box<Value<'_>>); 11] = [
         ("label", Box::new(|row| row[column("label")].to_owned())),
-        ("shape", Box::new(|row| row[column("shape")].to_owned())),
+        ("shape", Box::new(|row| row[column("error_pattern")].to_owned())),
         ("all", Box::new(|_| String::new())),
         ("kernel", Box::new(|row| row[column("kernel")].to_owned())),
         ("line", Box::new(|row| row[column("line")].to_owned())),
         ("opcode", Box::new(|row| row[column("opcode")].to_owned())),
         ("group", Box::new(|row| row[column("group")].to_owned())),
-        ("register", Box::new(|row| row[column("place")].to_owned())),
+        ("register", Box::new(|row| row[column("location")].to_owned())),
         ("lane", Box::new(|row| row[column("lane")].to_owned())),
         (
             "bit",
             Box::new(|row| {
-                let digits = row[column("mask")].trim_start_matches("0x");
+                let digits = row[column("flip_mask")].trim_start_matches("0x");
                 let mask = u64::from_str_radix(digits, 16).expect("a mask");
                 (0..64).find(|bit| mask == 1 << bit).expect("one bit").to_string()
             }),

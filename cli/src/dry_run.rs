@@ -4,7 +4,7 @@ use crate::arguments::RunArguments;
 use crate::display::Display;
 use crate::failure::Failure;
 use crate::output::say;
-use crate::run::{fault_space, not_reached};
+use crate::run::{fault_space_line, not_reached};
 use crate::{output, strict};
 use flipwave_campaigns::{Campaign, CampaignFile, DryRun, RunOptions};
 use flipwave_host::output::printable;
@@ -33,11 +33,11 @@ fn one(campaign: &Campaign, options: &RunOptions, arguments: &RunArguments) -> R
     let result = flipwave_campaigns::dry_run(campaign, options, &mut display);
     display.finish();
     let dry_run = result?;
-    let DryRun { population, fault, counted, planned, ends_early, golden, trials, tried, .. } =
+    let DryRun { fault_space, fault, counted, planned, ends_early, golden, trials, tried, .. } =
         &dry_run;
     let mut output = output::stdout();
-    writeln!(output, "{}", fault_space(population, fault, counted))?;
-    if let Some(line) = not_reached(population) {
+    writeln!(output, "{}", fault_space_line(fault_space, fault, counted))?;
+    if let Some(line) = not_reached(fault_space) {
         say(&line);
         writeln!(output, "{line}")?;
     }

@@ -9,7 +9,7 @@ use crate::{campaign, output, strict};
 use flipwave_host::output::FormulaEscaper;
 use flipwave_host::output::printable;
 use flipwave_injector::{
-    FaultSpace, InstructionFaultSpace, KnownPlaces, Profile, demangled_kernel,
+    FaultSpace, InstructionFaultSpace, MaskedSites, Profile, demangled_kernel,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ struct ProfileRecord<'a> {
     fault: String,
     selection: String,
     counted: String,
-    population: &'a FaultSpace,
+    fault_space: &'a FaultSpace,
     instructions: &'a [InstructionFaultSpace],
 }
 
@@ -57,7 +57,7 @@ impl<'a> From<&'a Profile> for ProfileRecord<'a> {
             fault: profile.fault().to_string(),
             selection: profile.selection().to_string(),
             counted: profile.counted(),
-            population: &profile.population,
+            fault_space: &profile.fault_space,
             instructions: &profile.instructions,
         }
     }
@@ -70,17 +70,17 @@ fn text(profile: &Profile) -> String {
     let mut kernels: BTreeMap<&str, [u64; 4]> = BTreeMap::new();
     for instruction in &profile.instructions {
         let sums = kernels.entry(&instruction.kernel).or_default();
-        let InstructionFaultSpace { executions, hittable, places, .. } = *instruction;
-        let addends = [1, executions, hittable, places];
+        let InstructionFaultSpace { executions, eligible, sites, .. } = *instruction;
+        let addends = [1, executions, eligible, sites];
         sums.iter_mut().zip(addends).for_each(|(sum, addend)| *sum += addend);
     }
-    let mut lines = vec![row(&["kernel", "instructions", "executed", "hittable", "places"])];
+    let mut lines = vec![row(&["kernel", "instructions", "executed", "eligible", "sites"])];
     for (kernel, sums) in kernels {
         let numbers = sums.map(|sum| sum.to_string());
         let kernel = demangled_kernel(kernel).into_owned();
         lines.push(std::iter::once(kernel).chain(numbers).collect());
     }
-    text += &format!("{}\n{}\n", table(&lines), profile.population);
+    text += &format!("{}\n{}\n", table(&lines), profile.fault_space);
     let mut kernel = "";
     for instruction in &profile.instructions {
         if instruction.kernel != kernel {
@@ -90,13 +90,13 @@ fn text(profile: &Profile) -> String {
                 printable(&demangled_kernel(kernel)),
                 "pc",
                 "executed",
-                "places",
+                "sites",
                 "group"
             );
         }
         let (pc, group) = (instruction.pc.to_string(), instruction.group.to_string());
-        let InstructionFaultSpace { executions, places, text: assembly, .. } = instruction;
-        text += &format!("{pc:>8} {executions:>14} {places:>16} {group:<8} {}\n", assembly.trim());
+        let InstructionFaultSpace { executions, sites, text: assembly, .. } = instruction;
+        text += &format!("{pc:>8} {executions:>14} {sites:>16} {group:<8} {}\n", assembly.trim());
     }
     text
 }
@@ -112,20 +112,20 @@ fn write_csv(profile: &Profile, path: &Path) -> csv::Result<()> {
         "group",
         "line",
         "executed",
-        "hittable",
-        "places",
+        "eligible",
+        "sites",
         "overwritten",
         "dead",
     ])?;
     for instruction in &profile.instructions {
         let InstructionFaultSpace { kernel, pc, text, line, .. } = instruction;
-        let InstructionFaultSpace { executions, hittable, places, .. } = *instruction;
+        let InstructionFaultSpace { executions, eligible, sites, .. } = *instruction;
         let masked = instruction.known;
-        let masked = masked.map(|KnownPlaces { overwritten, dead }| (overwritten, dead)).unzip();
+        let masked = masked.map(|MaskedSites { overwritten, dead }| (overwritten, dead)).unzip();
         table.serialize((
             (kernel, pc.to_string(), text.trim()),
             (instruction.opcode, instruction.group.name(), line),
-            (executions, hittable, places),
+            (executions, eligible, sites),
             masked,
         ))?;
     }
@@ -141,9 +141,9 @@ mod tests {
 
     #[test]
     fn json_form_of_profiles_is_fixed() {
-        let group = GroupFaultSpace { group: Group::Valu, places: 5, hittable: 6, executed: 7 };
-        let population =
-            FaultSpace { places: 1, left_out: 2, hittable: 3, executed: 4, groups: vec![group] };
+        let group = GroupFaultSpace { group: Group::Valu, sites: 5, eligible: 6, executed: 7 };
+        let fault_space =
+            FaultSpace { sites: 1, left_out: 2, eligible: 3, executed: 4, groups: vec![group] };
         let instructions = [InstructionFaultSpace {
             kernel: "add".to_owned(),
             pc: Pc(0x100),
@@ -152,26 +152,26 @@ mod tests {
             group: Group::Valu,
             line: Some("add.cl:3".to_owned()),
             executions: 8,
-            hittable: 9,
-            places: 10,
+            eligible: 9,
+            sites: 10,
             left_out: 11,
-            known: Some(KnownPlaces { overwritten: 12, dead: 13 }),
+            known: Some(MaskedSites { overwritten: 12, dead: 13 }),
         }];
         let record = ProfileRecord {
             fault: "f".to_owned(),
             selection: "s".to_owned(),
             counted: "c".to_owned(),
-            population: &population,
+            fault_space: &fault_space,
             instructions: &instructions,
         };
         assert_eq!(
             serde_json::to_string(&record).expect("JSON"),
             "{\"fault\":\"f\",\"selection\":\"s\",\"counted\":\"c\",\
-             \"population\":{\"places\":1,\"left_out\":2,\"hittable\":3,\"executed\":4,\
-             \"groups\":[{\"group\":\"valu\",\"places\":5,\"hittable\":6,\"executed\":7}]},\
+             \"fault_space\":{\"sites\":1,\"left_out\":2,\"eligible\":3,\"executed\":4,\
+             \"groups\":[{\"group\":\"valu\",\"sites\":5,\"eligible\":6,\"executed\":7}]},\
              \"instructions\":[{\"kernel\":\"add\",\"pc\":\"0x100\",\
              \"text\":\"v_add_f32 v0, v1, v2\",\"opcode\":\"v_add_f32\",\"group\":\"valu\",\
-             \"line\":\"add.cl:3\",\"executions\":8,\"hittable\":9,\"places\":10,\
+             \"line\":\"add.cl:3\",\"executions\":8,\"eligible\":9,\"sites\":10,\
              \"left_out\":11,\"known\":{\"overwritten\":12,\"dead\":13}}]}"
         );
     }

@@ -21,7 +21,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
 fn description(replay: &Replay) -> String {
     let (struck, verdict) = (&replay.struck, &replay.verdict);
     let mut facts = vec![
-        ("mask", format!("{:#010x}", struck.mask())),
+        ("flip_mask", format!("{:#010x}", struck.mask())),
         ("before", format!("{:#010x}", struck.before)),
         ("after", format!("{:#010x}", struck.after)),
         ("words", struck.words.to_string()),
@@ -39,9 +39,9 @@ fn description(replay: &Replay) -> String {
         facts.push(("elements_wrong", run.difference.elements_wrong.to_string()));
         facts.push(("max_abs_error", format!("{:?}", run.difference.max_abs_error)));
         facts.push(("max_rel_error", format!("{:?}", run.difference.max_rel_error)));
-        facts.extend(run.difference.shape.map(|shape| ("shape", shape.to_string())));
-        facts.push(("nan", run.difference.nan.to_string()));
-        facts.push(("inf", run.difference.inf.to_string()));
+        facts.extend(run.difference.shape.map(|shape| ("error_pattern", shape.to_string())));
+        facts.push(("nan_elements", run.difference.nan.to_string()));
+        facts.push(("inf_elements", run.difference.inf.to_string()));
         facts.extend(run.instructions.map(|more| ("instructions", more.to_string())));
         let timing = run.timing_changed.filter(|_| verdict.outcome() == Outcome::Masked);
         facts.extend(timing.map(|changed| ("timing_changed", changed.to_string())));

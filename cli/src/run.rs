@@ -62,8 +62,12 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
     let summary = report.summary.with_kernel_names(|name| demangled_kernel(name).into_owned());
     writeln!(output, "{}", summary.table())?;
     let fault = &record.facts.campaign.fault;
-    writeln!(output, "{}", fault_space(&record.facts.population, fault, &record.facts.counted))?;
-    if let Some(line) = not_reached(&record.facts.population) {
+    writeln!(
+        output,
+        "{}",
+        fault_space_line(&record.facts.fault_space, fault, &record.facts.counted)
+    )?;
+    if let Some(line) = not_reached(&record.facts.fault_space) {
         say(&line);
         writeln!(output, "{line}")?;
     }
@@ -87,14 +91,14 @@ pub fn print(report: &Report, folder: &Path) -> Result<(), Failure> {
 }
 
 /// Describes the size of a fault space in a line.
-pub fn fault_space(population: &FaultSpace, fault: &str, counted: &str) -> String {
-    format!("fault space: {} sites of {fault}, {counted}", population.places)
+pub fn fault_space_line(fault_space: &FaultSpace, fault: &str, counted: &str) -> String {
+    format!("fault space: {} sites of {fault}, {counted}", fault_space.sites)
 }
 
 /// Describes the part of a fault space that hooks cannot reach, if there is any.
-pub fn not_reached(population: &FaultSpace) -> Option<String> {
-    let percent = 100.0 * population.share_left_out();
-    let left_out = population.left_out;
+pub fn not_reached(fault_space: &FaultSpace) -> Option<String> {
+    let percent = 100.0 * fault_space.share_left_out();
+    let left_out = fault_space.left_out;
     (left_out > 0).then(|| {
         format!("not reached by hooks, not sampled: {left_out} fault sites, {percent:.3} % of all")
     })

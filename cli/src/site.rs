@@ -37,7 +37,7 @@ fn site_of(index: u64, table: &Path) -> Result<ProcessSite, Failure> {
     let mut count = 0;
     for row in rows.map_err(|reason| failed(table, reason))? {
         let row = row.map_err(|reason| failed(table, reason))?;
-        if row.index == index {
+        if row.injection == index {
             let site = row.site.parse();
             return site.map_err(|reason| failed(table, format!("row {index}: {reason}")));
         }

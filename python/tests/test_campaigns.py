@@ -46,7 +46,7 @@ def test_table_matches_the_csv_file(make_campaign: Any, tmp_path: Path) -> None:
         for written, value in zip((row[name] for row in rows), table[name], strict=True):
             if pandas.isna(value):
                 assert written == ""
-            elif name in ("pc", "mask", "before", "after"):
+            elif name in ("pc", "flip_mask", "before", "after"):
                 assert int(written, 16) == value
             elif name in ("weight", "max_abs_error", "max_rel_error"):
                 assert float(written) == value
@@ -54,7 +54,7 @@ def test_table_matches_the_csv_file(make_campaign: Any, tmp_path: Path) -> None:
                 assert written == str(value).lower()
             else:
                 assert written == str(value), name
-    assert table["lane"].dtype == "Int16" and table["mask"].dtype == "UInt64"
+    assert table["lane"].dtype == "Int16" and table["flip_mask"].dtype == "UInt64"
     assert list(table["outcome"].cat.categories) == ["masked", "sdc", "due", "detected"]
     assert table.attrs["done"]["sdc"] == (table["outcome"] == "sdc").sum() > 0
     assert table.attrs["results"] == str(tmp_path / "out")
@@ -70,9 +70,9 @@ def test_replay_accepts_index_row_and_site(make_campaign: Any) -> None:
     campaign = make_campaign()
     table = campaign.run()
     row = table[table["outcome"] == "sdc"].iloc[0]
-    by_number = campaign.replay(int(row["index"]))
+    by_number = campaign.replay(int(row["injection"]))
     assert by_number.equals(campaign.replay(row)) and by_number.equals(campaign.replay(row["site"]))
-    for name in ("outcome", "before", "after", "mask", "elements_wrong", "max_abs_error"):
+    for name in ("outcome", "before", "after", "flip_mask", "elements_wrong", "max_abs_error"):
         assert by_number[name] == row[name], name
     with pytest.raises(flipwave.WrongValue, match="0 to 199"):
         campaign.replay(200)
@@ -97,7 +97,7 @@ def test_rates_match_the_rows(make_campaign: Any, tmp_path: Path) -> None:
 def test_profile_counts_the_fault_space(make_campaign: Any) -> None:
     campaign = make_campaign()
     profile = campaign.profile()
-    assert profile["places"].sum() == campaign.run(count=10).attrs["population"]["places"]
+    assert profile["sites"].sum() == campaign.run(count=10).attrs["fault_space"]["sites"]
     assert profile["instruction"].str.contains("v_add_f32").any()
 
 

@@ -29,8 +29,8 @@ first, other = (list(csv.DictReader(open(path, newline=""))) for path in sys.arg
 counts = collections.Counter(row["outcome"] for row in other)
 text = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 fault = "kernel workgroup wave lane pc opcode occurrence place mask".split()
-moved = [a["index"] for a, b in zip(first, other) if any(a[key] != b[key] for key in fault)]
-ends = [a["index"] for a, b in zip(first, other) if a["outcome"] != b["outcome"]]
+moved = [a["injection"] for a, b in zip(first, other) if any(a[key] != b[key] for key in fault)]
+ends = [a["injection"] for a, b in zip(first, other) if a["outcome"] != b["outcome"]]
 if ends:
     text += "; other outcomes than in the first: faults " + " ".join(ends)
 if moved:

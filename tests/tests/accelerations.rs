@@ -68,7 +68,7 @@ fn accelerated_injections_agree_with_complete_runs() {
         let mut compared = Vec::new();
         for fault in faults() {
             let profile = profile_of(&workload, &fault, &[]);
-            if profile.population.places == 0 {
+            if profile.fault_space.sites == 0 {
                 continue;
             }
             let plan = plan_of(&workload, &profile, 11, 41);

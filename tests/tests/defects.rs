@@ -198,26 +198,26 @@ fn rows_of_model(model: &str) -> Vec<Row> {
     let folder = tempfile::tempdir().expect("a folder");
     let faults = format!("{{model: {model}, count: 250}}");
     let rows = run_campaign(&example("reduction", &faults, folder.path()), 2);
-    assert!(rows.iter().all(|row| row.mask == row.before ^ row.after));
+    assert!(rows.iter().all(|row| row.flip_mask == row.before ^ row.after));
     rows
 }
 
 #[test]
 fn flip_one_bit_inverts_one_bit_and_each_of_them() {
     let rows = rows_of_model("flip_one_bit");
-    assert!(rows.iter().all(|row| row.mask.is_power_of_two()));
-    assert!(rows.iter().all(|row| row.place != "scc" || row.mask == 1));
-    let union = rows.iter().fold(0, |union, row| union | row.mask);
+    assert!(rows.iter().all(|row| row.flip_mask.is_power_of_two()));
+    assert!(rows.iter().all(|row| row.location != "scc" || row.flip_mask == 1));
+    let union = rows.iter().fold(0, |union, row| union | row.flip_mask);
     assert_eq!(union, u64::from(u32::MAX));
 }
 
 #[test]
 fn flip_two_adjacent_bits_inverts_neighbours() {
     let rows = rows_of_model("flip_two_adjacent_bits");
-    let pairs: HashSet<u64> = rows.iter().map(|row| row.mask).collect();
+    let pairs: HashSet<u64> = rows.iter().map(|row| row.flip_mask).collect();
     assert!(pairs.iter().all(|mask| mask >> mask.trailing_zeros() == 0b11));
     assert!(pairs.contains(&0b11) && pairs.contains(&(0b11 << 30)));
-    assert!(rows.iter().all(|row| row.place != "scc"), "one bit has no neighbour");
+    assert!(rows.iter().all(|row| row.location != "scc"), "one bit has no neighbour");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn random_value_stores_random_words() {
         assert_eq!(site.action, Action::Set(row.after as u32), "{site}");
     }
     let words: Vec<u64> =
-        rows.iter().filter(|row| row.place != "scc").map(|row| row.after).collect();
+        rows.iter().filter(|row| row.location != "scc").map(|row| row.after).collect();
     // A bit is set in half of the words; 60 is more than seven standard deviations.
     let expected = words.len() / 2;
     for bit in 0..32 {
@@ -293,7 +293,7 @@ fn every_site_is_drawn_equally_often() {
     program.launch("planted", [64, 1, 1], [64, 1, 1], &[buffer]);
     let workload = program.workload();
     let profile = profile_of(&workload, &one_bit(), &[Group::Compare]);
-    assert_eq!(profile.population.places, 65);
+    assert_eq!(profile.fault_space.sites, 65);
     let mut draws: HashMap<(Register, Action), u64> = HashMap::new();
     for Planned { site, .. } in plan_of(&workload, &profile, 3, 65 * EACH) {
         *draws.entry((register(&site).0, site.action)).or_default() += 1;
@@ -385,15 +385,15 @@ fn profile_counts_every_site_once() {
             device.dispatch_observed(dispatch, &mut tally).expect("a dispatch");
         }
         let profile = profile_of(&workload, &one_bit(), &[]);
-        let population = &profile.population;
+        let fault_space = &profile.fault_space;
         assert_eq!(
-            (population.executed, population.places),
+            (fault_space.executed, fault_space.sites),
             (tally.executed, tally.places),
             "{name}"
         );
-        let by_group: u64 = population.groups.iter().map(|group| group.places).sum();
+        let by_group: u64 = fault_space.groups.iter().map(|group| group.sites).sum();
         assert_eq!(by_group, tally.places, "{name}");
-        let by_instruction: u64 = profile.instructions.iter().map(|inst| inst.places).sum();
+        let by_instruction: u64 = profile.instructions.iter().map(|inst| inst.sites).sum();
         assert_eq!(by_instruction, tally.places, "{name}");
     }
 }
@@ -405,7 +405,8 @@ fn every_injection_has_its_row() {
     let folder = tempfile::tempdir().expect("a folder");
     for (count, workers) in [(1, 3), (37, 2), (37, 3), (101, 5)] {
         let file = chase(&format!("{{model: flip_one_bit, count: {count}}}"), folder.path());
-        let indices: Vec<u64> = run_campaign(&file, workers).iter().map(|row| row.index).collect();
+        let indices: Vec<u64> =
+            run_campaign(&file, workers).iter().map(|row| row.injection).collect();
         assert!(indices.iter().copied().eq(0..count), "{count} on {workers} workers: {indices:?}");
     }
 }

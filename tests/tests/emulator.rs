@@ -242,7 +242,7 @@ fn faults_strike_emulated_instructions_like_real_ones() {
     assert_eq!(executed, emulation.executed[0].instructions);
     let inst = profile.instructions.iter().find(|inst| inst.opcode == "v_pk_add_sat_i4");
     // The fault space of the instruction is 32 result bits of each work-item.
-    assert_eq!(inst.expect("the instruction").places, 32 * 1000);
+    assert_eq!(inst.expect("the instruction").sites, 32 * 1000);
 
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = ["run", file.to_str().expect("a path"), "--out", "results"];
@@ -257,7 +257,7 @@ fn faults_strike_emulated_instructions_like_real_ones() {
         let replayed =
             replay(&campaign, &row.site.parse().expect("a site"), InjectionPath::Embedded);
         let replayed = replayed.unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(replayed.struck.mask(), row.mask, "{}", row.site);
+        assert_eq!(replayed.struck.mask(), row.flip_mask, "{}", row.site);
         assert_eq!(replayed.struck.after, row.after);
     }
     // Reported addresses refer to the original code.

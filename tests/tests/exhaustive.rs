@@ -76,7 +76,7 @@ fn confidence_intervals_have_nominal_coverage() {
         let profile =
             profile(&prepared.workload, &fault, &everything, stratification, Counting::Exact)
                 .unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(profile.population.places, all.len() as u64);
+        assert_eq!(profile.fault_space.sites, all.len() as u64);
         let mut contained = HashMap::new();
         for seed in 0..SEEDS {
             let sampling = Sampling::random(400, allocation.clone());
@@ -173,6 +173,6 @@ fn sampled_rows_are_rows_of_the_exhaustive_campaign() {
     let sample = write(format!("{{model: flip_one_bit, pcs: [{pc:#x}], count: 100}}"));
     for row in sample {
         let exhaustive = all.iter().find(|known| known.site == row.site).expect("the same site");
-        assert_eq!(Row { index: exhaustive.index, ..row }, *exhaustive);
+        assert_eq!(Row { injection: exhaustive.injection, ..row }, *exhaustive);
     }
 }

@@ -118,7 +118,7 @@ impl Cells<'_> {
                 continue;
             }
             let profile = profile_of(self.workload, &fault, &[]);
-            if profile.population.places == 0 {
+            if profile.fault_space.sites == 0 {
                 assert!(duration != Duration::Transient, "nothing to strike for {fault}");
                 continue;
             }

@@ -55,7 +55,7 @@ fn failure_rates_are_raw_rates_times_failure_probability() {
 
     let rows = rows(&out);
     let part = |outcome: Outcome, is_meant: &dyn Fn(&str) -> bool| {
-        let selected: Vec<_> = rows.iter().filter(|row| is_meant(&row.place)).collect();
+        let selected: Vec<_> = rows.iter().filter(|row| is_meant(&row.location)).collect();
         let hits = selected.iter().filter(|row| row.outcome == outcome).count();
         assert!(hits > 0, "no {outcome} to check");
         hits as f64 / selected.len() as f64

@@ -93,7 +93,7 @@ fn faults_strike_all_registers_of_the_target() {
         let comparison = |text: &str| text.starts_with("v_cmp_");
         let mut comparisons = profile.instructions.iter().filter(|entry| comparison(&entry.text));
         let entry = comparisons.next().unwrap_or_else(|| panic!("{machine}: no comparison"));
-        assert_eq!(entry.places, entry.executions * machine.lanes as u64, "{}", entry.text);
+        assert_eq!(entry.sites, entry.executions * machine.lanes as u64, "{}", entry.text);
         for planned in plan_of(&prepared.workload, &profile, 5, 300) {
             if let Some(Lanes::One(lane)) = planned.site.lanes {
                 assert!(usize::from(lane.0) < machine.lanes, "{}", planned.site);

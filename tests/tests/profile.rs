@@ -34,7 +34,7 @@ fn approximate_profile_of_equal_dispatches_is_exact() {
     let alike = chases(&[9, 9, 9]);
     let [exact, approximate] =
         [Counting::Exact, Counting::Approximate].map(|counting| counted(&alike, counting));
-    assert_eq!(exact.population, approximate.population);
+    assert_eq!(exact.fault_space, approximate.fault_space);
     assert_eq!(exact.counted(), "all dispatches counted");
     let words = "1 of 3 dispatches counted, the others taken to be like them";
     assert_eq!(approximate.counted(), words);
@@ -47,7 +47,7 @@ fn sites_of_an_approximate_profile_strike_if_dispatches_differ() {
     let differing = chases(&[40, 4, 20]);
     let exact = counted(&differing, Counting::Exact);
     let approximate = counted(&differing, Counting::Approximate);
-    assert!(approximate.population.places > exact.population.places);
+    assert!(approximate.fault_space.sites > exact.fault_space.sites);
     let sampling = Sampling::random(120, Allocation::Proportional);
     let plan = |workload: &Workload, profile: &Profile| {
         Plan::new(workload, profile, 8, &sampling).and_then(|plan| plan.faults(0..plan.count()))
@@ -131,9 +131,9 @@ fn profile_is_equal_as_text_table_and_json() {
     let first = text.find("transient flip_one_bit").expect("the fault");
     assert!(first < text.find("instruction\n").expect("instructions"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&run(&["--json"])).expect("JSON");
-    assert_eq!(json["population"]["places"].to_string(), sum);
+    assert_eq!(json["fault_space"]["sites"].to_string(), sum);
     let mut table = csv::Reader::from_path(folder.path().join("table.csv")).expect("a table");
-    let at = table.headers().expect("a header").iter().position(|column| column == "places");
+    let at = table.headers().expect("a header").iter().position(|column| column == "sites");
     let rows: Vec<csv::StringRecord> = table.records().collect::<Result<_, _>>().expect("rows");
     let all = rows.iter().map(|row| row[at.expect("a column")].parse::<u64>().expect("a number"));
     assert_eq!(all.sum::<u64>().to_string(), sum);

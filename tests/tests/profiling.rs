@@ -4,7 +4,7 @@
 
 use flipwave_injector::{
     Accelerations, Allocation, Checkpoints, Counting, Draw, Duration, Ending, Fault, FaultModel,
-    FaultTarget, Injection, InjectionError, Injector, KnownMasked, KnownPlaces, NextUse, Plan,
+    FaultTarget, Injection, InjectionError, Injector, KnownMasked, MaskedSites, NextUse, Plan,
     PlanError, Planned, Profile, ProfiledRun, ProfilingOptions, RecordedRun, ResolvingLimits,
     ResolvingRun, Sampling, Scope, Selection, Stratification, Workload, profile,
     run_with_profiling,
@@ -148,7 +148,7 @@ fn known_masked_sites_are_counted_exactly() {
             matching.for_each(|planned| *count.entry(planned.opcode).or_default() += 1);
             count
         };
-        let sums = |field: fn(KnownPlaces) -> u64| {
+        let sums = |field: fn(MaskedSites) -> u64| {
             let mut count: BTreeMap<&str, u64> = BTreeMap::new();
             for inst in &profile.instructions {
                 *count.entry(inst.opcode).or_default() += inst.known.map_or(0, field);

@@ -19,7 +19,7 @@ fn printed_number(number: Option<f64>) -> Option<String> {
 fn assert_is_row(printed: &str, row: &Row) {
     let fact = |name| fact(printed, name).map(str::to_owned);
     assert_eq!(fact("site").as_ref(), Some(&row.site));
-    assert_eq!(fact("mask"), Some(format!("{:#010x}", row.mask)), "{}", row.site);
+    assert_eq!(fact("flip_mask"), Some(format!("{:#010x}", row.flip_mask)), "{}", row.site);
     assert_eq!(fact("before"), Some(format!("{:#010x}", row.before)), "{}", row.site);
     assert_eq!(fact("after"), Some(format!("{:#010x}", row.after)), "{}", row.site);
     assert_eq!(fact("words"), Some(row.words.to_string()), "{}", row.site);

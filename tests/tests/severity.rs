@@ -122,11 +122,13 @@ fn judge_classifies_each_sdc_once_and_nothing_else() {
     assert_eq!(rows.len(), 200);
     let judged: Vec<(u64, bool)> = rows
         .iter()
-        .filter_map(|row| row.severity.map(|severity| (row.index, severity == Severity::Critical)))
+        .filter_map(|row| {
+            row.severity.map(|severity| (row.injection, severity == Severity::Critical))
+        })
         .collect();
     assert_eq!(judged, shown);
     for (row, count) in rows.iter().zip(0..) {
-        assert_eq!(row.index, count);
+        assert_eq!(row.injection, count);
         assert_eq!(row.severity.is_some(), row.outcome.to_string() == "sdc", "{row:?}");
         let measures = row.severity.map(|severity| {
             format!("changed={} worth=0.5", if severity == Severity::Critical { 1 } else { 0 })
@@ -174,7 +176,8 @@ fn severity_does_not_depend_on_workers_or_shards() {
     // A replay asks the judge again.
     let rows = rows(&folder.path().join("one"));
     let row = rows.iter().find(|row| row.severity == Some(Severity::Critical)).expect("a row");
-    let arguments = ["replay", "judged.yaml", "--row", &row.index.to_string(), "--results", "one"];
+    let arguments =
+        ["replay", "judged.yaml", "--row", &row.injection.to_string(), "--results", "one"];
     let replayed = flipwave(folder.path(), &arguments, &[]).expect_success().stdout;
     assert!(
         replayed.contains("critical") && replayed.contains("changed=1 worth=0.5"),

@@ -30,7 +30,7 @@ fn shapes(rows: &[Row], text: &str) -> BTreeSet<Option<ErrorShape>> {
     let is_there = |row: &&Row| {
         row.outcome == Outcome::Sdc && row.line.as_deref().is_some_and(|line| line.ends_with(&end))
     };
-    let found: BTreeSet<_> = rows.iter().filter(is_there).map(|row| row.shape).collect();
+    let found: BTreeSet<_> = rows.iter().filter(is_there).map(|row| row.error_pattern).collect();
     assert!(!found.is_empty(), "no SDC in {end}");
     found
 }
@@ -55,7 +55,7 @@ fn tile_elements_corrupt_rows_or_columns_and_accumulators_one_element() {
     let summed = campaign(folder.path(), "v_fmac_f32", "[128, 128]");
     assert_eq!(shapes(&summed, "sum = fma"), [Some(ErrorShape::Single)].into());
     let masked = summed.iter().filter(|row| row.outcome == Outcome::Masked);
-    masked.for_each(|row| assert_eq!(row.shape, None, "{}", row.site));
+    masked.for_each(|row| assert_eq!(row.error_pattern, None, "{}", row.site));
 
     flipwave(folder.path(), &["report", "matmul.results", "--csv", "."], &[]).expect_success();
     let table = fs::read_to_string(folder.path().join("aggregates.csv")).expect("a table");
@@ -74,6 +74,6 @@ fn without_dimensions_there_is_no_shape() {
     flipwave(folder.path(), &["run", "matmul.yaml"], &[]).expect_success();
     let rows = rows(&folder.path().join("matmul.results"));
     assert!(rows.iter().any(|row| row.outcome == Outcome::Sdc));
-    assert!(rows.iter().all(|row| row.shape.is_none()));
-    assert!(rows.iter().all(|row| row.nan.is_some() == (row.outcome != Outcome::Due)));
+    assert!(rows.iter().all(|row| row.error_pattern.is_none()));
+    assert!(rows.iter().all(|row| row.nan_elements.is_some() == (row.outcome != Outcome::Due)));
 }

@@ -299,7 +299,7 @@ fn campaigns_with_the_same_fault_space_are_pooled() {
     let rows = |name: &str| flipwave_tests::rows(&folder.join(name));
     let (all, first, second) = (rows("all"), rows("pool"), rows("second"));
     assert_eq!(all.len(), 80);
-    assert!(all.iter().zip(0..).all(|(row, index)| row.index == index));
+    assert!(all.iter().zip(0..).all(|(row, index)| row.injection == index));
     assert_eq!(all[..40], first);
     assert!(all[40..].iter().zip(&second).all(|(one, other)| one.site == other.site));
 

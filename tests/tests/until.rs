@@ -156,7 +156,7 @@ fn known_masked_sites_are_counted_and_not_injected() {
     let record = json(&folder.join("counted/run.json"));
     let all = &record["design"]["known"]["all"];
     let number = |key: &str| all[key].as_f64().expect(key);
-    let share = (number("overwritten") + number("dead")) / number("places");
+    let share = (number("overwritten") + number("dead")) / number("sites");
     println!("known {share:.4}, seen {seen} of 3000; masked {sampled:?} {counted:?}");
     // Within four standard deviations.
     let away = 4.0 * (3000.0 * share * (1.0 - share)).sqrt();

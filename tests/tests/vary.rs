@@ -82,7 +82,11 @@ fn variants_equal_campaigns_written_by_hand() {
     }
     // The combined tables contain the rows of each variant, with its dimensions.
     let tables = read(&folder.join("all"), &TABLES_OF_ALL);
-    assert!(tables[0].starts_with("variant,faults.model,size,index,site,kernel,"), "{}", tables[0]);
+    assert!(
+        tables[0].starts_with("variant,faults.model,size,injection,site,kernel,"),
+        "{}",
+        tables[0]
+    );
     assert!(tables[1].starts_with("variant,faults.model,size,scope,outcome,cause,count,"));
     assert_eq!((tables[0].lines().count(), tables[1].lines().count()), (rows + 1, summaries + 1));
     let last = read(&folder.join("all").join(NAMES[3]), &["results.csv"])[0].clone();

@@ -223,7 +223,7 @@ impl Counter {
         let label = row.label.as_deref().map(|text| names.intern(text));
         let line = row.line.as_deref().map(|text| names.intern(text));
         let opcode = names.intern(&row.opcode);
-        let register = key::is_register(&row.place).then(|| names.intern(&row.place));
+        let register = key::is_register(&row.location).then(|| names.intern(&row.location));
         let keys = [
             kernel.map(Key::Kernel),
             label.map(Key::Label),
@@ -231,15 +231,17 @@ impl Counter {
             Some(Key::Opcode(opcode)),
             Some(Key::Group(names.intern(&row.group))),
             row.stratum.as_deref().map(|text| Key::Stratum(names.intern(text))),
-            Some(Key::Class(names.intern(&key::class(&row.place)))),
+            Some(Key::Class(names.intern(&key::class(&row.location)))),
             register.map(Key::Register),
             key::only_bit(row).map(Key::Bit),
             row.lane.map(Key::Lane),
             row.occurrence.map(|number| Key::Occurrence(Bin::of(number))),
             row.max_rel_error.map(|error| Key::RelativeError(Magnitude::of(error))),
             row.elements_wrong.map(|number| Key::WrongElements(Bin::of(number))),
-            row.shape.map(Key::Shape),
-            row.nan.zip(row.inf).map(|(nan, inf)| Key::NonFinite(NonFinite::from_counts(nan, inf))),
+            row.error_pattern.map(Key::Shape),
+            row.nan_elements
+                .zip(row.inf_elements)
+                .map(|(nan, inf)| Key::NonFinite(NonFinite::from_counts(nan, inf))),
         ];
         let instruction = row.pc.map(|pc| Instruction { kernel, pc, opcode, line });
         let number = instruction.map(|instruction| self.instructions.intern(instruction));
@@ -249,7 +251,7 @@ impl Counter {
         let instruction = number.map(Key::Instruction);
         self.tallies.add_to(keys.into_iter().chain([instruction]).flatten(), row);
         self.workgroups.add(row);
-        match row.shape.filter(|_| row.outcome == Outcome::Sdc) {
+        match row.error_pattern.filter(|_| row.outcome == Outcome::Sdc) {
             // Counts patterns as causes, as SDC has no cause.
             Some(shape) => {
                 self.shaped.add_with_cause([Shaped::Sdc], row, Some(&Cause::Shape(shape)));

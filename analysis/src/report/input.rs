@@ -140,7 +140,7 @@ mod tests {
         }
         for (table, expected) in [
             ("", "not the results of a campaign"),
-            ("index,site\n", "not the results of a campaign"),
+            ("injection,site\n", "not the results of a campaign"),
             (&("x".repeat(1 << 20) + "\n"), "line 1 is longer"),
         ] {
             let error = read_text(table).expect_err(expected);

@@ -204,7 +204,7 @@ impl std::fmt::Display for Magnitude {
 
 /// Position of the bit that a row changed, if it is the only one.
 pub(super) fn only_bit(row: &Row) -> Option<u8> {
-    row.mask.is_power_of_two().then(|| row.mask.trailing_zeros() as u8)
+    row.flip_mask.is_power_of_two().then(|| row.flip_mask.trailing_zeros() as u8)
 }
 
 /// Returns `true` if the `place` of a row is a register, not memory or code.

@@ -9,7 +9,9 @@ use crate::outputs::compare::Difference;
 use crate::run::outcome::ComparedEnding;
 use flipwave_agent::{Event, ProcessEvent, TargetProcess, Task};
 use flipwave_device::FaultKind;
-use flipwave_injector::{Accelerations, Golden, HookedCode, Injection, Planned, Site, Struck};
+use flipwave_injector::{
+    Accelerations, Golden, HookedCode, InjectedChange, Injection, Planned, Site,
+};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -53,7 +55,7 @@ pub(crate) struct ProcessRuns<'a> {
 /// A faulty run whose outputs have not been compared.
 pub(crate) struct StruckRun {
     /// The struck value.
-    pub struck: Struck,
+    pub struck: InjectedChange,
     /// The fault with which the device stopped a dispatch. It takes precedence over the end of the
     /// program, which is a consequence.
     pub fault: Option<FaultKind>,
@@ -167,12 +169,12 @@ fn fault(events: &[ProcessEvent]) -> Option<FaultKind> {
 }
 
 /// The struck value in the events of a run.
-fn struck(events: &[ProcessEvent], site: Site) -> Result<Struck, AttachError> {
+fn struck(events: &[ProcessEvent], site: Site) -> Result<InjectedChange, AttachError> {
     let site = Box::new(site);
     for reported in events {
         match &reported.event {
             Event::Struck { before, after, words, absorbed } => {
-                return Ok(Struck {
+                return Ok(InjectedChange {
                     before: *before,
                     after: *after,
                     words: *words,

@@ -20,7 +20,7 @@ const TRIAL_TIME: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct DryRun {
     /// The fault space.
-    pub population: FaultSpace,
+    pub fault_space: FaultSpace,
     /// Description of the fault.
     pub fault: String,
     /// Description of how the fault space was counted.
@@ -91,7 +91,7 @@ pub fn dry_run(
             Ok((start, tried, clock.elapsed()))
         })?;
     Ok(DryRun {
-        population: experiment.profile.population.clone(),
+        fault_space: experiment.profile.fault_space.clone(),
         fault: experiment.faults.fault.to_string(),
         counted: experiment.profile.counted(),
         planned: experiment.scheme.count(),

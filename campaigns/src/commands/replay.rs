@@ -11,13 +11,13 @@ use crate::run::process_site::ProcessSite;
 use crate::run::runners::in_process_runner;
 use crate::severity::Judge;
 use flipwave_device::DeviceFault;
-use flipwave_injector::{Accelerations, Struck, analyze_site};
+use flipwave_injector::{Accelerations, InjectedChange, analyze_site};
 
 /// Result of one injection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
     /// The struck value.
-    pub struck: Struck,
+    pub struck: InjectedChange,
     /// The outcome.
     pub verdict: Verdict,
     /// The dispatch that the device stopped, with the device fault.

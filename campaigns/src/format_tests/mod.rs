@@ -67,7 +67,7 @@ pub(crate) fn facts() -> CampaignFacts {
             flipwave: "0.1.0".to_owned(),
             compiler: Some("clang version 22".to_owned()),
         },
-        population: population(),
+        fault_space: fault_space(),
         counted: "all dispatches".to_owned(),
         design: design(),
         fidelity: Some(fidelity()),
@@ -85,10 +85,10 @@ pub(crate) fn compared() -> Vec<ComparedOutput> {
     }]
 }
 
-pub(crate) fn population() -> FaultSpace {
+pub(crate) fn fault_space() -> FaultSpace {
     let groups =
-        vec![GroupFaultSpace { group: Group::Valu, places: 1000, hittable: 20, executed: 30 }];
-    FaultSpace { places: 1000, left_out: 10, hittable: 20, executed: 30, groups }
+        vec![GroupFaultSpace { group: Group::Valu, sites: 1000, eligible: 20, executed: 30 }];
+    FaultSpace { sites: 1000, left_out: 10, eligible: 20, executed: 30, groups }
 }
 
 pub(crate) fn fidelity() -> FidelityRecord {

@@ -51,17 +51,17 @@ impl Reruns {
                 (Some(before), Some(after)) => (before, after),
                 (None, None) => return Ok(reruns),
                 (before, after) => {
-                    let index = before.or(after).map_or(0, |row| row.index);
+                    let index = before.or(after).map_or(0, |row| row.injection);
                     return Err(HardeningError::OtherFault { index }.into());
                 }
             };
-            if (before.index, &before.site) != (after.index, &after.site) {
-                return Err(HardeningError::OtherFault { index: before.index }.into());
+            if (before.injection, &before.site) != (after.injection, &after.site) {
+                return Err(HardeningError::OtherFault { index: before.injection }.into());
             }
             if after.outcome == Outcome::Sdc && compared.detects(&after) {
-                reruns.escapes.push((after.index, after.site.clone()));
+                reruns.escapes.push((after.injection, after.site.clone()));
             }
-            if !holds_out || !is_ranked(before.index) {
+            if !holds_out || !is_ranked(before.injection) {
                 reruns.coverage.add(&before, &after);
             }
         }
@@ -102,7 +102,7 @@ impl<'a> ComparedResults<'a> {
         let module = module.flatten().and_then(|number| self.version.modules.get(&number));
         let Some((module, pc)) = module.zip(row.pc) else { return false };
         let Some(duplicated) = module.hardened.duplicated.get(&Pc(pc)) else { return false };
-        let Ok(register) = row.place.parse::<Register>() else { return false };
+        let Ok(register) = row.location.parse::<Register>() else { return false };
         self.hits_results && duplicated.results.iter().any(|range| range.contains(register))
     }
 }

@@ -305,7 +305,8 @@ fn parts_of_sdc(
     let dispatches = &plain.prepared.workload.program.dispatches;
     let mut parts: BTreeMap<ModulePc, f64> = BTreeMap::new();
     let mut all = 0.0;
-    let counts = |row: &&Row| row.outcome == Outcome::Sdc && (!holds_out || is_ranked(row.index));
+    let counts =
+        |row: &&Row| row.outcome == Outcome::Sdc && (!holds_out || is_ranked(row.injection));
     for row in table.iter().filter(counts) {
         all += row.weight;
         let dispatch = row.dispatch.and_then(|index| dispatches.get(index as usize));

@@ -64,7 +64,7 @@ struct Recorded {
     file: Option<PathBuf>,
     compared: Option<Vec<ComparedOutput>>,
     versions: Option<RecordedVersions>,
-    population: Option<FaultSpace>,
+    fault_space: Option<FaultSpace>,
     counted: Option<String>,
     fidelity: Option<FidelityRecord>,
     golden_wave_instructions: Option<Vec<u64>>,
@@ -124,7 +124,7 @@ impl Recorded {
             unfinished,
             design: self.design.unwrap_or_else(|| SampleDesign::simple(confidence)),
             planned: self.planned,
-            sites: self.population.map(|population| population.places),
+            sites: self.fault_space.map(|fault_space| fault_space.sites),
             counted: self.counted,
             instructions: (!instructions.is_empty())
                 .then(|| instructions.into_iter().fold(0, u64::saturating_add)),

@@ -219,10 +219,10 @@ mod tests {
             std::fs::write(folder.path().join(RESULTS), text).expect("written");
             check_no_results(folder.path()).map_err(|error| error.to_string())
         };
-        for without_rows in ["", "index,si", "index,site\n", "index,site\n0,disp"] {
+        for without_rows in ["", "injection,si", "injection,site\n", "injection,site\n0,disp"] {
             rows(without_rows).expect("no complete row");
         }
-        let error = rows("index,site\n0,a\n1,b\n2,").expect_err("two whole rows");
+        let error = rows("injection,site\n0,a\n1,b\n2,").expect_err("two whole rows");
         for word in ["rows: 2", "--resume", "--force"] {
             assert!(error.contains(word), "{error}");
         }

@@ -29,7 +29,7 @@ pub struct CampaignFacts {
     /// Versions of the programs that prepared the campaign.
     pub versions: Versions,
     /// The fault space.
-    pub population: FaultSpace,
+    pub fault_space: FaultSpace,
     /// Description of how the fault space was counted.
     pub counted: String,
     /// Properties of the sampling that determine rates and intervals.

@@ -2,14 +2,14 @@
 
 use crate::run::outcome::Verdict;
 use flipwave_analysis::{Outcome, Row, Workgroup};
-use flipwave_injector::{Lanes, Place, Planned, Struck};
+use flipwave_injector::{InjectedChange, Lanes, Place, Planned};
 
 /// Creates the row of an injection.
 pub(crate) fn row(
     index: u64,
     planned: &Planned,
     stratum: &str,
-    struck: &Struck,
+    struck: &InjectedChange,
     verdict: &Verdict,
 ) -> Row {
     let site = &planned.site;
@@ -17,7 +17,7 @@ pub(crate) fn row(
     let run = verdict.run();
     let is_masked = verdict.outcome() == Outcome::Masked;
     Row {
-        index,
+        injection: index,
         site: site.to_string(),
         kernel: planned.kernel.clone(),
         dispatch: event.map(|event| event.dispatch),
@@ -34,11 +34,11 @@ pub(crate) fn row(
         group: planned.group.to_string(),
         line: planned.line.clone(),
         occurrence: event.map(|event| event.occurrence),
-        place: match site.place {
+        location: match site.place {
             Place::Register(register) | Place::Source(register) => register.to_string(),
             place => place.to_string(),
         },
-        mask: struck.mask(),
+        flip_mask: struck.mask(),
         before: struck.before,
         after: struck.after,
         words: struck.words,
@@ -50,9 +50,9 @@ pub(crate) fn row(
         elements_wrong: run.map(|run| run.difference.elements_wrong),
         max_abs_error: run.map(|run| run.difference.max_abs_error),
         max_rel_error: run.map(|run| run.difference.max_rel_error),
-        shape: run.and_then(|run| run.difference.shape),
-        nan: run.map(|run| run.difference.nan),
-        inf: run.map(|run| run.difference.inf),
+        error_pattern: run.and_then(|run| run.difference.shape),
+        nan_elements: run.map(|run| run.difference.nan),
+        inf_elements: run.map(|run| run.difference.inf),
         measures: verdict.judgement().and_then(|judgement| judgement.measures.clone()),
         instructions: run.and_then(|run| run.instructions),
         timing_changed: run.filter(|_| is_masked).and_then(|run| run.timing_changed),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     fn row_of(verdict: &Verdict) -> Row {
-        let struck = Struck { before: 0x400, after: 0, words: 1, absorbed: false };
+        let struck = InjectedChange { before: 0x400, after: 0, words: 1, absorbed: false };
         row(7, &planned(), "", &struck, verdict)
     }
 
@@ -107,13 +107,19 @@ mod tests {
         assert_eq!(row.severity, Some(Severity::Critical));
         assert_eq!(row.measures.as_deref(), Some("top1=0"));
         assert_eq!(row.site, planned().site.to_string());
-        assert_eq!((row.index, row.dispatch, row.wave, row.lane), (7, Some(1), Some(2), Some(17)));
-        assert_eq!((row.mask, row.before, row.after), (0x400, 0x400, 0));
+        assert_eq!(
+            (row.injection, row.dispatch, row.wave, row.lane),
+            (7, Some(1), Some(2), Some(17))
+        );
+        assert_eq!((row.flip_mask, row.before, row.after), (0x400, 0x400, 0));
         assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Sdc, None));
         assert_eq!(row.elements_wrong, Some(3));
         assert_eq!((row.instructions, row.timing_changed), (Some(5), None), "wrong outputs");
         assert_eq!((row.max_abs_error, row.max_rel_error), (Some(0.5), Some(f64::INFINITY)));
-        assert_eq!((row.shape, row.nan, row.inf), (Some(ErrorShape::Row), Some(2), Some(1)));
+        assert_eq!(
+            (row.error_pattern, row.nan_elements, row.inf_elements),
+            (Some(ErrorShape::Row), Some(2), Some(1))
+        );
     }
 
     #[test]
@@ -121,11 +127,14 @@ mod tests {
         let row = row_of(&Verdict::Due { cause: DueCause::Device(FaultKind::Watchdog) });
         assert_eq!((row.outcome, row.cause.as_deref()), (Outcome::Due, Some("watchdog")));
         assert_eq!((row.elements_wrong, row.max_abs_error, row.max_rel_error), (None, None, None));
-        assert_eq!((row.shape, row.nan, row.inf), (None, None, None));
+        assert_eq!((row.error_pattern, row.nan_elements, row.inf_elements), (None, None, None));
         assert_eq!((row.instructions, row.timing_changed), (None, None));
         let cause = MaskedCause::Dead;
         let masked = row_of(&Verdict::Masked { cause, run: CompletedRun::default() });
         assert_eq!((masked.cause.as_deref(), masked.timing_changed), (Some("dead"), None));
-        assert_eq!((masked.shape, masked.nan, masked.inf), (None, Some(0), Some(0)));
+        assert_eq!(
+            (masked.error_pattern, masked.nan_elements, masked.inf_elements),
+            (None, Some(0), Some(0))
+        );
     }
 }

@@ -134,7 +134,7 @@ impl<'a> Experiment<'a> {
             file: self.campaign.file.clone(),
             compared: compared(self.campaign, self.runner.prepared()),
             versions,
-            population: profile.population.clone(),
+            fault_space: profile.fault_space.clone(),
             counted: profile.counted(),
             design: scheme.design.clone(),
             fidelity: fidelity.clone(),

@@ -6,7 +6,7 @@ use crate::run::due_cause::DueCause;
 use crate::severity::{Judge, Judgement};
 use flipwave_analysis::Outcome;
 use flipwave_device::{DeviceFault, Statistics};
-use flipwave_injector::{Ending, Golden, Injection, NextUse, Output, Struck};
+use flipwave_injector::{Ending, Golden, InjectedChange, Injection, NextUse, Output};
 
 /// The outcome of an injection, with its details.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +66,7 @@ pub struct CompletedRun {
 
 impl MaskedCause {
     /// Derives the cause from the struck value and, if known, its next use in the golden run.
-    pub(crate) fn new(struck: &Struck, next_use: Option<NextUse>) -> MaskedCause {
+    pub(crate) fn new(struck: &InjectedChange, next_use: Option<NextUse>) -> MaskedCause {
         match next_use {
             _ if struck.is_unchanged() => MaskedCause::Unchanged,
             Some(NextUse::Dead) => MaskedCause::Dead,
@@ -309,14 +309,15 @@ mod tests {
         vec![Statistics { wave_instructions, ..Statistics::default() }]
     }
 
-    fn verdict(ending: Ending, struck: Struck, next_use: Option<NextUse>) -> Verdict {
+    fn verdict(ending: Ending, struck: InjectedChange, next_use: Option<NextUse>) -> Verdict {
         let outputs = [vec![1, 2], vec![3], vec![0]].map(Output::from).into();
         let golden = Golden { outputs, statistics: statistics(1000) };
         let classifier = Classifier { golden: &golden, timing_threshold: 0.01 };
         classifier.classify(Injection { struck, ending }, &formats(), next_use)
     }
 
-    const STRUCK: Struck = Struck { before: 0, after: 1, words: 1, absorbed: false };
+    const STRUCK: InjectedChange =
+        InjectedChange { before: 0, after: 1, words: 1, absorbed: false };
 
     fn completed(outputs: [Vec<u8>; 3], instructions: u64) -> Verdict {
         let statistics = statistics(instructions);
@@ -364,7 +365,7 @@ mod tests {
 
     #[test]
     fn masked_cause_follows_from_the_next_use() {
-        let unchanged = Struck { after: 0, ..STRUCK };
+        let unchanged = InjectedChange { after: 0, ..STRUCK };
         for (struck, next_use, cause) in [
             (STRUCK, None, "logical"),
             (STRUCK, Some(NextUse::Read), "logical"),

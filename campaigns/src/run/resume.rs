@@ -61,7 +61,7 @@ pub(crate) fn read_existing_rows<'p>(
     let rows = flipwave_analysis::rows(BoundedLines::new((&file).take(length)));
     for row in rows.map_err(|error| mismatch(error.to_string()))? {
         let row = row.map_err(|error| mismatch(error.to_string()))?;
-        if row.index != count {
+        if row.injection != count {
             return Err(not_planned(&path, count).into());
         }
         if monitor.is_goal_met() {
@@ -113,7 +113,7 @@ impl Default for Sites {
 impl Sites {
     /// Adds the next row.
     fn add(&mut self, row: Row) {
-        let before = self.last.replace((row.index, row.site));
+        let before = self.last.replace((row.injection, row.site));
         self.spread.extend(before.filter(|(index, _)| index % self.step == 0));
         if self.spread.len() as u64 >= COMPARED {
             self.step *= 2;
@@ -138,7 +138,7 @@ mod tests {
             let (mut sites, row) = (Sites::default(), row());
             for index in 0..count {
                 let site = index.to_string();
-                sites.add(Row { index, site, ..row.clone() });
+                sites.add(Row { injection: index, site, ..row.clone() });
             }
             let selected = sites.selected();
             let length = selected.len() as u64;

@@ -9,7 +9,7 @@ use crate::run::progress::Silent;
 use crate::run::{RunOptions, run};
 use flipwave_analysis::{CampaignMonitor, Interval, Outcome, Row, read_rows};
 use flipwave_depth::Depth;
-use flipwave_injector::{DrawnPlace, Plan, Profile, Sampling};
+use flipwave_injector::{DrawnSite, Plan, Profile, Sampling};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -130,9 +130,9 @@ impl Sampled<'_> {
             let plan = Plan::new(&prepared.workload, profile, seed, &sampling);
             let plan = plan.unwrap_or_else(|error| panic!("{error}"));
             for index in stage {
-                let DrawnPlace { stratum, place, weight } = plan.place(index).expect("a place");
+                let DrawnSite { stratum, place, weight } = plan.place(index).expect("a place");
                 let row = &sites[stratum][place as usize];
-                monitor.add(&Row { index, weight, ..row.clone() });
+                monitor.add(&Row { injection: index, weight, ..row.clone() });
             }
             look(&monitor);
             if monitor.is_goal_met() {
@@ -232,7 +232,7 @@ fn pruned_site_counts_match_the_exhaustive_campaign() {
     for instruction in &sampled.profile.instructions {
         let known = instruction.known.expect("counted");
         let sum = by_opcode.entry(instruction.opcode).or_default();
-        *sum = [sum[0] + instruction.places, sum[1] + known.overwritten, sum[2] + known.dead];
+        *sum = [sum[0] + instruction.sites, sum[1] + known.overwritten, sum[2] + known.dead];
     }
     for (opcode, found) in &by_opcode {
         let expected = [None, Some("overwritten"), Some("dead")].map(|cause| count(opcode, cause));

@@ -42,7 +42,7 @@ impl Scheme {
     ) -> Result<Scheme, CampaignError> {
         let sample = faults.sample.clone();
         let strata: Vec<injector::Stratum> = profile.strata().collect();
-        let sites = |stratum: &injector::Stratum| stratum.places;
+        let sites = |stratum: &injector::Stratum| stratum.sites;
         let total: u64 = strata.iter().map(sites).sum();
         let max_count = if sample.replacement { u64::MAX } else { total };
         let mut design = SampleDesign { is_judged, ..design(faults, profile, &strata) };
@@ -61,7 +61,7 @@ impl Scheme {
                 let parts = parts(per, profile);
                 let smallest = match (&sample.allocation, is_stratified_by(per, faults)) {
                     (Allocation::Equal, true) => {
-                        1.0 / strata.iter().filter(|stratum| stratum.places > 0).count() as f64
+                        1.0 / strata.iter().filter(|stratum| stratum.sites > 0).count() as f64
                     }
                     _ => parts.iter().map(|(_, share)| *share).fold(1.0, f64::min),
                 };
@@ -177,13 +177,13 @@ fn is_stratified_by(per: &[Per], faults: &Faults) -> bool {
 
 /// Returns the number of fault sites of an instruction that are sampled.
 fn sampled_sites(instruction: &InstructionFaultSpace) -> u64 {
-    instruction.places - instruction.known.map_or(0, |known| known.overwritten + known.dead)
+    instruction.sites - instruction.known.map_or(0, |known| known.overwritten + known.dead)
 }
 
 /// Returns the parts of the program for which rates are estimated, and the fraction of the sampled fault
 /// sites in each. Parts without sampled sites are left out, because their rates are known.
 fn parts(per: &[Per], profile: &Profile) -> Vec<(Scope, f64)> {
-    let total: u64 = profile.strata().map(|stratum| stratum.places).sum();
+    let total: u64 = profile.strata().map(|stratum| stratum.sites).sum();
     let mut parts: BTreeMap<Scope, u64> = BTreeMap::new();
     for instruction in &profile.instructions {
         for per in per {
@@ -214,7 +214,7 @@ fn design(faults: &Faults, profile: &Profile, strata: &[injector::Stratum]) -> S
     let is_finite =
         !sample.replacement && !fault.model.is_drawn() && fault.duration == Duration::Transient;
     let needs_sites = *stratification != Stratification::None || is_finite;
-    let stratum_sites = strata.iter().map(|stratum| (stratum.name.clone(), stratum.places));
+    let stratum_sites = strata.iter().map(|stratum| (stratum.name.clone(), stratum.sites));
     let by_opcode =
         matches!(&sample.size, SampleSize::Until { per, .. } if per.contains(&Per::Opcode));
     SampleDesign {
@@ -249,7 +249,7 @@ fn pruned(
         let opcode = by_opcode.then(|| scope(Per::Opcode, instruction));
         for scope in scopes.into_iter().chain([opcode, stratum.map(Scope::Stratum)]).flatten() {
             let sum = all.entry(scope.to_string()).or_default();
-            sum.sites += instruction.places;
+            sum.sites += instruction.sites;
             sum.overwritten += known.overwritten;
             sum.dead += known.dead;
         }

@@ -189,7 +189,7 @@ fn write_table(
                 table.write_all(bytes).map_err(failed)?;
             } else {
                 // Indices of further seeds continue those of the previous ones.
-                let row = Row { index: offset + row.index, ..row };
+                let row = Row { injection: offset + row.injection, ..row };
                 count(&row);
                 let bytes = line(|csv| csv.serialize(&row)).map_err(failed)?;
                 table.write_all(&bytes).map_err(failed)?;

@@ -146,7 +146,7 @@ impl ShardPlan {
             (Some(here), Some(there)) if here != there => {
                 format!("its kernels were compiled by `{there}`, not `{here}`")
             }
-            _ if here.population != there.population => {
+            _ if here.fault_space != there.fault_space => {
                 "the program executes other instructions".to_owned()
             }
             _ => "the program, its inputs, the sampling or the injection mechanism differs"

@@ -186,7 +186,7 @@ mod tests {
         let mut parser = RowParser::new();
         for index in 0..5 {
             let row = parser.parse(text(index).as_bytes()).expect("a row");
-            assert_eq!((row.index, row.site.as_str()), (index, "dispatch=0 lane=1"));
+            assert_eq!((row.injection, row.site.as_str()), (index, "dispatch=0 lane=1"));
         }
         assert!(parser.parse(b"5,x,y\n").is_err());
     }

@@ -3,7 +3,7 @@
 //! of an application write to one report.
 
 use flipwave_device::FaultKind;
-use flipwave_injector::{FidelityRecord, Struck};
+use flipwave_injector::{FidelityRecord, InjectedChange};
 use flipwave_process_tree::ProcessPath;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -142,8 +142,8 @@ pub enum Event {
 
 impl Event {
     /// The event for an injected fault.
-    pub(crate) fn struck(struck: &Struck) -> Event {
-        let Struck { before, after, words, absorbed } = *struck;
+    pub(crate) fn struck(struck: &InjectedChange) -> Event {
+        let InjectedChange { before, after, words, absorbed } = *struck;
         Event::Struck { before, after, words, absorbed }
     }
 }

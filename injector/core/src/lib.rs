@@ -31,8 +31,8 @@ pub use fault::{
     UnknownTarget, ValuesError, WrittenFaultModel,
 };
 pub use fault_space::{
-    Allocation, Counting, Draw, DrawnPlace, EmptyFaultSpace, FaultSpace, Group, GroupFaultSpace,
-    InstructionFaultSpace, KnownMasked, KnownPlaces, Lines, Plan, PlanError, Planned, Profile,
+    Allocation, Counting, Draw, DrawnSite, EmptyFaultSpace, FaultSpace, Group, GroupFaultSpace,
+    InstructionFaultSpace, KnownMasked, Lines, MaskedSites, Plan, PlanError, Planned, Profile,
     ProfileError, Sampling, Selection, SiteAnalysis, Stage, Stratification, Stratum,
     StruckWorkgroups, UnknownGroup, UnknownStratification, Unreached, profile,
 };
@@ -47,7 +47,7 @@ pub use golden::profiling::{
 pub use golden::stored::{StoredFootprints, StoredProfile};
 pub use golden::{Golden, GoldenError, instruction_limit};
 pub use inject::fault_observer::FaultObserver;
-pub use inject::injection::{Ending, Injection, InjectionError, Struck};
+pub use inject::injection::{Ending, InjectedChange, Injection, InjectionError};
 pub use inject::injector::{Accelerations, Injector};
 pub use inject::run::inject;
 pub use resolve::def_use::NextUse;

@@ -164,7 +164,7 @@ class Campaign:
             site = str(row.site)
         else:
             table = frames.read_results(self.results)
-            rows = table[table["index"] == row]
+            rows = table[table["injection"] == row]
             if rows.empty:
                 raise WrongValue(
                     f"campaign `{self.name}`: no row {row}; expected 0 to {len(table) - 1}"

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 #: Columns of results.csv with integers in decimal, and their dtypes.
 _NUMBERS = {
-    "index": "Int64",
+    "injection": "Int64",
     "dispatch": "Int32",
     "wave": "Int32",
     "lane": "Int16",
     "occurrence": "Int64",
     "words": "Int64",
     "elements_wrong": "Int64",
-    "nan": "Int64",
-    "inf": "Int64",
+    "nan_elements": "Int64",
+    "inf_elements": "Int64",
     "instructions": "Int64",
 }
-_TEXTS = ("site", "workgroup", "place", "measures")
-_HEXADECIMAL = ("pc", "mask", "before", "after")
+_TEXTS = ("site", "workgroup", "location", "measures")
+_HEXADECIMAL = ("pc", "flip_mask", "before", "after")
 _FLOATS = ("weight", "max_abs_error", "max_rel_error")
 _CATEGORIES: dict[str, list[str] | None] = {
     "kernel": None,
@@ -37,7 +37,7 @@ _CATEGORIES: dict[str, list[str] | None] = {
     "line": None,
     "stratum": None,
     "cause": None,
-    "shape": None,
+    "error_pattern": None,
     "outcome": ["masked", "sdc", "due", "detected"],
     "severity": ["tolerable", "critical"],
 }

@@ -111,7 +111,7 @@ fn matrix_faults_do_not_depend_on_the_number_of_workers() {
             let (one, rows) = results(&campaign, 1);
             let (three, _) = results(&campaign, 3);
             assert!(one == three, "{variant}: another results.csv on 3 workers");
-            assert!(rows.iter().all(|row| row.place.starts_with(key) && row.lane.is_none()));
+            assert!(rows.iter().all(|row| row.location.starts_with(key) && row.lane.is_none()));
             let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
             let [masked, sdc] = [Outcome::Masked, Outcome::Sdc].map(count);
             assert_eq!(masked + sdc, 200, "{variant}: nothing is an address");

@@ -265,13 +265,13 @@ fn fault_space_is_elements_times_steps_times_bits() {
             .filter(|inst| inst.opcode.contains(variant.opcode()))
             .map(|inst| inst.executions)
             .sum();
-        let places = profile.population.places;
+        let places = profile.fault_space.sites;
         assert_eq!(places, executions * elements * steps * 32 * words, "{target} {operation}");
         let whole = Fault { scope: Scope::Workgroup, ..fault };
-        assert_eq!(profile_of(&workload, &whole, &[]).population.places, places);
+        assert_eq!(profile_of(&workload, &whole, &[]).fault_space.sites, places);
         let model = FaultModel::ZeroValue;
         let values = profile_of(&workload, &Fault { model, scope: Scope::Lane, ..whole }, &[]);
-        assert_eq!(values.population.places * 32, places);
+        assert_eq!(values.fault_space.sites * 32, places);
     };
     for target in TARGETS {
         check(target, "mfma_f32_16x16x16f16", 4, 1);

@@ -1,6 +1,6 @@
 //! Results recorded by hooks: the structures `wave` of `fault.c`.
 
-use crate::inject::injection::Struck;
+use crate::inject::injection::InjectedChange;
 use flipwave_hooks::hook::{VariableError, Variables};
 
 /// The variable that contains all structures.
@@ -12,15 +12,15 @@ pub(super) const WAVE_BYTES: usize = 8 * NUMBERS;
 
 /// The values struck in a dispatch; `None` if nothing was struck. The values are those of the wave with
 /// the lowest number.
-pub(super) fn found(variables: &Variables<'_>) -> Result<Option<Struck>, VariableError> {
+pub(super) fn found(variables: &Variables<'_>) -> Result<Option<InjectedChange>, VariableError> {
     Ok(found_in(&variables.numbers(WAVES)?))
 }
 
 /// Like [`found`], from the variable's numbers.
-pub(super) fn found_in(numbers: &[u64]) -> Option<Struck> {
+pub(super) fn found_in(numbers: &[u64]) -> Option<InjectedChange> {
     let (waves, _) = numbers.as_chunks::<NUMBERS>();
     let struck = waves.iter().filter_map(|[_, words, before, after, _, _]| {
-        (*words > 0).then_some(Struck {
+        (*words > 0).then_some(InjectedChange {
             before: *before,
             after: *after,
             words: *words,
@@ -31,6 +31,6 @@ pub(super) fn found_in(numbers: &[u64]) -> Option<Struck> {
 }
 
 /// Combines two results; the values are those of the first.
-pub(super) fn together(first: Struck, then: Struck) -> Struck {
-    Struck { words: first.words + then.words, ..first }
+pub(super) fn together(first: InjectedChange, then: InjectedChange) -> InjectedChange {
+    InjectedChange { words: first.words + then.words, ..first }
 }

@@ -30,7 +30,7 @@ pub use reach::unreached_by_hooks;
 pub use refusal::{Refusal, supports};
 pub use site_hooks::{HookedCode, OrderError, SiteHooks};
 
-use crate::inject::injection::Struck;
+use crate::inject::injection::InjectedChange;
 use crate::inject::run::{check, conclude, run};
 use crate::site::{Place, When};
 use crate::{Injection, InjectionError, Site, Workload};
@@ -88,7 +88,7 @@ impl<'a> HookInjector<'a> {
         self.check_supported(site)?;
         let device = workload.start()?;
         let mut loaded = Loaded::new();
-        let mut struck: Option<Struck> = None;
+        let mut struck: Option<InjectedChange> = None;
         let ending = run(workload, limits, device, |index, device, dispatch| {
             let is_struck = site.event().is_none_or(|event| event.dispatch == index);
             let rewriting = if is_struck { self.rewriting(site, dispatch.module)? } else { None };
@@ -215,7 +215,7 @@ impl Run<'_> {
         device: &mut EmbeddedGpu,
         dispatch: &Dispatch,
         loaded: &mut Loaded,
-    ) -> Result<(Completion, Option<Struck>), InjectionError> {
+    ) -> Result<(Completion, Option<InjectedChange>), InjectionError> {
         let Rewriting { data, rewritten, slowdown, .. } = self.rewriting;
         let shape = shape(self.workload, dispatch);
         let place = self.place(device, &shape)?;

@@ -6,7 +6,7 @@ use super::orders::orders;
 use super::place_of;
 use super::refusal::Refusal;
 use super::rewriting::Rewriting;
-use crate::inject::injection::Struck;
+use crate::inject::injection::InjectedChange;
 use crate::site::{Place, Site, Unit};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::Address;
@@ -124,7 +124,7 @@ impl SiteHooks {
     }
 
     /// The values struck in a dispatch that has left these contents of the variables.
-    pub fn struck(&self, variables: &[u8]) -> Option<Struck> {
+    pub fn struck(&self, variables: &[u8]) -> Option<InjectedChange> {
         let waves = variables.get(self.variable(WAVES).ok()?)?;
         let (numbers, _) = waves.as_chunks();
         found_in(&numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect::<Vec<_>>())

@@ -42,7 +42,7 @@ impl FaultModel {
     /// Number of sites of one value of `bits` bits, 1 to 32: the positions of one or adjacent bits, or
     /// 1 for models that change the whole value. Models that do not fit the value have no sites there.
     /// `format` is the format of the number whose first word the value is, if it is one.
-    pub fn places(&self, bits: u32, format: Option<FloatFormat>) -> u32 {
+    pub fn sites(&self, bits: u32, format: Option<FloatFormat>) -> u32 {
         let if_fits = |wanted: u32| u32::from(wanted <= bits);
         match self {
             FaultModel::FlipOneBit | FaultModel::StuckAtZero | FaultModel::StuckAtOne => bits,
@@ -56,7 +56,7 @@ impl FaultModel {
         }
     }
 
-    /// The action of the fault at `place` (below [`FaultModel::places`]) of a value. `stream` supplies
+    /// The action of the fault at `place` (below [`FaultModel::sites`]) of a value. `stream` supplies
     /// its random choices.
     pub(crate) fn action(
         &self,
@@ -114,7 +114,7 @@ impl FaultModel {
         match self {
             FaultModel::RelativeError(_) => target.is_typed(),
             FaultModel::DrawnValues(_) => target == FaultTarget::DestinationRegister,
-            _ if target == FaultTarget::Branch => self.places(1, None) > 0,
+            _ if target == FaultTarget::Branch => self.sites(1, None) > 0,
             _ => true,
         }
     }
@@ -281,9 +281,9 @@ mod tests {
     fn adjacent_flips_change_exactly_the_given_neighbours() {
         for count in 2..=32 {
             let model = FaultModel::FlipAdjacentBits(count);
-            assert_eq!(model.places(32, None), 33 - u32::from(count));
+            assert_eq!(model.sites(32, None), 33 - u32::from(count));
             for before in words() {
-                for bit in 0..model.places(32, None) {
+                for bit in 0..model.sites(32, None) {
                     let changed = before ^ after(&model, bit, before);
                     assert_eq!(changed.trailing_zeros(), bit);
                     assert_eq!(changed.leading_zeros(), 32 - u32::from(count) - bit);
@@ -325,12 +325,12 @@ mod tests {
 
     #[test]
     fn scc_keeps_its_width() {
-        let places = |model: FaultModel| model.places(1, None);
-        assert_eq!(places(FaultModel::FlipOneBit), 1);
-        assert_eq!(places(FaultModel::FlipAdjacentBits(2)), 0);
-        assert_eq!(places(FaultModel::FlipRandomBits(2)), 0);
-        assert_eq!((places(FaultModel::FlipMask(1)), places(FaultModel::FlipMask(2))), (1, 0));
-        assert_eq!(places(FaultModel::OnesValue), 1);
+        let sites = |model: FaultModel| model.sites(1, None);
+        assert_eq!(sites(FaultModel::FlipOneBit), 1);
+        assert_eq!(sites(FaultModel::FlipAdjacentBits(2)), 0);
+        assert_eq!(sites(FaultModel::FlipRandomBits(2)), 0);
+        assert_eq!((sites(FaultModel::FlipMask(1)), sites(FaultModel::FlipMask(2))), (1, 0));
+        assert_eq!(sites(FaultModel::OnesValue), 1);
         let mut stream = Stream::new(0, 0);
         let mut action = |model: FaultModel| model.action(1, None, 0, &mut stream);
         assert_eq!(action(FaultModel::FlipOneBit), Action::Flip(1));
@@ -341,8 +341,8 @@ mod tests {
     #[test]
     fn relative_errors_strike_numbers_only() {
         let model = FaultModel::RelativeError(RelativeError::new(0.5).unwrap());
-        assert_eq!(model.places(32, None), 0);
-        assert_eq!(model.places(32, Some(FloatFormat::F64)), 1);
+        assert_eq!(model.sites(32, None), 0);
+        assert_eq!(model.sites(32, Some(FloatFormat::F64)), 1);
         let action = model.action(32, Some(FloatFormat::F64), 0, &mut Stream::new(0, 0));
         assert_eq!(action.apply(2.0f64.to_bits()), 3.0f64.to_bits());
     }

@@ -3,8 +3,8 @@
 use super::counter::{FaultSpaceCounter, WaveCount};
 use super::instructions::{Frame, KnownMasked};
 use super::permanent::UnitPlaces;
-use super::profile::{Profile, StratumPlaces};
-use super::size::{FaultSpace, InstructionFaultSpace, KnownPlaces};
+use super::profile::{Profile, StratumSites};
+use super::size::{FaultSpace, InstructionFaultSpace, MaskedSites};
 use flipwave_device::{Dispatch, WaveId};
 use std::collections::{BTreeMap, HashMap};
 
@@ -41,7 +41,7 @@ struct Counted {
 pub(crate) struct Collected {
     /// Instructions by module, kernel and PC.
     instructions: BTreeMap<(u32, String, u64), InstructionFaultSpace>,
-    strata: BTreeMap<String, StratumPlaces>,
+    strata: BTreeMap<String, StratumSites>,
     kinds: HashMap<Kind, Counted>,
     counted: usize,
     units: BTreeMap<String, Vec<UnitPlaces>>,
@@ -75,7 +75,7 @@ impl Collected {
         for (instruction, count) in
             space_counter.instructions.into_entries().into_iter().zip(&space_counter.counts)
         {
-            let population = InstructionFaultSpace {
+            let fault_space = InstructionFaultSpace {
                 kernel: kernel.to_owned(),
                 pc: instruction.pc,
                 text: instruction.text,
@@ -83,13 +83,13 @@ impl Collected {
                 group: instruction.group,
                 line: instruction.line.map(|line| format!("{}:{}", line.file, line.line)),
                 executions: count.executions,
-                hittable: count.hittable,
-                places: count.places,
+                eligible: count.eligible,
+                sites: count.sites,
                 left_out: count.left_out,
                 known: (frame.known_masked == KnownMasked::Counted).then_some(count.known),
             };
             let key = (module, kernel.to_owned(), instruction.pc.0);
-            counted.instructions.push((key, population));
+            counted.instructions.push((key, fault_space));
         }
         let mut waves = space_counter.waves;
         waves.sort_unstable_by_key(|wave_count| {
@@ -97,8 +97,8 @@ impl Collected {
             (z, y, x, wave)
         });
         let named = |wave_count: WaveCount| {
-            let places = names.iter().cloned().zip(wave_count.places).collect();
-            (wave_count.wave, places)
+            let sites = names.iter().cloned().zip(wave_count.sites).collect();
+            (wave_count.wave, sites)
         };
         counted.waves = waves.into_iter().map(named).collect();
         self.sum_up(index, &counted);
@@ -108,28 +108,28 @@ impl Collected {
     fn sum_up(&mut self, index: u32, counted: &Counted) {
         for (key, instruction) in &counted.instructions {
             let known = self.instructions.entry(key.clone()).or_insert_with(|| {
-                let known = instruction.known.map(|_| KnownPlaces::default());
+                let known = instruction.known.map(|_| MaskedSites::default());
                 InstructionFaultSpace {
                     executions: 0,
-                    hittable: 0,
-                    places: 0,
+                    eligible: 0,
+                    sites: 0,
                     left_out: 0,
                     known,
                     ..instruction.clone()
                 }
             });
             known.executions += instruction.executions;
-            known.hittable += instruction.hittable;
-            known.places += instruction.places;
+            known.eligible += instruction.eligible;
+            known.sites += instruction.sites;
             known.left_out += instruction.left_out;
             if let (Some(sum), Some(instruction)) = (&mut known.known, instruction.known) {
                 sum.add(instruction);
             }
         }
-        for (wave, places) in &counted.waves {
-            for (name, places) in places {
+        for (wave, sites) in &counted.waves {
+            for (name, sites) in sites {
                 let stratum = self.strata.entry(name.clone()).or_default();
-                stratum.push(index, *wave, *places);
+                stratum.push(index, *wave, *sites);
             }
         }
     }
@@ -138,20 +138,20 @@ impl Collected {
         for (name, mut units) in std::mem::take(&mut self.units) {
             let stratum = self.strata.entry(name).or_default();
             for unit in &mut units {
-                unit.first = stratum.places;
-                stratum.places += unit.places();
+                unit.first = stratum.sites;
+                stratum.sites += unit.sites();
             }
             stratum.units = units;
         }
         let mut strata = Vec::new();
         for (name, stratum) in self.strata {
-            strata.push(StratumPlaces { name, ..stratum });
+            strata.push(StratumSites { name, ..stratum });
         }
         let instructions: Vec<InstructionFaultSpace> = self.instructions.into_values().collect();
-        let mut population = FaultSpace::of(&instructions);
+        let mut fault_space = FaultSpace::of(&instructions);
         for unit in strata.iter().flat_map(|stratum| &stratum.units) {
-            population.add_places(unit.group, unit.places());
+            fault_space.add_sites(unit.group, unit.sites());
         }
-        Profile { frame, counted: self.counted, dispatches, population, instructions, strata }
+        Profile { frame, counted: self.counted, dispatches, fault_space, instructions, strata }
     }
 }

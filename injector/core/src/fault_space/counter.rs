@@ -3,7 +3,7 @@
 use super::instructions::{Frame, Instruction, Instructions, KnownMasked};
 use super::permanent::UnitCounter;
 use super::selection::Moment;
-use super::size::KnownPlaces;
+use super::size::MaskedSites;
 use super::unread::{Decided, Origin, Unread};
 use super::words::Resources;
 use crate::Workload;
@@ -45,16 +45,16 @@ pub(crate) struct FaultSpaceCounter<'a> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Count {
     pub executions: u64,
-    pub hittable: u64,
-    pub places: u64,
+    pub eligible: u64,
+    pub sites: u64,
     pub left_out: u64,
-    pub known: KnownPlaces,
+    pub known: MaskedSites,
 }
 
 pub(crate) struct WaveCount {
     pub wave: WaveId,
     /// Sites per stratum.
-    pub places: Vec<u64>,
+    pub sites: Vec<u64>,
     /// Executions by instruction number, if the selection needs them.
     occurrences: Vec<u64>,
 }
@@ -145,38 +145,38 @@ impl<'a> FaultSpaceCounter<'a> {
         }
         let lanes = lanes_struck(self.frame, execution.lanes, execution.all);
         let instruction = self.instructions.get(number);
-        let places = instruction.places.count(lanes);
+        let sites = instruction.sites.count(lanes);
         let count = &mut self.counts[number];
-        count.left_out += instruction.left_out(|places| places.count(lanes));
-        count.hittable += u64::from(places > 0);
+        count.left_out += instruction.left_out(|sites| sites.count(lanes));
+        count.eligible += u64::from(sites > 0);
         if let Some(units) = &mut self.units {
             units.count(instruction, execution, lanes);
             return;
         }
-        count.places += places;
+        count.sites += sites;
         if let Some(mut unread) = self.unread.take() {
             let origin = Origin { number, occurrence, time };
             let mut decided = Vec::new();
-            for register in instruction.places.registers() {
+            for register in instruction.sites.registers() {
                 unread.write(wave, origin, register, lanes, &mut |value| decided.push(value));
             }
             decided.iter().for_each(|value| self.decide(index, value));
             self.unread = Some(unread);
             return;
         }
-        add_places(wave_count, instruction.stratum, places);
+        add_sites(wave_count, instruction.stratum, sites);
     }
 
     /// Counts the sites of a value whose next use is known: values that are read are part of the fault
     /// space.
     fn decide(&mut self, wave: usize, decided: &Decided) {
-        let Instruction { stratum, places, .. } = self.instructions.get(decided.origin.number);
-        let places = places.of_register(decided.register, decided.lanes);
+        let Instruction { stratum, sites, .. } = self.instructions.get(decided.origin.number);
+        let sites = sites.of_register(decided.register, decided.lanes);
         let known = &mut self.counts[decided.origin.number].known;
         match decided.next_use {
-            NextUse::Read => add_places(&mut self.waves[wave], *stratum, places),
-            NextUse::Overwritten => known.overwritten += places,
-            NextUse::Dead => known.dead += places,
+            NextUse::Read => add_sites(&mut self.waves[wave], *stratum, sites),
+            NextUse::Overwritten => known.overwritten += sites,
+            NextUse::Dead => known.dead += sites,
         }
     }
 
@@ -217,12 +217,12 @@ impl<'a> FaultSpaceCounter<'a> {
                     continue;
                 }
                 let instruction = self.instructions.get(number);
-                count.left_out += instruction.left_out(|places| places.sum(&executed).1);
-                let Instruction { stratum, places, .. } = instruction;
-                let (hittable, places) = places.sum(&executed);
-                count.hittable += hittable;
-                count.places += places;
-                add_places(&mut self.waves[index], *stratum, places);
+                count.left_out += instruction.left_out(|sites| sites.sum(&executed).1);
+                let Instruction { stratum, sites, .. } = instruction;
+                let (eligible, sites) = sites.sum(&executed);
+                count.eligible += eligible;
+                count.sites += sites;
+                add_sites(&mut self.waves[index], *stratum, sites);
             }
         }
     }
@@ -235,7 +235,7 @@ impl<'a> FaultSpaceCounter<'a> {
         }
         let waves = &mut self.waves;
         let index = *self.by_wave.entry(wave).or_insert_with(|| {
-            waves.push(WaveCount { wave, places: Vec::new(), occurrences: Vec::new() });
+            waves.push(WaveCount { wave, sites: Vec::new(), occurrences: Vec::new() });
             waves.len() - 1
         });
         self.current = Some((wave, index));
@@ -243,11 +243,11 @@ impl<'a> FaultSpaceCounter<'a> {
     }
 }
 
-fn add_places(wave: &mut WaveCount, stratum: usize, places: u64) {
-    if wave.places.len() <= stratum {
-        wave.places.resize(stratum + 1, 0);
+fn add_sites(wave: &mut WaveCount, stratum: usize, sites: u64) {
+    if wave.sites.len() <= stratum {
+        wave.sites.resize(stratum + 1, 0);
     }
-    wave.places[stratum] += places;
+    wave.sites[stratum] += sites;
 }
 
 /// Increments the count of an instruction and returns the count before.

@@ -3,7 +3,7 @@
 use super::Planned;
 use super::permutation::Permutation;
 use super::plan::{PlanError, Sampling, Stage};
-use super::profile::{Profile, StratumPlaces};
+use super::profile::{Profile, StratumSites};
 use crate::resolve::stream::Stream;
 use crate::site::{Site, When};
 use std::num::NonZeroU64;
@@ -29,10 +29,10 @@ impl Drawn {
     /// The injection's stream after the draw of its site.
     pub fn stream(&self, profile: &Profile, seed: u64) -> Stream {
         let mut stream = Stream::new(seed, self.index);
-        let places = profile.strata.get(self.stratum).map_or(0, |stratum| stratum.places);
-        if let (Some(draw), Some(places)) = (self.draw, NonZeroU64::new(places)) {
+        let sites = profile.strata.get(self.stratum).map_or(0, |stratum| stratum.sites);
+        if let (Some(draw), Some(sites)) = (self.draw, NonZeroU64::new(sites)) {
             for _ in 0..=draw {
-                stream.below(places);
+                stream.below(sites);
             }
         }
         stream
@@ -41,11 +41,11 @@ impl Drawn {
     /// Draws the next site from the injection's stream.
     pub fn again(&self, profile: &Profile, seed: u64) -> Result<Drawn, PlanError> {
         let draw = self.draw.map_or(TRIES, |draw| draw + 1);
-        let places =
-            profile.strata.get(self.stratum).and_then(|stratum| NonZeroU64::new(stratum.places));
-        match places {
-            Some(places) if draw < TRIES => {
-                let place = self.stream(profile, seed).below(places);
+        let sites =
+            profile.strata.get(self.stratum).and_then(|stratum| NonZeroU64::new(stratum.sites));
+        match sites {
+            Some(sites) if draw < TRIES => {
+                let place = self.stream(profile, seed).below(sites);
                 Ok(Drawn { place, draw: Some(draw), ..*self })
             }
             _ => Err(PlanError::TooApproximate { index: self.index, tries: draw }),
@@ -89,35 +89,35 @@ struct Share {
     before: u64,
     weight: f64,
     /// Number of sites of the stratum.
-    places: NonZeroU64,
+    sites: NonZeroU64,
 }
 
 impl<'a> Draws<'a> {
     /// Creates the draws for a fault space that is not empty.
     pub fn new(profile: &'a Profile, seed: u64, sampling: &Sampling) -> Draws<'a> {
-        let places: Vec<u64> = profile.strata.iter().map(|stratum| stratum.places).collect();
+        let sites: Vec<u64> = profile.strata.iter().map(|stratum| stratum.sites).collect();
         let random = |(stratum, count): (usize, &u64)| {
-            let places = NonZeroU64::new(*count)?;
-            Some(Order::Random(Permutation::new(seed, stratum, places)))
+            let sites = NonZeroU64::new(*count)?;
+            Some(Order::Random(Permutation::new(seed, stratum, sites)))
         };
         let orders = match sampling {
-            Sampling::Exhaustive => Some(places.iter().map(|_| Some(Order::Ascending)).collect()),
+            Sampling::Exhaustive => Some(sites.iter().map(|_| Some(Order::Ascending)).collect()),
             Sampling::Random { replacement: false, .. } => {
-                Some(places.iter().enumerate().map(random).collect())
+                Some(sites.iter().enumerate().map(random).collect())
             }
             Sampling::Random { .. } => None,
         };
         let shares = match sampling {
-            Sampling::Exhaustive => shares(&places, [places.clone()]),
+            Sampling::Exhaustive => shares(&sites, [sites.clone()]),
             Sampling::Random { stages, replacement } => {
                 let mut room =
-                    if *replacement { vec![u64::MAX; places.len()] } else { places.clone() };
+                    if *replacement { vec![u64::MAX; sites.len()] } else { sites.clone() };
                 let counts = stages.iter().map(|Stage { count, allocation }| {
-                    let counts = allocation.shares(*count, &places, &room);
+                    let counts = allocation.shares(*count, &sites, &room);
                     room.iter_mut().zip(&counts).for_each(|(room, count)| *room -= count);
                     counts
                 });
-                shares(&places, counts)
+                shares(&sites, counts)
             }
         };
         Draws { profile, seed, orders, shares }
@@ -131,7 +131,7 @@ impl<'a> Draws<'a> {
     /// The fault with this index; `None` from [`Draws::count`] on.
     pub fn get(&self, index: u64) -> Option<Drawn> {
         let after = self.shares.partition_point(|share| share.first <= index);
-        let Share { stratum, first, count, before, weight, places } =
+        let Share { stratum, first, count, before, weight, sites } =
             *self.shares.get(after.checked_sub(1)?)?;
         let number = index - first;
         if number >= count {
@@ -139,29 +139,29 @@ impl<'a> Draws<'a> {
         }
         let (place, draw) = match &self.orders {
             Some(orders) => (orders.get(stratum)?.as_ref()?.place(before + number)?, None),
-            None => (Stream::new(self.seed, index).below(places), Some(0)),
+            None => (Stream::new(self.seed, index).below(sites), Some(0)),
         };
         Some(Drawn { index, stratum, weight, place, draw })
     }
 }
 
-/// Computes the faults of strata. `places` are the sites of each stratum, `stages` the faults of each
+/// Computes the faults of strata. `sites` are the sites of each stratum, `stages` the faults of each
 /// stratum per stage.
-fn shares(places: &[u64], stages: impl IntoIterator<Item = Vec<u64>>) -> Vec<Share> {
-    let total: u64 = places.iter().sum();
+fn shares(sites: &[u64], stages: impl IntoIterator<Item = Vec<u64>>) -> Vec<Share> {
+    let total: u64 = sites.iter().sum();
     let mut shares = Vec::new();
     let mut first = 0;
-    let mut before = vec![0; places.len()];
+    let mut before = vec![0; sites.len()];
     for counts in stages {
         let all: u64 = counts.iter().sum();
         for (stratum, count) in counts.into_iter().enumerate() {
-            let Some(places) = NonZeroU64::new(places[stratum]).filter(|_| count > 0) else {
+            let Some(sites) = NonZeroU64::new(sites[stratum]).filter(|_| count > 0) else {
                 continue;
             };
-            let share_of_space = places.get() as f64 / total as f64;
-            let is_whole = all == total && count == places.get();
+            let share_of_space = sites.get() as f64 / total as f64;
+            let is_whole = all == total && count == sites.get();
             let weight = if is_whole { 1.0 } else { share_of_space * all as f64 / count as f64 };
-            shares.push(Share { stratum, first, count, before: before[stratum], weight, places });
+            shares.push(Share { stratum, first, count, before: before[stratum], weight, sites });
             first += count;
             before[stratum] += count;
         }
@@ -171,7 +171,7 @@ fn shares(places: &[u64], stages: impl IntoIterator<Item = Vec<u64>>) -> Vec<Sha
 
 /// Resolves a drawn permanent fault.
 pub(crate) fn permanent(profile: &Profile, seed: u64, drawn: &Drawn) -> Option<(u64, Planned)> {
-    let StratumPlaces { units, .. } = profile.strata.get(drawn.stratum)?;
+    let StratumSites { units, .. } = profile.strata.get(drawn.stratum)?;
     let behind = units.partition_point(|unit| unit.first <= drawn.place);
     let unit_places = units.get(behind.checked_sub(1)?)?;
     let (unit, place, struck) = unit_places.get(drawn.place - unit_places.first)?;

@@ -1,8 +1,8 @@
 //! Static instructions that a dispatch executed, numbered in the order of their first execution.
 
-use super::places::Executor;
+use super::execution_sites::Executor;
 use super::words::{Resources, words, words_of_sums};
-use super::{Draw, Group, Places, Selection, Stratification};
+use super::{Draw, ExecutionSites, Group, Selection, Stratification};
 use crate::fault::{Duration, Fault, Scope};
 use flipwave_codeobj::{LineTable, SourceLine};
 use flipwave_isa::{Class, Inst, Pc, Target};
@@ -69,16 +69,16 @@ pub(crate) struct Instruction {
     /// Index of its stratum in [`Instructions::strata`].
     pub stratum: usize,
     /// Its sites; empty for instructions that are not selected.
-    pub places: Places,
+    pub sites: ExecutionSites,
     /// Its sites including excluded ones, if any are excluded.
-    pub all_places: Option<Places>,
+    pub all_places: Option<ExecutionSites>,
 }
 
 impl Instruction {
-    /// Number of excluded sites; `count` counts the sites of a `Places`.
-    pub fn left_out(&self, count: impl Fn(&Places) -> u64) -> u64 {
+    /// Number of excluded sites; `count` counts the sites of a `ExecutionSites`.
+    pub fn left_out(&self, count: impl Fn(&ExecutionSites) -> u64) -> u64 {
         let all = self.all_places.as_ref().map_or(0, &count);
-        all.saturating_sub(if self.all_places.is_some() { count(&self.places) } else { 0 })
+        all.saturating_sub(if self.all_places.is_some() { count(&self.sites) } else { 0 })
     }
 }
 
@@ -129,11 +129,11 @@ impl<'a> Instructions<'a> {
         let opcode = inst.operation.name();
         let resources = self.resources.get_or_insert_default();
         let make = |words, fault: &Fault| match draw {
-            Draw::Bits => Places::new(words, fault),
-            Draw::Instructions => Places::of_executions(words, fault, executor(inst)),
+            Draw::Bits => ExecutionSites::new(words, fault),
+            Draw::Instructions => ExecutionSites::of_executions(words, fault, executor(inst)),
         };
         let mut all_places = None;
-        let places = if selection.has_instruction(inst, line.as_ref()) {
+        let sites = if selection.has_instruction(inst, line.as_ref()) {
             let fault = Fault { model: fault.model.of_opcode(opcode), ..fault.clone() };
             let mut words = match fault.target.part_of_sum() {
                 None => words(inst, &fault, resources, &selection.registers),
@@ -149,7 +149,7 @@ impl<'a> Instructions<'a> {
             }
             make(words, &fault)
         } else {
-            Places::none(fault)
+            ExecutionSites::none(fault)
         };
         let stratum = match stratification {
             Stratification::None => String::new(),
@@ -171,7 +171,7 @@ impl<'a> Instructions<'a> {
             group,
             line,
             stratum,
-            places,
+            sites,
             all_places,
         });
         number

@@ -6,12 +6,12 @@
 mod collected;
 mod counter;
 mod draw;
+mod execution_sites;
 mod group;
 mod instructions;
 mod passages;
 mod permanent;
 mod permutation;
-mod places;
 mod plan;
 mod planned;
 mod profile;
@@ -27,13 +27,13 @@ mod words;
 pub use group::{Group, UnknownGroup};
 pub(crate) use instructions::Frame;
 pub use instructions::KnownMasked;
-pub use plan::{DrawnPlace, Plan, PlanError, Sampling, Stage};
+pub use plan::{DrawnSite, Plan, PlanError, Sampling, Stage};
 pub(crate) use plan::{FaultsOfWaves, Search};
 pub use planned::{Planned, SiteAnalysis};
 pub use profile::{Counting, Profile, ProfileError, Stratum, profile};
-pub(crate) use profile::{Profiler, StratumPlaces};
+pub(crate) use profile::{Profiler, StratumSites};
 pub use selection::{Lines, Selection};
-pub use size::{EmptyFaultSpace, FaultSpace, GroupFaultSpace, InstructionFaultSpace, KnownPlaces};
+pub use size::{EmptyFaultSpace, FaultSpace, GroupFaultSpace, InstructionFaultSpace, MaskedSites};
 pub use strata::{Allocation, Stratification, UnknownStratification};
 pub use struck::StruckWorkgroups;
 pub use unreached::Unreached;
@@ -41,9 +41,9 @@ pub use unreached::Unreached;
 #[cfg(test)]
 pub(crate) use counter::Execution;
 pub(crate) use counter::FaultSpaceCounter;
+pub use execution_sites::Draw;
+pub(crate) use execution_sites::ExecutionSites;
 pub(crate) use permanent::workgroups;
-pub use places::Draw;
-pub(crate) use places::Places;
 pub(crate) use words::{
     Resources, Words, can_be_struck, destination_registers, result_word, words,
 };

@@ -40,7 +40,7 @@ pub(super) struct Part {
     /// Active lanes at the last execution.
     lanes: Option<LaneMask>,
     /// Sites on these lanes, by stratum like [`Passage::most`].
-    pub places: Vec<(usize, u64)>,
+    pub sites: Vec<(usize, u64)>,
 }
 
 impl<'a> Known<'a> {
@@ -59,10 +59,10 @@ impl<'a> Known<'a> {
     }
 
     /// Stratum and number of sites of an execution on `lanes`, if it has any.
-    pub fn places(&mut self, number: usize, lanes: LaneMask) -> Option<(usize, u64)> {
+    pub fn sites(&mut self, number: usize, lanes: LaneMask) -> Option<(usize, u64)> {
         let lanes = lanes_struck(&self.profile.frame, lanes, lanes);
-        let Instruction { places, .. } = self.instructions.get(number);
-        let count = places.count(lanes);
+        let Instruction { sites, .. } = self.instructions.get(number);
+        let count = sites.count(lanes);
         Some((self.stratum(number)?, count)).filter(|(_, count)| *count > 0)
     }
 
@@ -74,8 +74,8 @@ impl<'a> Known<'a> {
     ) -> Vec<(usize, u64)> {
         let mut sums: BTreeMap<usize, u64> = BTreeMap::new();
         for number in numbers {
-            if let Some((stratum, places)) = self.places(number, lanes) {
-                *sums.entry(stratum).or_default() += places;
+            if let Some((stratum, sites)) = self.sites(number, lanes) {
+                *sums.entry(stratum).or_default() += sites;
             }
         }
         sums.into_iter().collect()
@@ -114,7 +114,7 @@ impl Passage {
         for (part, lanes) in self.parts.iter_mut().zip(lanes) {
             if part.lanes != Some(lanes) {
                 part.lanes = Some(lanes);
-                part.places = known.all_places(part.numbers.iter().copied(), lanes);
+                part.sites = known.all_places(part.numbers.iter().copied(), lanes);
             }
         }
         &self.parts

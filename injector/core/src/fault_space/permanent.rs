@@ -1,9 +1,9 @@
 //! Fault space of permanent faults: every part of the device that the workload uses.
 
 use super::counter::Execution;
+use super::execution_sites::ExecutionSite;
 use super::instructions::Instruction;
-use super::places::Struck;
-use super::{Group, Places};
+use super::{ExecutionSites, Group};
 use crate::fault::Action;
 use crate::resolve::stream::Stream;
 use crate::site::{Lanes, Place, SimdShape, Unit};
@@ -25,25 +25,25 @@ pub(crate) struct UnitPlaces {
     pub first: u64,
     /// Slots that executed the operation, one bit each.
     pub slots: LaneMask,
-    places: Places,
+    sites: ExecutionSites,
 }
 
 impl UnitPlaces {
     /// Number of sites.
-    pub fn places(&self) -> u64 {
-        self.places.count(self.slots)
+    pub fn sites(&self) -> u64 {
+        self.sites.count(self.slots)
     }
 
     /// The action of a fault at one of these sites. `stream` supplies its random choices.
-    pub fn action(&self, struck: &Struck, stream: &mut Stream) -> Action {
-        self.places.action(struck, stream)
+    pub fn action(&self, struck: &ExecutionSite, stream: &mut Stream) -> Action {
+        self.sites.action(struck, stream)
     }
 
     /// The site with this number: the unit with its slot, the word of the result, and the bit position
     /// in the word.
-    pub fn get(&self, number: u64) -> Option<(Unit, Place, Struck)> {
-        let struck = self.places.get(self.slots, number)?;
-        let words = self.places.words();
+    pub fn get(&self, number: u64) -> Option<(Unit, Place, ExecutionSite)> {
+        let struck = self.sites.get(self.slots, number)?;
+        let words = self.sites.words();
         let word = words.iter().position(|word_range| word_range.first == struck.place)?;
         let slot = match struck.lanes {
             Some(Lanes::One(lane)) => Some(lane.0),
@@ -78,7 +78,7 @@ impl UnitCounter {
 
     /// Counts an execution of an instruction on `lanes`.
     pub fn count(&mut self, instruction: &Instruction, execution: &Execution<'_>, lanes: LaneMask) {
-        if instruction.places.words().is_empty() {
+        if instruction.sites.words().is_empty() {
             return;
         }
         let (unit, simd) = self.place_of(execution.wave);
@@ -94,7 +94,7 @@ impl UnitCounter {
             group: instruction.group,
             first: 0,
             slots: LaneMask::EMPTY,
-            places: instruction.places.clone(),
+            sites: instruction.sites.clone(),
         };
         let (_, found) = self.found.entry(key).or_insert((instruction.stratum, new));
         found.slots.0 |= slots.0;
@@ -114,8 +114,8 @@ impl UnitCounter {
         for (stratum, found) in self.found.into_values() {
             let name = names.get(stratum).cloned().unwrap_or_default();
             let units = all.entry(name).or_default();
-            let key = |places: &UnitPlaces| {
-                let Unit { opcode, unit, simd, .. } = places.unit;
+            let key = |sites: &UnitPlaces| {
+                let Unit { opcode, unit, simd, .. } = sites.unit;
                 (opcode.name(), unit, simd)
             };
             match units.binary_search_by_key(&key(&found), key) {

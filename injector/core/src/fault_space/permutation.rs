@@ -76,15 +76,15 @@ mod tests {
     fn permutation_is_a_bijection() {
         for count in [1, 2, 3, 100, 65_535, 65_536, 65_537, 300_000] {
             let all = permutation(5, count);
-            let places: HashSet<u64> = (0..count).map(|number| all.get(number).unwrap()).collect();
-            assert_eq!(places.len() as u64, count);
-            assert!(places.iter().all(|place| *place < count));
+            let sites: HashSet<u64> = (0..count).map(|number| all.get(number).unwrap()).collect();
+            assert_eq!(sites.len() as u64, count);
+            assert!(sites.iter().all(|place| *place < count));
             assert_eq!(all.get(count), None);
         }
         for count in [u64::MAX, (1 << 63) + 1, 1 << 40] {
             let all = permutation(5, count);
-            let places: HashSet<u64> = (0..1000).map(|number| all.get(number).unwrap()).collect();
-            assert_eq!(places.len(), 1000);
+            let sites: HashSet<u64> = (0..1000).map(|number| all.get(number).unwrap()).collect();
+            assert_eq!(sites.len(), 1000);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Allocation;
 use super::draw::{Drawn, Draws, permanent};
 use super::planned::Planned;
-use super::profile::{Profile, StratumPlaces, WavePlaces};
+use super::profile::{Profile, StratumSites, WavePlaces};
 use super::resolver::Resolver;
 use super::size::EmptyFaultSpace;
 use super::struck::StruckWorkgroups;
@@ -96,7 +96,7 @@ const MOST_DRAWN: u64 = 1 << 16;
 
 /// A site drawn for an injection, by its number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DrawnPlace {
+pub struct DrawnSite {
     /// Index of its stratum in [`Profile::strata`].
     pub stratum: usize,
     /// Number of the site among those of the stratum, from 0.
@@ -140,9 +140,9 @@ impl<'a> Plan<'a> {
 
     /// The site drawn for an index, not yet resolved, which needs a run; `None` from [`Plan::count`]
     /// on. With approximate profiles, resolving may draw another site.
-    pub fn place(&self, index: u64) -> Option<DrawnPlace> {
+    pub fn place(&self, index: u64) -> Option<DrawnSite> {
         let Drawn { stratum, place, weight, .. } = self.draws.get(index)?;
-        Some(DrawnPlace { stratum, place, weight })
+        Some(DrawnSite { stratum, place, weight })
     }
 
     /// Resolves the faults with the given indices, in ascending order, in one more run of the workload,
@@ -237,7 +237,7 @@ impl<'a> Plan<'a> {
         let strata = &self.draws.profile.strata;
         let place = |waves: &WavePlaces| (waves.dispatch, waves.wave.workgroup);
         if self.count() > MOST_DRAWN {
-            return strata.iter().flat_map(StratumPlaces::waves_with_places).map(place).collect();
+            return strata.iter().flat_map(StratumSites::waves_with_places).map(place).collect();
         }
         let drawn = (0..self.count()).filter_map(|index| self.draws.get(index));
         drawn

@@ -1,7 +1,7 @@
 //! One injection of a plan.
 
 use super::Group;
-use crate::inject::injection::Struck;
+use crate::inject::injection::InjectedChange;
 use crate::resolve::def_use::NextUse;
 use crate::site::{Lanes, Site};
 
@@ -43,14 +43,14 @@ pub struct SiteAnalysis {
 impl Planned {
     /// The struck value, if nothing ever reads it: then a run with the fault equals the golden run and
     /// need not be executed.
-    pub fn masked_strike(&self) -> Option<Struck> {
+    pub fn masked_strike(&self) -> Option<InjectedChange> {
         let SiteAnalysis { next_use, before, .. } = self.analysis?;
         if matches!(next_use?, NextUse::Read) {
             return None;
         }
         let before = before?;
         let after = self.site.action.apply(before);
-        Some(Struck { before, after, words: self.words()?, absorbed: false })
+        Some(InjectedChange { before, after, words: self.words()?, absorbed: false })
     }
 
     /// Next use of the struck value in the golden run, if known.

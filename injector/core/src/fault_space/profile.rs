@@ -20,10 +20,10 @@ pub struct Profile {
     /// Number of dispatches of the workload.
     pub(crate) dispatches: usize,
     /// Size of the fault space, in total and per group.
-    pub population: FaultSpace,
+    pub fault_space: FaultSpace,
     /// All executed static instructions, selected or not, by kernel and PC.
     pub instructions: Vec<InstructionFaultSpace>,
-    pub(crate) strata: Vec<StratumPlaces>,
+    pub(crate) strata: Vec<StratumSites>,
 }
 
 /// Extent of a profile.
@@ -45,13 +45,13 @@ pub struct Stratum {
     /// Name; empty if the fault space is not stratified.
     pub name: String,
     /// Number of sites.
-    pub places: u64,
+    pub sites: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct StratumPlaces {
+pub(crate) struct StratumSites {
     pub name: String,
-    pub places: u64,
+    pub sites: u64,
     /// Sites by wave, for faults in executions.
     pub waves: Vec<WavePlaces>,
     /// Sites by unit, for permanent faults.
@@ -65,7 +65,7 @@ pub(crate) struct WavePlaces {
     /// Number of its first site in the stratum.
     pub first: u64,
     /// Number of its sites.
-    pub places: u64,
+    pub sites: u64,
 }
 
 /// Errors returned by profiling.
@@ -247,8 +247,8 @@ impl Profile {
     /// # Errors
     /// [`EmptyFaultSpace`], which lists what was executed.
     pub fn check_places(&self) -> Result<(), EmptyFaultSpace> {
-        let FaultSpace { places, executed, groups, .. } = &self.population;
-        if *places > 0 {
+        let FaultSpace { sites, executed, groups, .. } = &self.fault_space;
+        if *sites > 0 {
             return Ok(());
         }
         let kinds = groups.iter().map(|group| format!("{} {}", group.executed, group.group));
@@ -291,31 +291,29 @@ impl Profile {
 
     /// The parts of the fault space, by name.
     pub fn strata(&self) -> impl Iterator<Item = Stratum> {
-        let stratum = |stratum: &StratumPlaces| Stratum {
-            name: stratum.name.clone(),
-            places: stratum.places,
-        };
+        let stratum =
+            |stratum: &StratumSites| Stratum { name: stratum.name.clone(), sites: stratum.sites };
         self.strata.iter().map(stratum)
     }
 }
 
-impl StratumPlaces {
+impl StratumSites {
     /// The wave that contains site number `place`, and the site's number within the wave.
     pub fn locate(&self, place: u64) -> Option<(&WavePlaces, u64)> {
         let after = self.waves.partition_point(|wave| wave.first <= place);
         let wave = self.waves.get(after.checked_sub(1)?)?;
         let offset = place - wave.first;
-        (offset < wave.places).then_some((wave, offset))
+        (offset < wave.sites).then_some((wave, offset))
     }
 
     /// Waves with at least one site.
     pub fn waves_with_places(&self) -> impl Iterator<Item = &WavePlaces> {
-        self.waves.iter().filter(|wave| wave.places > 0)
+        self.waves.iter().filter(|wave| wave.sites > 0)
     }
 
-    pub fn push(&mut self, dispatch: u32, wave: WaveId, places: u64) {
-        self.waves.push(WavePlaces { dispatch, wave, first: self.places, places });
-        self.places += places;
+    pub fn push(&mut self, dispatch: u32, wave: WaveId, sites: u64) {
+        self.waves.push(WavePlaces { dispatch, wave, first: self.sites, sites });
+        self.sites += sites;
     }
 }
 
@@ -355,7 +353,7 @@ pub(crate) mod tests {
         let profile = profile_of(&[trace()], frame(&[Group::All], FaultModel::FlipOneBit));
         let counts_at = |pc: u64| {
             let found = profile.instructions.iter().find(|entry| entry.pc.0 == pc).unwrap();
-            (found.executions, found.hittable, found.places)
+            (found.executions, found.eligible, found.sites)
         };
         // Lanes 64, 64, 32, 32, 3; two registers of 32 bits.
         assert_eq!(counts_at(0x100), (5, 5, (64 + 64 + 32 + 32 + 3) * 2 * 32));
@@ -368,19 +366,19 @@ pub(crate) mod tests {
         assert_eq!(counts_at(0x11c), (5, 5, 5 * 33));
         assert_eq!(counts_at(0x120), (5, 0, 0));
 
-        let FaultSpace { places, hittable, executed, groups, .. } = &profile.population;
-        assert_eq!(*places, profile.instructions.iter().map(|entry| entry.places).sum::<u64>());
-        assert_eq!((*hittable, *executed), (24, 35));
-        assert_eq!(groups.iter().map(|group| group.places).sum::<u64>(), *places);
+        let FaultSpace { sites, eligible, executed, groups, .. } = &profile.fault_space;
+        assert_eq!(*sites, profile.instructions.iter().map(|entry| entry.sites).sum::<u64>());
+        assert_eq!((*eligible, *executed), (24, 35));
+        assert_eq!(groups.iter().map(|group| group.sites).sum::<u64>(), *sites);
     }
 
     #[test]
     fn groups_restrict_sites_but_not_executions() {
         let profile = profile_of(&[trace()], frame(&[Group::Fp64], FaultModel::ZeroValue));
-        assert_eq!(profile.population.places, (32 + 3 + 32 + 3) * 2);
-        assert_eq!(profile.population.executed, 35);
-        let vmem = profile.population.groups.iter().find(|group| group.group == Group::Vmem);
-        assert_eq!(vmem.map(|group| (group.executed, group.places)), Some((10, 0)));
+        assert_eq!(profile.fault_space.sites, (32 + 3 + 32 + 3) * 2);
+        assert_eq!(profile.fault_space.executed, 35);
+        let vmem = profile.fault_space.groups.iter().find(|group| group.group == Group::Vmem);
+        assert_eq!(vmem.map(|group| (group.executed, group.sites)), Some((10, 0)));
     }
 
     #[test]
@@ -398,17 +396,17 @@ pub(crate) mod tests {
     fn every_site_belongs_to_one_wave() {
         let profile = profile_of(&[trace()], frame(&[Group::Salu], FaultModel::FlipOneBit));
         let mut located = Vec::new();
-        for place in 0..profile.population.places {
+        for place in 0..profile.fault_space.sites {
             let (wave, offset) = profile.strata[0].locate(place).unwrap();
             located.push((wave.wave, offset));
         }
         let expected: Vec<(WaveId, u64)> = profile.strata[0]
             .waves
             .iter()
-            .flat_map(|wave| (0..wave.places).map(|offset| (wave.wave, offset)))
+            .flat_map(|wave| (0..wave.sites).map(|offset| (wave.wave, offset)))
             .collect();
         assert_eq!(located, expected);
-        assert!(profile.strata[0].locate(profile.population.places).is_none());
+        assert!(profile.strata[0].locate(profile.fault_space.sites).is_none());
     }
 
     /// Waves without sites must not hide their neighbours.
@@ -429,9 +427,9 @@ pub(crate) mod tests {
     fn fault_space_prints_as_a_table() {
         let profile = profile_of(&[trace()], frame(&[Group::Salu], FaultModel::FlipOneBit));
         assert_eq!(
-            profile.population.to_string().lines().collect::<Vec<_>>(),
+            profile.fault_space.to_string().lines().collect::<Vec<_>>(),
             [
-                "group            executed         hittable               places",
+                "group            executed         eligible               sites",
                 "valu                   10                0                    0",
                 "salu                   15               10                  810",
                 "vmem                   10                0                    0",

@@ -2,9 +2,9 @@
 
 use super::counter::{Execution, add_occurrences, lanes_struck, next_occurrence};
 use super::draw::Drawn;
+use super::execution_sites::ExecutionSite;
 use super::instructions::Instructions;
 use super::passages::{Known, Passages};
-use super::places::Struck;
 use super::planned::{Planned, SiteAnalysis};
 use super::profile::Profile;
 use super::selection::Moment;
@@ -49,7 +49,7 @@ type Value<'a> = dyn FnMut(Place, Lane, u8) -> Option<u64> + 'a;
 /// A resolved fault.
 struct Found {
     drawn: Drawn,
-    struck: Struck,
+    struck: ExecutionSite,
     /// Number of the instruction.
     number: usize,
     occurrence: u64,
@@ -165,19 +165,19 @@ impl<'a> Resolver<'a> {
             return;
         }
         let lanes = lanes_struck(frame, execution.lanes, execution.all);
-        let places = &self.known.instructions.get(number).places;
+        let sites = &self.known.instructions.get(number).sites;
         if let Some(unread) = &mut self.unread {
             let origin = Origin { number, occurrence, time };
-            for register in places.registers() {
+            for register in sites.registers() {
                 unread.write(wave, origin, register, lanes, &mut |value| decided.push(value));
             }
             return self.take_read(index, wave, decided);
         }
-        let count = places.count(lanes);
+        let count = sites.count(lanes);
         for (drawn, offset) in self.passed(index, number, count) {
             let mut stream = drawn.stream(self.profile, self.seed);
-            let places = &self.known.instructions.get(number).places;
-            let Some(struck) = places.draw(lanes, offset, &mut stream) else {
+            let sites = &self.known.instructions.get(number).sites;
+            let Some(struck) = sites.draw(lanes, offset, &mut stream) else {
                 continue;
             };
             let found = Found { drawn, struck, number, occurrence };
@@ -197,10 +197,10 @@ impl<'a> Resolver<'a> {
             decided.into_iter().filter(|value| value.next_use == NextUse::Read)
         {
             let Origin { number, occurrence, time } = origin;
-            let count = self.known.instructions.get(number).places.of_register(register, lanes);
+            let count = self.known.instructions.get(number).sites.of_register(register, lanes);
             for (drawn, offset) in self.passed(index, number, count) {
-                let places = &self.known.instructions.get(number).places;
-                let Some(struck) = places.get_of_register(register, lanes, offset) else {
+                let sites = &self.known.instructions.get(number).sites;
+                let Some(struck) = sites.get_of_register(register, lanes, offset) else {
                     continue;
                 };
                 let found = Found { drawn, struck, number, occurrence };
@@ -233,7 +233,7 @@ impl<'a> Resolver<'a> {
         let Found { struck, number, occurrence, .. } = found;
         let fault = &self.profile.frame.fault;
         let instruction = self.known.instructions.get(*number);
-        let action = instruction.places.action(struck, &mut stream);
+        let action = instruction.sites.action(struck, &mut stream);
         let intermittent = match fault.duration {
             Duration::Intermittent(intermittent) => Some((intermittent, stream.word())),
             _ => None,
@@ -322,8 +322,8 @@ impl StretchObserver for Resolver<'_> {
         let Pursuit { passed, occurrences, .. } = &mut self.pursuits[index];
         let passage = self.passages.of(stretch, &mut self.known);
         for part in passage.parts(lanes, &mut self.known) {
-            for (stratum, places) in &part.places {
-                passed[*stratum] += times * places;
+            for (stratum, sites) in &part.sites {
+                passed[*stratum] += times * sites;
             }
             for number in &part.numbers {
                 add_occurrences(occurrences, *number, times);
@@ -336,8 +336,8 @@ impl StretchObserver for Resolver<'_> {
         let Pursuit { passed, occurrences, .. } = &mut self.pursuits[index];
         let number = self.known.instructions.number(inst);
         add_occurrences(occurrences, number, 1);
-        if let Some((stratum, places)) = self.known.places(number, lanes) {
-            passed[stratum] += places;
+        if let Some((stratum, sites)) = self.known.sites(number, lanes) {
+            passed[stratum] += sites;
         }
     }
 }

@@ -13,13 +13,13 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultSpace {
     /// Number of sites; a plan draws each with the same probability.
-    pub places: u64,
+    pub sites: u64,
     /// Number of selected sites that the injection method cannot strike; plans do not draw them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
     /// Wave instructions executed with at least one site: selected, with a word of the target, and for
     /// per-lane words on at least one lane.
-    pub hittable: u64,
+    pub eligible: u64,
     /// Wave instructions executed, selected or not.
     pub executed: u64,
     /// Size per primary group, for every executed group.
@@ -32,9 +32,9 @@ pub struct GroupFaultSpace {
     /// The primary group.
     pub group: Group,
     /// Number of sites.
-    pub places: u64,
+    pub sites: u64,
     /// Wave instructions with at least one site.
-    pub hittable: u64,
+    pub eligible: u64,
     /// Wave instructions executed, selected or not.
     pub executed: u64,
 }
@@ -58,29 +58,29 @@ pub struct InstructionFaultSpace {
     /// Executions by waves.
     pub executions: u64,
     /// Executions with at least one site.
-    pub hittable: u64,
+    pub eligible: u64,
     /// Number of sites of all executions.
-    pub places: u64,
+    pub sites: u64,
     /// Number of sites that the injection method cannot strike.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: u64,
     /// Number of sites that are known to be masked, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub known: Option<KnownPlaces>,
+    pub known: Option<MaskedSites>,
 }
 
 /// Sites in values that nothing reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnownPlaces {
+pub struct MaskedSites {
     /// Sites in values that are overwritten.
     pub overwritten: u64,
     /// Sites in values that are dead when their wave ends.
     pub dead: u64,
 }
 
-impl KnownPlaces {
+impl MaskedSites {
     /// Adds counts.
-    pub(crate) fn add(&mut self, other: KnownPlaces) {
+    pub(crate) fn add(&mut self, other: MaskedSites) {
         self.overwritten += other.overwritten;
         self.dead += other.dead;
     }
@@ -102,19 +102,19 @@ impl FaultSpace {
             let group = instruction.group;
             let sum = groups.entry(group).or_insert(GroupFaultSpace {
                 group,
-                places: 0,
-                hittable: 0,
+                sites: 0,
+                eligible: 0,
                 executed: 0,
             });
-            sum.places += instruction.places;
+            sum.sites += instruction.sites;
             sum.executed += instruction.executions;
-            sum.hittable += instruction.hittable;
+            sum.eligible += instruction.eligible;
         }
         let groups: Vec<GroupFaultSpace> = groups.into_values().collect();
         FaultSpace {
-            places: groups.iter().map(|group| group.places).sum(),
+            sites: groups.iter().map(|group| group.sites).sum(),
             left_out: instructions.iter().map(|instruction| instruction.left_out).sum(),
-            hittable: groups.iter().map(|group| group.hittable).sum(),
+            eligible: groups.iter().map(|group| group.eligible).sum(),
             executed: groups.iter().map(|group| group.executed).sum(),
             groups,
         }
@@ -126,15 +126,15 @@ impl FaultSpace {
     pub fn share_left_out(&self) -> f64 {
         match self.left_out {
             0 => 0.0,
-            left_out => left_out as f64 / (left_out as f64 + self.places as f64),
+            left_out => left_out as f64 / (left_out as f64 + self.sites as f64),
         }
     }
 
     /// Adds sites of a group that do not belong to one instruction.
-    pub(crate) fn add_places(&mut self, group: Group, places: u64) {
-        self.places += places;
+    pub(crate) fn add_sites(&mut self, group: Group, sites: u64) {
+        self.sites += sites;
         if let Some(sum) = self.groups.iter_mut().find(|sum| sum.group == group) {
-            sum.places += places;
+            sum.sites += sites;
         }
     }
 }
@@ -142,13 +142,13 @@ impl FaultSpace {
 impl fmt::Display for FaultSpace {
     /// Writes a table with one line per group and the sum in the last line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<8} {:>16} {:>16} {:>20}", "group", "executed", "hittable", "places")?;
+        writeln!(f, "{:<8} {:>16} {:>16} {:>20}", "group", "executed", "eligible", "sites")?;
         for group in &self.groups {
-            let GroupFaultSpace { group, places, hittable, executed } = group;
-            writeln!(f, "{group:<8} {executed:>16} {hittable:>16} {places:>20}")?;
+            let GroupFaultSpace { group, sites, eligible, executed } = group;
+            writeln!(f, "{group:<8} {executed:>16} {eligible:>16} {sites:>20}")?;
         }
-        let FaultSpace { places, hittable, executed, .. } = self;
-        write!(f, "{:<8} {executed:>16} {hittable:>16} {places:>20}", "sum")
+        let FaultSpace { sites, eligible, executed, .. } = self;
+        write!(f, "{:<8} {executed:>16} {eligible:>16} {sites:>20}", "sum")
     }
 }
 

@@ -67,16 +67,16 @@ impl Allocation {
     /// the shares of the others are rounded so that the sum is exact, where remaining faults go to the
     /// largest remainders, and among equal ones to the first. No stratum gets more than its `room`; the
     /// excess goes to the other strata.
-    pub(crate) fn shares(&self, count: u64, places: &[u64], room: &[u64]) -> Vec<u64> {
+    pub(crate) fn shares(&self, count: u64, sites: &[u64], room: &[u64]) -> Vec<u64> {
         let total_room: u128 = room.iter().map(|stratum_room| u128::from(*stratum_room)).sum();
         let mut left = u128::from(count).min(total_room) as u64;
-        let mut shares = vec![0; places.len()];
+        let mut shares = vec![0; sites.len()];
         while left > 0 {
             let weights: Vec<u64> =
-                (0..places.len())
+                (0..sites.len())
                     .map(|stratum| {
                         if shares[stratum] < room[stratum] {
-                            self.weight(stratum, places)
+                            self.weight(stratum, sites)
                         } else {
                             0
                         }
@@ -96,16 +96,16 @@ impl Allocation {
     }
 
     /// The weight that a stratum's share is proportional to.
-    fn weight(&self, stratum: usize, places: &[u64]) -> u64 {
-        let count = places[stratum];
+    fn weight(&self, stratum: usize, sites: &[u64]) -> u64 {
+        let count = sites[stratum];
         match self {
             Allocation::Proportional => count,
             Allocation::Equal => u64::from(count > 0),
             Allocation::Optimal(deviations) => {
                 let product = |stratum: usize| {
-                    deviations.get(stratum).copied().unwrap_or(0.0) * places[stratum] as f64
+                    deviations.get(stratum).copied().unwrap_or(0.0) * sites[stratum] as f64
                 };
-                let largest = (0..places.len()).map(product).fold(0.0, f64::max);
+                let largest = (0..sites.len()).map(product).fold(0.0, f64::max);
                 // Integers of 40 bits, because the other weights are integers.
                 let share = product(stratum) / largest * (1u64 << 40) as f64;
                 (share as u64).max(u64::from(count > 0))
@@ -139,8 +139,8 @@ mod tests {
 
     #[test]
     fn shares_add_up_and_follow_the_allocation() {
-        let shares = |allocation: Allocation, count, places: &[u64]| {
-            allocation.shares(count, places, &vec![u64::MAX; places.len()])
+        let shares = |allocation: Allocation, count, sites: &[u64]| {
+            allocation.shares(count, sites, &vec![u64::MAX; sites.len()])
         };
         let proportional = || Allocation::Proportional;
         assert_eq!(shares(proportional(), 100, &[1, 0, 3]), [25, 0, 75]);

@@ -7,8 +7,8 @@
 use crate::fault::Fault;
 use crate::fault_space::Frame;
 use crate::fault_space::{
-    Draw, FaultSpace, Group, InstructionFaultSpace, KnownMasked, KnownPlaces, Profile, Selection,
-    Stratification, StratumPlaces,
+    Draw, FaultSpace, Group, InstructionFaultSpace, KnownMasked, MaskedSites, Profile, Selection,
+    Stratification, StratumSites,
 };
 use crate::golden::profiling::WorkgroupFootprints;
 use flipwave_device::{Address, Dim3, Statistics, WaveId};
@@ -35,10 +35,10 @@ struct StoredInstruction {
     group: Group,
     line: Option<String>,
     executions: u64,
-    hittable: u64,
-    places: u64,
+    eligible: u64,
+    sites: u64,
     left_out: u64,
-    known: Option<KnownPlaces>,
+    known: Option<MaskedSites>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ struct StoredWave {
     dispatch: u32,
     workgroup: Dim3,
     wave: u32,
-    places: u64,
+    sites: u64,
 }
 
 impl StoredProfile {
@@ -70,12 +70,12 @@ impl StoredProfile {
             group: instruction.group,
             line: instruction.line.clone(),
             executions: instruction.executions,
-            hittable: instruction.hittable,
-            places: instruction.places,
+            eligible: instruction.eligible,
+            sites: instruction.sites,
             left_out: instruction.left_out,
             known: instruction.known,
         };
-        let stratum = |stratum: &StratumPlaces| StoredStratum {
+        let stratum = |stratum: &StratumSites| StoredStratum {
             name: stratum.name.clone(),
             waves: stratum
                 .waves
@@ -84,7 +84,7 @@ impl StoredProfile {
                     dispatch: wave.dispatch,
                     workgroup: wave.wave.workgroup,
                     wave: wave.wave.wave,
-                    places: wave.places,
+                    sites: wave.sites,
                 })
                 .collect(),
         };
@@ -113,16 +113,16 @@ impl StoredProfile {
             group: stored.group,
             line: stored.line,
             executions: stored.executions,
-            hittable: stored.hittable,
-            places: stored.places,
+            eligible: stored.eligible,
+            sites: stored.sites,
             left_out: stored.left_out,
             known: stored.known,
         };
         let instructions: Vec<_> = self.instructions.into_iter().map(instruction).collect();
         let stratum = |stored: StoredStratum| {
-            let mut stratum = StratumPlaces { name: stored.name, ..StratumPlaces::default() };
-            for StoredWave { dispatch, workgroup, wave, places } in stored.waves {
-                stratum.push(dispatch, WaveId { workgroup, wave }, places);
+            let mut stratum = StratumSites { name: stored.name, ..StratumSites::default() };
+            for StoredWave { dispatch, workgroup, wave, sites } in stored.waves {
+                stratum.push(dispatch, WaveId { workgroup, wave }, sites);
             }
             stratum
         };
@@ -136,7 +136,7 @@ impl StoredProfile {
             },
             counted: self.counted as usize,
             dispatches: self.dispatches as usize,
-            population: FaultSpace::of(&instructions),
+            fault_space: FaultSpace::of(&instructions),
             instructions,
             strata: self.strata.into_iter().map(stratum).collect(),
         }
@@ -257,12 +257,12 @@ mod tests {
             group: Group::ScalarRegister,
             line: Some("l".to_owned()),
             executions: 2,
-            hittable: 3,
-            places: 4,
+            eligible: 3,
+            sites: 4,
             left_out: 5,
-            known: Some(KnownPlaces { overwritten: 6, dead: 7 }),
+            known: Some(MaskedSites { overwritten: 6, dead: 7 }),
         };
-        let wave = StoredWave { dispatch: 8, workgroup: [9, 10, 11], wave: 12, places: 13 };
+        let wave = StoredWave { dispatch: 8, workgroup: [9, 10, 11], wave: 12, sites: 13 };
         let profile = StoredProfile {
             counted: 14,
             dispatches: 15,

@@ -2,7 +2,7 @@
 
 use crate::fault_space::result_word;
 use crate::inject::cell::Cells;
-use crate::inject::injection::{InjectionError, Struck};
+use crate::inject::injection::{InjectedChange, InjectionError};
 use crate::site::{Event, Place, SimdShape, Site, SumPlace, Unit, When};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register, Target};
@@ -33,7 +33,7 @@ pub struct FaultObserver<'a> {
     dispatches: u32,
     /// The wave whose values the outcome reports.
     first: Option<WaveNumber>,
-    outcome: Option<Result<Struck, InjectionError>>,
+    outcome: Option<Result<InjectedChange, InjectionError>>,
 }
 
 /// Orders waves by dispatch, then by the workgroup's position (z, y, x), then by the wave's number in
@@ -86,7 +86,7 @@ impl<'a> FaultObserver<'a> {
     }
 
     /// The result so far, if anything was struck.
-    pub fn so_far(&self) -> Option<&Result<Struck, InjectionError>> {
+    pub fn so_far(&self) -> Option<&Result<InjectedChange, InjectionError>> {
         self.outcome.as_ref()
     }
 
@@ -99,7 +99,7 @@ impl<'a> FaultObserver<'a> {
     }
 
     /// The result, if anything was struck.
-    pub(crate) fn outcome(self) -> Option<Result<Struck, InjectionError>> {
+    pub(crate) fn outcome(self) -> Option<Result<InjectedChange, InjectionError>> {
         self.outcome
     }
 
@@ -147,7 +147,7 @@ impl<'a> FaultObserver<'a> {
         place: Place,
         lane: Lane,
         state: &mut WaveState<'_>,
-    ) -> Result<Struck, InjectionError> {
+    ) -> Result<InjectedChange, InjectionError> {
         let site = *self.site;
         let words = site.action.words();
         let missing = || InjectionError::NoSuchPlace { place, site: Box::new(site) };
@@ -165,12 +165,12 @@ impl<'a> FaultObserver<'a> {
         if !is_kept {
             return Err(InjectionError::NotKept { site: Box::new(site), wanted, found });
         }
-        Ok(Struck { before, after: wanted, words: 1, absorbed: false })
+        Ok(InjectedChange { before, after: wanted, words: 1, absorbed: false })
     }
 
     /// Records a strike. The outcome reports the values of the wave with the lowest number, in whatever
     /// order waves run; an error takes precedence over all values.
-    fn note(&mut self, wave: WaveId, struck: Result<Struck, InjectionError>) {
+    fn note(&mut self, wave: WaveId, struck: Result<InjectedChange, InjectionError>) {
         let [x, y, z] = wave.workgroup;
         let number = (self.dispatches, [z, y, x], wave.wave);
         let is_first = self.first.is_none_or(|first| number < first);
@@ -181,7 +181,7 @@ impl<'a> FaultObserver<'a> {
             (Some(Err(error)), _) | (_, Err(error)) => Err(error),
             (Some(Ok(sum)), Ok(new)) => {
                 let words = sum.words + new.words;
-                Ok(Struck { words, ..if is_first { new } else { sum } })
+                Ok(InjectedChange { words, ..if is_first { new } else { sum } })
             }
             (None, new) => new,
         });
@@ -253,7 +253,7 @@ impl<'a> FaultObserver<'a> {
     fn write_summed(&mut self, wave: WaveId, state: &mut WaveState<'_>) {
         if let Some((element, [before, after])) = self.summed.take() {
             let absorbed = !state.write_matrix_element(&element);
-            self.note(wave, Ok(Struck { before, after, words: 1, absorbed }));
+            self.note(wave, Ok(InjectedChange { before, after, words: 1, absorbed }));
         }
     }
 
@@ -278,7 +278,12 @@ impl<'a> FaultObserver<'a> {
                 let first = (0..word).filter_map(|word| state.code(word));
                 let bytes: Vec<u8> = first.chain([after]).flat_map(u32::to_le_bytes).collect();
                 state.replace_instruction(&bytes);
-                Ok(Struck { before: before.into(), after: after.into(), words: 1, absorbed: false })
+                Ok(InjectedChange {
+                    before: before.into(),
+                    after: after.into(),
+                    words: 1,
+                    absorbed: false,
+                })
             }
             _ => Err(InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) }),
         };
@@ -297,7 +302,7 @@ impl<'a> FaultObserver<'a> {
         let before = u64::from(state.pc() == target);
         let after = site.action.apply(before) & 1;
         state.set_pc(if after == 1 { target } else { next });
-        self.note(wave, Ok(Struck { before, after, words: 1, absorbed: false }));
+        self.note(wave, Ok(InjectedChange { before, after, words: 1, absorbed: false }));
     }
 
     /// Strikes the result of an instruction executed on the unit of a permanent fault.
@@ -450,7 +455,8 @@ mod tests {
         for order in [[0, 1, 2, 3], [2, 3, 1, 0], [2, 0, 3, 1]] {
             let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, SIMDS);
             for (wave, before) in order.map(|at| waves[at]) {
-                strike.note(wave, Ok(Struck { before, after: 0, words: 1, absorbed: false }));
+                strike
+                    .note(wave, Ok(InjectedChange { before, after: 0, words: 1, absorbed: false }));
             }
             let Some(Ok(sum)) = strike.outcome() else { panic!("nothing struck") };
             assert_eq!((sum.before, sum.words), (7, 4), "{order:?}");
@@ -462,7 +468,7 @@ mod tests {
     fn errors_override_values() {
         let site = site();
         let mut strike = FaultObserver::new(&site, Cells { buffers: &[] }, SIMDS);
-        let struck = |before| Ok(Struck { before, after: 0, words: 1, absorbed: false });
+        let struck = |before| Ok(InjectedChange { before, after: 0, words: 1, absorbed: false });
         strike.note(wave(0, 0), struck(5));
         strike.note(wave(0, 0), struck(6));
         let Some(Ok(sum)) = &strike.outcome else { panic!("nothing struck") };

@@ -12,7 +12,7 @@ use flipwave_sim::ProductShape;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Injection<E = Ending> {
     /// The values struck.
-    pub struck: Struck,
+    pub struck: InjectedChange,
     /// The end of the run.
     pub ending: E,
 }
@@ -26,7 +26,7 @@ impl<E> Injection<E> {
 
 /// Values struck by a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Struck {
+pub struct InjectedChange {
     /// The value before the fault of the first place struck: in the first dispatch in which any was
     /// struck, of the wave with the lowest number, its first strike, the lowest lane.
     pub before: u64,
@@ -38,7 +38,7 @@ pub struct Struck {
     pub absorbed: bool,
 }
 
-impl Struck {
+impl InjectedChange {
     /// Returns `true` if the fault changed nothing: one word, struck once, kept its value, or the sum
     /// it contributes to kept its value.
     pub fn is_unchanged(&self) -> bool {
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn mask_is_the_changed_bits() {
-        let struck = Struck { before: 0xf0f0_0001, after: 0, words: 1, absorbed: false };
+        let struck = InjectedChange { before: 0xf0f0_0001, after: 0, words: 1, absorbed: false };
         assert_eq!(struck.mask(), 0xf0f0_0001);
     }
 }

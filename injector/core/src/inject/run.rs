@@ -2,7 +2,7 @@
 
 use crate::fault_space::workgroups;
 use crate::inject::fault_observer::FaultObserver;
-use crate::inject::injection::{Ending, Injection, InjectionError, Struck};
+use crate::inject::injection::{Ending, InjectedChange, Injection, InjectionError};
 use crate::site::Site;
 use crate::workload::Workload;
 use flipwave_device::{Completion, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics};
@@ -102,7 +102,7 @@ pub(crate) fn run_from<E: From<DeviceError>>(
 /// outcome.
 pub(crate) fn conclude(
     site: &Site,
-    struck: Option<Result<Struck, InjectionError>>,
+    struck: Option<Result<InjectedChange, InjectionError>>,
     ending: Ending,
 ) -> Result<Injection, InjectionError> {
     let ending = match ending {
@@ -145,7 +145,7 @@ mod tests {
         let site: Site = text.parse().unwrap();
         let place = flipwave_device::WaveLocation { pc: Pc(0x200), wave: wave(0, 0) };
         let fault = DeviceFault { cause: FaultCause::NotDecoded { word: 7 }, place };
-        let struck = Struck { before: 0, after: 1, words: 1, absorbed: false };
+        let struck = InjectedChange { before: 0, after: 1, words: 1, absorbed: false };
         let ending = Ending::Faulted { dispatch: 0, fault };
         let injection = conclude(&site, Some(Ok(struck)), ending).unwrap();
         let Ending::Faulted { fault, .. } = injection.ending else { panic!("it faulted") };

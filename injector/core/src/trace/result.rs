@@ -2,14 +2,14 @@
 
 use super::event::Event;
 use super::spread::{Sample, Spread};
-use crate::inject::injection::{InjectionError, Struck};
+use crate::inject::injection::{InjectedChange, InjectionError};
 use flipwave_device::{DeviceError, DeviceFault};
 
 /// Propagation of a fault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// The values struck.
-    pub struck: Struck,
+    pub struck: InjectedChange,
     /// Events in order. Each kind is recorded at its first occurrence, or the first in each wave; for
     /// [`What::Gone`](super::What::Gone), the last.
     pub events: Vec<Event>,

@@ -2,7 +2,7 @@
 
 use super::spread::Series;
 use super::{Event, LeftOut, Spread, Step, Trace, TraceEnding, What};
-use crate::inject::injection::Struck;
+use crate::inject::injection::InjectedChange;
 use flipwave_device::WaveId;
 use std::collections::HashSet;
 use std::mem::{Discriminant, discriminant};
@@ -95,7 +95,7 @@ impl Story {
     }
 
     /// Converts to the trace, with the values struck and the end of the run.
-    pub fn into_trace(self, struck: Struck, ending: TraceEnding) -> Trace {
+    pub fn into_trace(self, struck: InjectedChange, ending: TraceEnding) -> Trace {
         let (samples, peak) = self.series.into_parts();
         let Story { events, left_out, time, masked, .. } = self;
         let time = time.unwrap_or(0);

@@ -115,7 +115,7 @@ fn site_numbers_enumerate_the_fault_space() {
             *occurrence += 1;
         }
     }
-    assert_eq!(found.len() as u64, profile.population.places);
+    assert_eq!(found.len() as u64, profile.fault_space.sites);
     assert_eq!(found.iter().collect::<HashSet<_>>().len(), found.len());
     assert!(found == expected, "the sites are not those executed, in the order documented");
 }
@@ -175,7 +175,7 @@ fn instruction_draws_follow_thread_executions() {
         for planned in plan_of(&trace, &profile, 3, 20_000) {
             *hits.entry(planned.opcode).or_default() += 1;
         }
-        (profile.population.places, hits)
+        (profile.fault_space.sites, hits)
     };
     // The comparison is executed by 195 threads, the sum by 70, scalar instructions five times each.
     let executed = [("v_cmp_gt_f32", 195), ("v_add_f64", 70)];
@@ -251,22 +251,22 @@ fn strata_get_shares_and_compensating_weights() {
         ..frame(&[Group::All], FaultModel::FlipOneBit)
     };
     let profile = profile_of(std::slice::from_ref(&trace), frame);
-    let places: Vec<(String, u64)> =
-        profile.strata().map(|stratum| (stratum.name, stratum.places)).collect();
+    let sites: Vec<(String, u64)> =
+        profile.strata().map(|stratum| (stratum.name, stratum.sites)).collect();
     assert_eq!(
-        places,
+        sites,
         [
             ("salu".to_owned(), 5 * (129 + 33)),
             ("valu".to_owned(), 5 * 64 + 70 * 64),
             ("vmem".to_owned(), 195 * 64),
         ]
     );
-    let total: u64 = places.iter().map(|(_, places)| places).sum();
+    let total: u64 = sites.iter().map(|(_, sites)| sites).sum();
     for allocation in [Allocation::Equal, Allocation::Proportional] {
         let drawn = draw(&profile, 1, Sampling::random(300, allocation.clone()));
         let planned: Vec<Planned> = resolve(&trace, &profile, 1, drawn).into_values().collect();
         assert_eq!(planned.len(), 300);
-        for (stratum, (name, places)) in places.iter().enumerate() {
+        for (stratum, (name, sites)) in sites.iter().enumerate() {
             let in_stratum: Vec<&Planned> =
                 planned.iter().filter(|fault| fault.stratum == stratum).collect();
             assert!(in_stratum.iter().all(|fault| fault.group.name() == name));
@@ -274,7 +274,7 @@ fn strata_get_shares_and_compensating_weights() {
                 assert_eq!(in_stratum.len(), 100);
             }
             let weight: f64 = in_stratum.iter().map(|fault| fault.weight).sum();
-            let share = *places as f64 / total as f64;
+            let share = *sites as f64 / total as f64;
             assert!((weight / 300.0 - share).abs() < 1e-12, "{name}: {weight}");
         }
     }
@@ -294,10 +294,10 @@ fn any_index_of_an_endless_plan_is_drawn_directly() {
     {
         let draws = Draws::new(&profile, 7, &Sampling::random(count, allocation.clone()));
         assert_eq!(draws.count(), count);
-        let places: Vec<u64> = profile.strata.iter().map(|stratum| stratum.places).collect();
-        let room = vec![u64::MAX; places.len()];
+        let sites: Vec<u64> = profile.strata.iter().map(|stratum| stratum.sites).collect();
+        let room = vec![u64::MAX; sites.len()];
         let mut first = 0;
-        for (stratum, share) in strata().zip(allocation.shares(count, &places, &room)) {
+        for (stratum, share) in strata().zip(allocation.shares(count, &sites, &room)) {
             let last = first + (share - 1);
             for index in [first, first + share / 2, last] {
                 let drawn = draws.get(index).unwrap();
@@ -309,9 +309,9 @@ fn any_index_of_an_endless_plan_is_drawn_directly() {
         assert_eq!(draws.get(count), None);
     }
     let all = Draws::new(&profile, 7, &Sampling::Exhaustive);
-    assert_eq!(all.count(), profile.population.places);
+    assert_eq!(all.count(), profile.fault_space.sites);
     let last = all.get(all.count() - 1).unwrap();
-    assert_eq!((last.stratum, last.place), (2, profile.strata[2].places - 1));
+    assert_eq!((last.stratum, last.place), (2, profile.strata[2].sites - 1));
     assert_eq!(all.get(all.count()), None);
 }
 
@@ -341,9 +341,9 @@ fn later_stages_do_not_change_earlier_ones() {
         assert_eq!(counts(&short), [20, 20, 20]);
         // At least one in 2^40.
         assert_eq!(counts(&long[60..]), [0, 100, 0]);
-        let places: HashSet<(usize, u64)> =
+        let sites: HashSet<(usize, u64)> =
             long.iter().map(|drawn| (drawn.stratum, drawn.place)).collect();
-        assert_eq!(places.len() == long.len(), !replacement);
+        assert_eq!(sites.len() == long.len(), !replacement);
     }
 }
 
@@ -352,12 +352,12 @@ fn draws_without_replacement_are_a_permutation() {
     let profile = profile_of(&[trace()], frame(&[Group::Salu], FaultModel::ZeroValue));
     let stages = vec![Stage { count: 1000, allocation: Allocation::Proportional }];
     let drawn = draw(&profile, 3, Sampling::Random { stages, replacement: false });
-    assert_eq!(drawn.len() as u64, profile.population.places);
+    assert_eq!(drawn.len() as u64, profile.fault_space.sites);
     assert!(drawn.iter().all(|drawn| drawn.weight == 1.0));
-    let mut places: Vec<u64> = drawn.iter().map(|drawn| drawn.place).collect();
-    assert!(!places.is_sorted());
-    places.sort_unstable();
-    assert_eq!(places, (0..profile.population.places).collect::<Vec<_>>());
+    let mut sites: Vec<u64> = drawn.iter().map(|drawn| drawn.place).collect();
+    assert!(!sites.is_sorted());
+    sites.sort_unstable();
+    assert_eq!(sites, (0..profile.fault_space.sites).collect::<Vec<_>>());
 }
 
 /// Checkpoints are recorded for these workgroups.
@@ -420,11 +420,11 @@ fn permanent_faults_hit_only_used_slots() {
     let mut frame = frame(&[Group::Fp64], FaultModel::FlipOneBit);
     frame.fault.duration = Duration::Permanent(std::num::NonZeroU32::new(3).unwrap());
     let profile = profile_of(std::slice::from_ref(&trace), frame);
-    assert_eq!(profile.population.places, (16 + 16 + 3) * 2 * 32);
+    assert_eq!(profile.fault_space.sites, (16 + 16 + 3) * 2 * 32);
     let drawn = draw(&profile, 0, Sampling::Exhaustive);
     let sites: HashSet<Site> =
         drawn.iter().map(|drawn| permanent(&profile, 0, drawn).unwrap().1.site).collect();
-    assert_eq!(sites.len() as u64, profile.population.places);
+    assert_eq!(sites.len() as u64, profile.fault_space.sites);
     let mut slots: BTreeMap<(u32, u8), HashSet<Option<u8>>> = BTreeMap::new();
     for site in &sites {
         let (When::Always(unit), Place::Destination(0..2)) = (site.when, site.place) else {

@@ -36,7 +36,7 @@ pub(crate) enum Executor {
 /// same fault on every host and device. If instructions are drawn, an execution has one site per lane,
 /// from the lowest, or one site if it has no lanes or all lanes are struck together.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Places {
+pub(crate) struct ExecutionSites {
     model: FaultModel,
     scope: Scope,
     words: Vec<Words>,
@@ -50,7 +50,7 @@ pub(crate) struct Places {
 
 /// One site of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Struck {
+pub(crate) struct ExecutionSite {
     pub place: Place,
     pub lanes: Option<Lanes>,
     /// Index of the site in the word: the lowest bit that a flip inverts.
@@ -59,36 +59,34 @@ pub(crate) struct Struck {
     pub format: Option<FloatFormat>,
 }
 
-impl Places {
+impl ExecutionSites {
     /// The sites of `words` for `fault`.
-    pub fn new(words: Vec<Words>, fault: &Fault) -> Places {
+    pub fn new(words: Vec<Words>, fault: &Fault) -> ExecutionSites {
         let (model, scope) = (fault.model.clone(), fault.scope);
-        let mut places = Places { model, scope, words, executor: None, per_lane: 0, shared: 0 };
-        for index in 0..places.words.len() {
-            let word_range = places.words[index];
-            let count = word_range.count * u64::from(places.of_word(&word_range));
-            let sum = if places.is_copied(&word_range) {
-                &mut places.per_lane
-            } else {
-                &mut places.shared
-            };
+        let mut sites =
+            ExecutionSites { model, scope, words, executor: None, per_lane: 0, shared: 0 };
+        for index in 0..sites.words.len() {
+            let word_range = sites.words[index];
+            let count = word_range.count * u64::from(sites.of_word(&word_range));
+            let sum =
+                if sites.is_copied(&word_range) { &mut sites.per_lane } else { &mut sites.shared };
             *sum += count;
         }
-        places
+        sites
     }
 
     /// The sites of `words` if each execution by a thread is one site.
-    pub fn of_executions(words: Vec<Words>, fault: &Fault, executor: Executor) -> Places {
-        let bits = Places::new(words, fault);
+    pub fn of_executions(words: Vec<Words>, fault: &Fault, executor: Executor) -> ExecutionSites {
+        let bits = ExecutionSites::new(words, fault);
         let has_some = u64::from(bits.per_lane + bits.shared > 0);
         let is_per_lane = executor == Executor::Lanes && bits.scope.is_part_of_lanes();
         let per_lane = if is_per_lane { has_some } else { 0 };
-        Places { executor: Some(executor), per_lane, shared: has_some - per_lane, ..bits }
+        ExecutionSites { executor: Some(executor), per_lane, shared: has_some - per_lane, ..bits }
     }
 
     /// No sites, for an instruction outside the fault space.
-    pub fn none(fault: &Fault) -> Places {
-        Places::new(Vec::new(), fault)
+    pub fn none(fault: &Fault) -> ExecutionSites {
+        ExecutionSites::new(Vec::new(), fault)
     }
 
     /// The words.
@@ -106,7 +104,7 @@ impl Places {
 
     /// Number of sites of one of the registers on `lanes`.
     pub fn of_register(&self, register: Register, lanes: LaneMask) -> u64 {
-        let of_word = u64::from(self.model.places(register.bits(), None));
+        let of_word = u64::from(self.model.sites(register.bits(), None));
         if register.is_per_lane() { of_word * u64::from(lanes.count()) } else { of_word }
     }
 
@@ -117,16 +115,16 @@ impl Places {
         register: Register,
         lanes: LaneMask,
         number: u64,
-    ) -> Option<Struck> {
-        let of_word = u64::from(self.model.places(register.bits(), None));
+    ) -> Option<ExecutionSite> {
+        let of_word = u64::from(self.model.sites(register.bits(), None));
         // At most 64 lanes of 32 sites.
         let (copy, number) = (number.checked_div(of_word)? as u32, (number % of_word) as u32);
         let lanes = if register.is_per_lane() { Some(Lanes::One(lanes.nth(copy)?)) } else { None };
-        Some(Struck { place: Place::Register(register), lanes, number, format: None })
+        Some(ExecutionSite { place: Place::Register(register), lanes, number, format: None })
     }
 
     fn of_word(&self, words: &Words) -> u32 {
-        self.model.places(words.first.bits(), words.format)
+        self.model.sites(words.first.bits(), words.format)
     }
 
     /// Returns `true` if each lane has its own sites for the word.
@@ -143,15 +141,15 @@ impl Places {
     }
 
     /// Number of executions with sites, and their total number of sites, equal to summing
-    /// [`Places::count`]. Not defined for [`Scope::LanesEvery`].
+    /// [`ExecutionSites::count`]. Not defined for [`Scope::LanesEvery`].
     pub fn sum(&self, executed: &InstructionCount) -> (u64, u64) {
         let InstructionCount { executions, lanes, without_lanes } = *executed;
         let with_lanes = executions - without_lanes;
         let without = self.count(LaneMask::EMPTY);
-        let has_some = |places: u64, executions: u64| if places > 0 { executions } else { 0 };
-        let hittable =
+        let has_some = |sites: u64, executions: u64| if sites > 0 { executions } else { 0 };
+        let eligible =
             has_some(self.per_lane + self.shared, with_lanes) + has_some(without, without_lanes);
-        (hittable, self.per_lane * lanes + self.shared * with_lanes + without * without_lanes)
+        (eligible, self.per_lane * lanes + self.shared * with_lanes + without * without_lanes)
     }
 
     /// Number of sites of scalar words, for any scope.
@@ -163,9 +161,9 @@ impl Places {
         words.map(|words| words.count * u64::from(self.of_word(words))).sum()
     }
 
-    /// Resolves site `number` of an execution on `lanes`; `None` from [`Places::count`] on. If a site
+    /// Resolves site `number` of an execution on `lanes`; `None` from [`ExecutionSites::count`] on. If a site
     /// has several words and bits, `stream` chooses one.
-    pub fn draw(&self, lanes: LaneMask, number: u64, stream: &mut Stream) -> Option<Struck> {
+    pub fn draw(&self, lanes: LaneMask, number: u64, stream: &mut Stream) -> Option<ExecutionSite> {
         if self.executor.is_none() {
             return self.get(lanes, number);
         }
@@ -184,12 +182,12 @@ impl Places {
         let lanes =
             if words.first.is_per_lane() { Some(self.whose(lanes, number as u32)?) } else { None };
         let (place, number) = (words.place(word)?, stream.below(bits) as u32);
-        Some(Struck { place, lanes, number, format: words.format })
+        Some(ExecutionSite { place, lanes, number, format: words.format })
     }
 
     /// The action of a fault at a site. `stream` supplies its random choices.
-    pub fn action(&self, struck: &Struck, stream: &mut Stream) -> Action {
-        let Struck { place, format, number, .. } = *struck;
+    pub fn action(&self, struck: &ExecutionSite, stream: &mut Stream) -> Action {
+        let ExecutionSite { place, format, number, .. } = *struck;
         self.model.action(place.bits(), format, number, stream)
     }
 
@@ -205,8 +203,8 @@ impl Places {
     }
 
     /// Resolves site `number` of an execution on `lanes`, if bits are drawn; `None` from
-    /// [`Places::count`] on.
-    pub fn get(&self, lanes: LaneMask, mut number: u64) -> Option<Struck> {
+    /// [`ExecutionSites::count`] on.
+    pub fn get(&self, lanes: LaneMask, mut number: u64) -> Option<ExecutionSite> {
         for words in &self.words {
             let of_word = u64::from(self.of_word(words));
             let is_per_lane = words.first.is_per_lane();
@@ -224,7 +222,12 @@ impl Places {
             // At most 64 copies of 32 sites.
             let (copy, number) = ((rest / of_word) as u32, (rest % of_word) as u32);
             let lanes = if is_per_lane { Some(self.whose(lanes, copy)?) } else { None };
-            return Some(Struck { place: words.place(word)?, lanes, number, format: words.format });
+            return Some(ExecutionSite {
+                place: words.place(word)?,
+                lanes,
+                number,
+                format: words.format,
+            });
         }
         None
     }
@@ -247,8 +250,8 @@ mod tests {
         masks.map(|mask| Some(Lanes::Mask(LaneMask(mask)))).collect()
     }
 
-    fn places(text: &str, fault: &Fault) -> Places {
-        Places::new(words(&inst(0, text), fault, &Resources::default(), &[]), fault)
+    fn sites(text: &str, fault: &Fault) -> ExecutionSites {
+        ExecutionSites::new(words(&inst(0, text), fault, &Resources::default(), &[]), fault)
     }
 
     /// Each number below the count is a different site, in the documented order; together they are all
@@ -272,9 +275,9 @@ mod tests {
                     masks.into_iter().flat_map(|mask| Scope::ALL.map(|scope| (mask, scope)))
                 {
                     let fault = Fault { scope, ..Fault::transient(model.clone()) };
-                    let places = places(text, &fault);
+                    let sites = sites(text, &fault);
                     let mut expected = Vec::new();
-                    for words in places.words() {
+                    for words in sites.words() {
                         let copies: Vec<Option<Lanes>> = match (words.first.is_per_lane(), scope) {
                             (false, _) => vec![None],
                             (true, Scope::Lane) => {
@@ -287,18 +290,22 @@ mod tests {
                             (true, Scope::Workgroup) => vec![Some(Lanes::Active)],
                         };
                         for lanes in copies {
-                            let numbers = 0..model.places(words.first.bits(), None);
-                            let struck =
-                                |number| Struck { place: words.first, lanes, number, format: None };
+                            let numbers = 0..model.sites(words.first.bits(), None);
+                            let struck = |number| ExecutionSite {
+                                place: words.first,
+                                lanes,
+                                number,
+                                format: None,
+                            };
                             expected.extend(numbers.map(struck));
                         }
                     }
-                    let count = places.count(lanes);
-                    let found: Vec<Struck> =
-                        (0..count).filter_map(|number| places.get(lanes, number)).collect();
+                    let count = sites.count(lanes);
+                    let found: Vec<ExecutionSite> =
+                        (0..count).filter_map(|number| sites.get(lanes, number)).collect();
                     assert_eq!(found, expected, "{text} {model} {scope} {lanes}");
                     assert_eq!(count, expected.len() as u64);
-                    assert_eq!(places.get(lanes, count), None);
+                    assert_eq!(sites.get(lanes, count), None);
                 }
             }
         }
@@ -307,10 +314,10 @@ mod tests {
     #[test]
     fn both_halves_of_64_bit_results_are_hit() {
         let fault = Fault::transient(FaultModel::FlipOneBit);
-        let places = places("v_add_f64 v[4:5], v[0:1], v[2:3]", &fault);
+        let sites = sites("v_add_f64 v[4:5], v[0:1], v[2:3]", &fault);
         let lanes = LaneMask(1);
-        let hit: HashSet<String> = (0..places.count(lanes))
-            .filter_map(|number| places.get(lanes, number))
+        let hit: HashSet<String> = (0..sites.count(lanes))
+            .filter_map(|number| sites.get(lanes, number))
             .map(|struck| format!("{}.{}", struck.place, struck.number))
             .collect();
         assert_eq!(hit.len(), 64);
@@ -322,27 +329,27 @@ mod tests {
         let fault = Fault { target: FaultTarget::Lds, ..Fault::transient(FaultModel::FlipOneBit) };
         let resources = Resources { lds_bytes: 1 << 16, ..Resources::default() };
         let words = words(&inst(0, "s_nop 0"), &fault, &resources, &[]);
-        let places = Places::new(words, &fault);
-        assert_eq!(places.count(LaneMask::EMPTY), 8 << 16);
-        let last = places.get(LaneMask::EMPTY, (8 << 16) - 1).unwrap();
+        let sites = ExecutionSites::new(words, &fault);
+        assert_eq!(sites.count(LaneMask::EMPTY), 8 << 16);
+        let last = sites.get(LaneMask::EMPTY, (8 << 16) - 1).unwrap();
         assert_eq!((last.place, last.lanes, last.number), (Place::Lds(0xfffc), None, 31));
         let fault = Fault::transient(FaultModel::FlipOneBit);
-        let one = self::places("v_mov_b32_e32 v0, v1", &fault);
+        let one = self::sites("v_mov_b32_e32 v0, v1", &fault);
         assert_eq!(one.get(LaneMask(0x30), 33).unwrap().lanes, Some(Lanes::One(Lane(5))));
     }
 
-    /// Draws each site of an execution 1,000 times and counts the struck places.
+    /// Draws each site of an execution 1,000 times and counts the struck sites.
     fn drawn(text: &str, lanes: LaneMask, executor: Executor) -> (u64, HashMap<String, u32>) {
         let fault = Fault::transient(FaultModel::FlipOneBit);
         let words = words(&inst(0, text), &fault, &Resources::default(), &[]);
-        let places = Places::of_executions(words, &fault, executor);
-        let count = places.count(lanes);
+        let sites = ExecutionSites::of_executions(words, &fault, executor);
+        let count = sites.count(lanes);
         let mut hits = HashMap::new();
         for index in 0..count * 1000 {
-            let struck = places.draw(lanes, index % count, &mut Stream::new(1, index)).unwrap();
+            let struck = sites.draw(lanes, index % count, &mut Stream::new(1, index)).unwrap();
             *hits.entry(struck.place.to_string()).or_default() += 1;
         }
-        assert_eq!(places.draw(lanes, count, &mut Stream::new(1, 0)), None);
+        assert_eq!(sites.draw(lanes, count, &mut Stream::new(1, 0)), None);
         (count, hits)
     }
 
@@ -389,11 +396,11 @@ mod tests {
             for scope in Scope::ALL.into_iter().filter(is_summed) {
                 let fault = Fault { scope, ..Fault::transient(FaultModel::FlipOneBit) };
                 let words = words(&inst(0, text), &fault, &Resources::default(), &[]);
-                let places = Places::of_executions(words, &fault, executor);
-                let counts = lanes.map(|mask| places.count(mask));
-                let hittable = counts.iter().filter(|count| **count > 0).count() as u64;
-                let expected = (hittable, counts.iter().sum());
-                assert_eq!(places.sum(&executed), expected, "{text} {scope}");
+                let sites = ExecutionSites::of_executions(words, &fault, executor);
+                let counts = lanes.map(|mask| sites.count(mask));
+                let eligible = counts.iter().filter(|count| **count > 0).count() as u64;
+                let expected = (eligible, counts.iter().sum());
+                assert_eq!(sites.sum(&executed), expected, "{text} {scope}");
             }
         }
     }
