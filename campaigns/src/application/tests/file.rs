@@ -134,7 +134,7 @@ fn invalid_comparisons_are_rejected_with_their_position() {
 #[test]
 fn kernels_and_applications_cannot_be_combined() {
     let kernels = "dispatches: []\n  app:";
-    assert_error("app:", kernels, "dispatches", &["expected one of"]);
+    assert_error("app:", kernels, "dispatches", &["expected exactly one of"]);
     assert_error(
         "faults:",
         "software: {}\nfaults:",

@@ -429,7 +429,7 @@ pub(crate) mod tests {
         assert_eq!(
             profile.fault_space.to_string().lines().collect::<Vec<_>>(),
             [
-                "group            executed         eligible               sites",
+                "group            executed         eligible                sites",
                 "valu                   10                0                    0",
                 "salu                   15               10                  810",
                 "vmem                   10                0                    0",
