@@ -379,7 +379,10 @@ pub(crate) mod tests {
 
         let older = "injection,site,kernel,outcome,instructions\n";
         let error = read_rows(older.as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("another version") && error.contains("`nan_elements`, `inf_elements`"), "{error}");
+        assert!(
+            error.contains("another version") && error.contains("`nan_elements`, `inf_elements`"),
+            "{error}"
+        );
 
         let good = written(&[row("valu", Outcome::Sdc, None)]);
         for (from, to) in [(",sdc,", ",hang,"), ("0x3f800400", "1065354240"), ("\"3,1,0\"", "3")] {

@@ -26,7 +26,9 @@ impl fmt::Display for Tolerance {
 pub(crate) fn compared(campaign: &Campaign, prepared: &Prepared) -> Vec<ComparedOutput> {
     let buffers = || prepared.workload.program.outputs.iter().zip(&prepared.formats);
     match &campaign.workload {
-        CampaignWorkload::Kernels(_) => buffers().map(compared_buffer).collect(),
+        CampaignWorkload::Kernels(_) => {
+            buffers().map(|(buffer, format)| compared_buffer(buffer, format)).collect()
+        }
         CampaignWorkload::Application(application) => {
             application.comparisons.iter().map(application_comparison).collect()
         }
@@ -48,7 +50,7 @@ pub(crate) fn compared(campaign: &Campaign, prepared: &Prepared) -> Vec<Compared
     }
 }
 
-fn compared_buffer((buffer, format): (&Buffer, &OutputFormat)) -> ComparedOutput {
+fn compared_buffer(buffer: &Buffer, format: &OutputFormat) -> ComparedOutput {
     ComparedOutput {
         name: buffer.name.clone(),
         element: format.element.to_string(),

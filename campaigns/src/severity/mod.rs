@@ -78,7 +78,8 @@ impl<'a> ShownOutput<'a> {
     pub fn new(
         index: usize,
         name: String,
-        (element, extents): (ElementType, Option<Extents>),
+        element: ElementType,
+        extents: Option<Extents>,
         golden: Cow<'a, [u8]>,
     ) -> ShownOutput<'a> {
         let description = OutputDescription {

@@ -72,7 +72,7 @@ impl Inputs {
         };
         let a = (0..variant.rows())
             .map(|row| {
-                let mut codes = line(variant, values, (row, true), kept, random);
+                let mut codes = line(variant, values, row, true, kept, random);
                 if values == Values::Wide && row % 8 == 5 {
                     add_specials(&mut codes, variant.a, 1 + row / 8 % 2, random);
                 }
@@ -80,7 +80,7 @@ impl Inputs {
             })
             .collect();
         let b = (0..variant.columns())
-            .map(|column| line(variant, values, (column, false), depth, random))
+            .map(|column| line(variant, values, column, false, depth, random))
             .collect();
         let mut pair = || PAIRS_OF_FOUR[random.within(0, 5) as usize];
         let indices =
@@ -156,7 +156,8 @@ impl Inputs {
 fn line(
     variant: &Variant,
     values: Values,
-    (at, is_a): (usize, bool),
+    at: usize,
+    is_a: bool,
     count: usize,
     random: &mut Random,
 ) -> Vec<u64> {

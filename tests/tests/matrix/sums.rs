@@ -162,13 +162,13 @@ fn strike(bench: &Bench<'_>, site: &Site) -> u32 {
     if !variant.saturates() {
         assert_eq!(found[at], expected, "{what}: of {} with {before} struck", bench.golden[at]);
     }
-    check_parts(bench, site, (row, column));
+    check_parts(bench, site, row, column);
     1
 }
 
 /// Checks that accumulator, products and last sum of an element equal those that plain Rust computes for
 /// one of the kernel's instructions.
-fn check_parts(bench: &Bench<'_>, site: &Site, (row, column): (usize, usize)) {
+fn check_parts(bench: &Bench<'_>, site: &Site, row: usize, column: usize) {
     let variant = bench.variant;
     let SumPlace { element, word, .. } = sum_place(site);
     let look = |part, step| {

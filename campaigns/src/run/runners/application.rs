@@ -56,11 +56,12 @@ impl Runner for ApplicationRunner<'_> {
             });
         let shown =
             outputs.zip(contents).enumerate().map(|(place, ((output, format), content))| {
-                let elements = match format {
+                let (element, extents) = match format {
                     Format::Elements { element, extents, .. } => (*element, *extents),
                     Format::Exact | Format::Text { .. } => (ElementType::U8, None),
                 };
-                ShownOutput::new(place, output.to_string(), elements, Cow::from(content))
+                let name = output.to_string();
+                ShownOutput::new(place, name, element, extents, Cow::from(content))
             });
         Ok(shown.collect())
     }

@@ -33,9 +33,10 @@ pub(crate) trait Runner: Sync {
         let Prepared { workload, formats, .. } = self.prepared();
         let outputs = workload.program.outputs.iter().zip(formats).zip(&golden.outputs);
         let results = outputs.enumerate().filter_map(|(place, ((buffer, format), golden))| {
-            let content = (format.element, format.extents);
-            matches!(format.role, OutputRole::Result(_))
-                .then(|| ShownOutput::new(place, buffer.name.clone(), content, golden.bytes()))
+            let (element, extents) = (format.element, format.extents);
+            matches!(format.role, OutputRole::Result(_)).then(|| {
+                ShownOutput::new(place, buffer.name.clone(), element, extents, golden.bytes())
+            })
         });
         Ok(results.collect())
     }

@@ -15,15 +15,21 @@ struct Sum {
 
 impl Sum {
     /// Adds an input and returns its name in the expression.
-    fn input(&mut self, (passing, value): (Passing, InputValue)) -> String {
+    fn input(&mut self, passing: Passing, value: InputValue) -> String {
         self.inputs.push((passing, value));
         format!("${}", self.inputs.len() - 1)
+    }
+
+    /// Adds an input in registers and returns its name in the expression.
+    fn registers(&mut self, range: RegisterRange) -> String {
+        let (passing, value) = InputValue::registers(range);
+        self.input(passing, value)
     }
 
     /// Adds registers as an unsigned number.
     fn register(&mut self, range: Option<RegisterRange>) {
         if let Some(range) = range {
-            let name = self.input(InputValue::registers(range));
+            let name = self.registers(range);
             self.terms.push(format!("(unsigned long){name}"));
         }
     }
@@ -32,7 +38,7 @@ impl Sum {
     fn offset(&mut self, offset: i64) {
         if offset != 0 {
             let value = InputValue::Constant(u64::from(offset as u32));
-            let name = self.input((Passing::Scalar(1), value));
+            let name = self.input(Passing::Scalar(1), value);
             self.terms.push(format!("(long)(int){name}"));
         }
     }
@@ -60,11 +66,11 @@ pub(super) fn address_of(inst: &Inst) -> Result<(String, Inputs), String> {
     sum.register(operand.vaddr);
     sum.register(operand.soffset);
     if let Some(resource) = operand.resource {
-        let name = sum.input(InputValue::registers(RegisterRange::new(resource.first, 2)));
+        let name = sum.registers(RegisterRange::new(resource.first, 2));
         sum.terms.push(format!("({name} & 0xfffffffffffful)"));
     }
     if operand.address_in_m0 {
-        let name = sum.input(InputValue::registers(RegisterRange::new(Register::M0, 1)));
+        let name = sum.registers(RegisterRange::new(Register::M0, 1));
         sum.terms.push(format!("({name} & 0xffff)"));
     }
     if operand.adds_lane_id {
@@ -93,16 +99,15 @@ fn is_formatted(inst: &Inst) -> bool {
 /// The expression for a buffer address, computed by [`BUFFER_ADDRESS`]; `None` if the resource is not in
 /// registers.
 fn buffer(inst: &Inst, operand: &MemoryOperand, offset: i64, sum: &mut Sum) -> Option<String> {
-    let resource = sum.input(InputValue::registers(operand.resource?));
+    let resource = sum.registers(operand.resource?);
     let word = |at| {
         let first = operand.vaddr?.first.offset(at)?;
-        Some(InputValue::registers(RegisterRange::new(first, 1)))
+        Some(RegisterRange::new(first, 1))
     };
-    let index = if operand.idxen { sum.input(word(0)?) } else { "0".to_owned() };
+    let index = if operand.idxen { sum.registers(word(0)?) } else { "0".to_owned() };
     let mut within = Sum { terms: Vec::new(), inputs: std::mem::take(&mut sum.inputs) };
     if operand.offen {
-        let input = word(u8::from(operand.idxen))?;
-        let name = within.input(input);
+        let name = within.registers(word(u8::from(operand.idxen))?);
         within.terms.push(name);
     }
     within.offset(offset);
