@@ -107,7 +107,7 @@ pub enum CompileError {
         status: std::process::ExitStatus,
         /// Messages of the compiler.
         messages: String,
-        /// What to do, if the messages reveal the cause.
+        /// Advice, if the messages reveal the cause.
         hint: String,
     },
     /// The cache cannot be used.

@@ -32,7 +32,7 @@ pub struct JudgeSettings {
     pub timeout: Duration,
 }
 
-/// How to reach the judge.
+/// Connection to the judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JudgeSource {
     /// A program. It is started once for each worker, with a socket as standard input.

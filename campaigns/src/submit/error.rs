@@ -16,7 +16,7 @@ pub enum SubmitError {
         program: String,
         /// Cause.
         reason: io::Error,
-        /// What to do.
+        /// Advice.
         hint: &'static str,
     },
     /// The program of the batch system was interrupted.

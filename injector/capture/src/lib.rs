@@ -2,7 +2,7 @@
 //! the memory that they read, and what host and copy engines did to memory between them. A capture
 //! is one SQLite file; data are compressed and stored once, by digest.
 //!
-//! What kernels write is not recorded: replaying the dispatches computes it again, and everything
+//! Writes of kernels are not recorded: replaying the dispatches computes them again, and everything
 //! else comes from the capture, byte for byte. Addresses are those of the run, so that pointers in
 //! memory stay valid.
 

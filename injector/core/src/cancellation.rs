@@ -22,7 +22,7 @@ pub struct CancellationToken(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     stopped: Arc<AtomicBool>,
-    /// Whether a run has noticed the cancellation.
+    /// `true` if a run has noticed the cancellation.
     is_acknowledged: AtomicBool,
     running: Mutex<Option<Running>>,
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// Path of a program in the process tree of an application. It is the same in each run.
 ///
-/// As text: `0` is the first process, `0.2` its third child. Processes of MPI ranks are counted
+/// The text form `0` is the first process, `0.2` its third child. Processes of MPI ranks are counted
 /// from the process that got the rank: `rank3`, and `rank3.0` for its first child. A process that
 /// replaced its program by exec after it had started children has their number: `0@2`, as a shell
 /// that becomes the last of its commands. `0+1` is the second program in a process that opened a

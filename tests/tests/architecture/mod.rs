@@ -43,6 +43,23 @@ fn dependency_cycles_have_at_most_four_files() {
     assert!(found.is_empty(), "cycles of more than {MAX_CYCLE_FILES} files:\n{}", found.join("\n"));
 }
 
+/// The compiler ignores files that no `mod` item names.
+#[test]
+fn every_source_file_belongs_to_a_module() {
+    for folder in crates() {
+        let texts = texts(&folder.join("src"));
+        for module in texts.keys() {
+            let Some((name, parent)) = module.split_last() else { continue };
+            let declares = |line: &str| {
+                let declared = line.trim_end_matches(';').rsplit(' ').next();
+                line.trim_start().contains("mod ") && declared == Some(name)
+            };
+            let declared = texts.get(parent).is_some_and(|text| text.lines().any(declares));
+            assert!(declared, "{}: {} belongs to no module", folder.display(), module.join("::"));
+        }
+    }
+}
+
 /// Negative control: known cycles are found.
 #[test]
 fn cycles_through_imports_paths_macros_and_re_exports_are_found() {

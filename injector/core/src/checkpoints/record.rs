@@ -108,7 +108,7 @@ pub(super) struct UnderWay {
     pub saved: CheckpointedDispatch,
     /// Workgroups with checkpoints of their own.
     workgroups: HashSet<[u32; 3]>,
-    /// Whether to record checkpoints of the whole dispatch.
+    /// `true` to record checkpoints of the whole dispatch.
     is_saved_whole: bool,
     /// Bytes of memory that the dispatch writes.
     written: u64,

@@ -24,7 +24,7 @@ pub(crate) struct Attempt<'a> {
     pub event: &'a Event,
     /// Instructions that the wave has executed before the site's instruction, if known.
     pub time: Option<u64>,
-    /// Whether to end the run once it is in the golden run's state again.
+    /// `true` to end the run once it is in the golden run's state again.
     pub converges: bool,
 }
 

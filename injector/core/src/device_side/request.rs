@@ -17,9 +17,9 @@ pub(super) struct Request {
     pub at: Instructions,
     /// The struck place; for memory, only its kind.
     pub place: Place,
-    /// Whether each lane has its own value.
+    /// `true` if each lane has its own value.
     pub is_per_lane: bool,
-    /// Whether the struck lanes depend on the active lanes of the instruction.
+    /// `true` if the struck lanes depend on the active lanes of the instruction.
     pub is_active: bool,
     /// Format of the struck number, if the fault changes a number.
     pub format: Option<FloatFormat>,

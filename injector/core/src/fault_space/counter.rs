@@ -25,7 +25,7 @@ pub(crate) fn lanes_struck(frame: &Frame, written: LaneMask, all: LaneMask) -> L
 pub(crate) struct FaultSpaceCounter<'a> {
     pub frame: &'a Frame,
     pub instructions: Instructions<'a>,
-    /// Whether the dispatch is selected.
+    /// `true` if the dispatch is selected.
     is_selected: bool,
     is_rewritten: bool,
     resources: Box<dyn Fn(&WaveState<'_>) -> Resources + 'a>,

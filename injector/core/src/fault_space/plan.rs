@@ -20,7 +20,7 @@ pub enum Sampling {
         /// Stages, drawn one after the other. Plans that begin with the same stages begin with the same
         /// faults.
         stages: Vec<Stage>,
-        /// Whether sites are drawn with replacement. Without replacement, there are at most as many
+        /// `true` if sites are drawn with replacement. Without replacement, there are at most as many
         /// faults as sites.
         replacement: bool,
     },

@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 pub struct Selection {
     /// Names of kernels.
     pub kernels: Vec<String>,
-    /// Whether to include the runtime's kernels for copies and fills although they are not named.
+    /// `true` to include the runtime's kernels for copies and fills although they are not named.
     pub runtime_kernels: bool,
     /// Indices of dispatches in the workload.
     pub dispatches: Option<RangeInclusive<u32>>,

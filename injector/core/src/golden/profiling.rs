@@ -27,9 +27,9 @@ pub struct ProfilingOptions<'a> {
     pub counting: Counting,
     /// Units that are drawn with equal probability.
     pub draw: Draw,
-    /// Whether sites in values that nothing reads are excluded from the fault space and counted.
+    /// `true` if sites in values that nothing reads are excluded from the fault space and counted.
     pub known_masked: KnownMasked,
-    /// Whether to record the footprints of workgroups, which decide later which workgroups can be
+    /// `true` to record the footprints of workgroups, which decide later which workgroups can be
     /// executed alone, and device checkpoints between dispatches.
     pub touched: bool,
     /// Maximum number of threads that execute the run while footprints are recorded. The result does

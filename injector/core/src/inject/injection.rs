@@ -34,7 +34,7 @@ pub struct InjectedChange {
     pub after: u64,
     /// Number of words struck, counting repeated strikes of one word.
     pub words: u64,
-    /// Whether the fault struck a partial sum and the final sum did not change.
+    /// `true` if the fault struck a partial sum and the final sum did not change.
     pub absorbed: bool,
 }
 

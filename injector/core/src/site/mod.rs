@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 /// A fault: when and where it strikes, and what it does. A site is absolute: it denotes the same events
 /// on every run, host and device.
 ///
-/// As text on one line, in this order:
+/// The text form is one line, in this order:
 /// `dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 register=v4 flip=0x00000400`.
 ///
 /// - When: `wave=all` denotes every wave of the workgroup; `window=100 rate=0x80000000 key=0x1`

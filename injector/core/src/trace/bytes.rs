@@ -17,7 +17,7 @@ pub struct WrongByte {
 /// Effect of one instruction of each run on the bytes that they wrote.
 #[derive(Debug, Default)]
 pub struct Change {
-    /// Whether a written byte is wrong now.
+    /// `true` if a written byte is wrong now.
     pub is_wrong: bool,
     /// Bytes that are wrong now and were right before.
     pub new: Vec<WrongByte>,

@@ -22,7 +22,7 @@ pub struct Found {
     /// The first byte that only the golden run wrote.
     missing: Option<Wrong>,
     output: Option<What>,
-    /// Whether any written value is wrong, whether new or not.
+    /// `true` if any written value is wrong, whether new or not.
     pub is_wrong: bool,
 }
 

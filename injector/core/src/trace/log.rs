@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 pub struct Entry {
     /// Next PC of the wave.
     pub next: Pc,
-    /// Whether the instruction ends the wave.
+    /// `true` if the instruction ends the wave.
     pub ends: bool,
     /// Registers that it wrote, or may have written, with their values.
     pub registers: Vec<(Register, Words)>,

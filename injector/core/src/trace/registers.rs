@@ -57,7 +57,7 @@ pub fn all(state: &WaveState<'_>) -> Vec<Register> {
 #[derive(Debug, Default)]
 pub struct WrongWave {
     registers: BTreeMap<Register, WrongRegister>,
-    /// Whether the wave took a different path than in the golden run.
+    /// `true` if the wave took a different path than in the golden run.
     pub is_on_other_path: bool,
 }
 

@@ -42,7 +42,7 @@ pub struct Compare<'r, 'a> {
     lds: Workgroups<Lds>,
     /// Total number of differing LDS bytes.
     lds_bytes: u64,
-    /// Whether a wave took a different path, so that the order of waves may differ.
+    /// `true` if a wave took a different path, so that the order of waves may differ.
     has_parted: bool,
     /// The end of the wave that ended last.
     last: Option<Step>,
@@ -52,7 +52,7 @@ pub struct Compare<'r, 'a> {
     under_way: Option<(Inst, WaveId)>,
     /// Contents of the wave's registers that the fault may strike, from before the fault.
     kept: Vec<(Register, Words)>,
-    /// Whether the running instruction reads a wrong register.
+    /// `true` if the running instruction reads a wrong register.
     reads_wrong: bool,
     /// Error that occurred while advancing the golden run.
     pub failure: Option<DeviceError>,
