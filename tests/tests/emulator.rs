@@ -194,7 +194,7 @@ fn a_hook_that_does_not_fit_the_operands_is_refused() {
         HOOK,
         "\nuint32_t pk_add",
         "\nuint64_t pk_add",
-        &["returns uint64_t, 2 registers"],
+        &["returns uint64_t in 2 registers"],
     );
     assert_refused(HOOK, takes, "(uint64_t a, uint32_t b)", &["uint64_t a"]);
     assert_refused(

@@ -139,7 +139,7 @@ fn tool_table_has_the_rows_of_each_process() {
             assert!(table.starts_with("process,dispatch,"), "{table}");
             for (process, table) in [("0", &one), ("1", &two)] {
                 let expected: Vec<&str> = table.lines().skip(1).collect();
-                assert_eq!(of_process(&table, process), expected, "{by}: {script}");
+                assert_eq!(of_process(table, process), expected, "{by}: {script}");
             }
             assert!(finished.stderr.contains("process 1: pid "), "{finished:?}");
             assert_eq!(tree.files(), ["table.csv"]);

@@ -93,7 +93,7 @@ fn work_item_ids_in_partial_workgroups_match_rust() {
     }
     at_every_level("memory.cl", &[], |mut program| {
         let arguments = [program.output(&vec![0u32; expected.len()])];
-        program.launch("sites", GRID, WORKGROUP, &arguments);
+        program.launch("places", GRID, WORKGROUP, &arguments);
         assert_eq!(to_values::<u32>(&program.outputs()[0]), expected);
     });
 }

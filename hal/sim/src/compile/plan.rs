@@ -306,7 +306,7 @@ impl Plan {
             }
             Run::Dual => match op.inner.as_deref() {
                 Some(Inner::Dual(dual)) if dual.words == 1 => {
-                    let halves = [&dual.first, &dual.second].map(|half| vector_plan(half));
+                    let halves = [&dual.first, &dual.second].map(vector_plan);
                     match halves {
                         [Some(first), Some(second)] => Plan::Dual(first, second),
                         _ => Plan::Call,

@@ -31,7 +31,7 @@ impl Emitter<'_> {
     }
 
     /// Converts a result to the low half of a word.
-    pub(super) fn to_half(&mut self, result: Value, kind: HalfKind) -> Value {
+    pub(super) fn narrow_to_half(&mut self, result: Value, kind: HalfKind) -> Value {
         let w = self.shape.named("W");
         match kind {
             HalfKind::Number => self.half_bits(result),

@@ -281,7 +281,7 @@ impl Emitter<'_> {
                 if may_be_nan {
                     self.bail_out_at_nan(result, f);
                 }
-                let mut value = self.to_half(result, half_kind);
+                let mut value = self.narrow_to_half(result, half_kind);
                 let kept_bits = match plan.lowering.result {
                     Stored::LowHalf if !is_part => Some(!0xffff),
                     Stored::HighHalf => Some(0xffff),
@@ -297,7 +297,7 @@ impl Emitter<'_> {
                     value = self.loop_value(format_args!("or {w} {old}, {value}"));
                 }
                 if plan.lowering.result == Stored::Halves {
-                    let high = self.to_half(Value::Second(number), half_kind);
+                    let high = self.narrow_to_half(Value::Second(number), half_kind);
                     value = self.combine_halves(value, high);
                 }
                 let value = self.insert_part(value, to, &finish);

@@ -61,7 +61,7 @@ impl Emitter<'_> {
                 if propagates_nan {
                     self.bail_out_at_nan(result, f);
                 }
-                self.to_half(result, kind)
+                self.narrow_to_half(result, kind)
             });
             let both = self.combine_halves(low, high);
             self.write_row(op.destination, both, NanCheck::Done);
@@ -104,7 +104,7 @@ impl Emitter<'_> {
         let value = self.apply_sign(value, modifiers, element, 1 << 15);
         match kind {
             HalfKind::Number => self.half_numbers(value),
-            HalfKind::Integer => self.to_half(value, kind),
+            HalfKind::Integer => self.narrow_to_half(value, kind),
         }
     }
 
