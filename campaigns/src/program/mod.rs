@@ -17,8 +17,8 @@ use crate::program::prepare::{Prepared, prepare};
 use crate::run::process_site::{OtherProcessError, ProcessSite};
 use flipwave_injector::Site;
 
-/// Prepares a campaign's program. Replaces its proxy instructions by the code that emulates them, and
-/// records a run of an application.
+/// Prepares a campaign's program: prepares kernels and replaces their proxy instructions with the code
+/// that emulates them, reads a capture, or records a run of an application.
 ///
 /// # Errors
 /// [`CampaignError`].

@@ -42,7 +42,7 @@ pub struct CampaignFacts {
     pub instruction_limits: Vec<u64>,
 }
 
-/// Record of a run.
+/// Content of `run.json`: status, conditions and results of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
     /// State of the run.

@@ -233,7 +233,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Largest age of a listing of a shared folder. NFS caches listings for at most a minute.
 const MAX_LISTING_AGE: Duration = Duration::from_secs(60);
 
-/// Interval between two reads of the folder while waiting.
+/// Interval between two reads of the shared folder while a shard waits for rows of other shards.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// A running shard.

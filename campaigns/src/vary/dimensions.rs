@@ -145,7 +145,7 @@ fn read_list(name: &str, values: Vec<Node>, field: &Field) -> Result<Vec<Choice>
     Ok(choices)
 }
 
-/// Formats a value for a name. The elements of a list are joined.
+/// Formats a value for use in a variant's name. List elements are joined with `_`.
 fn name_text(value: &Node) -> String {
     match value {
         Node::List(values) => values.iter().map(name_text).collect::<Vec<_>>().join("_"),

@@ -22,11 +22,11 @@ pub struct IpcHandle {
     /// Number of pages.
     pages: u32,
     node: u8,
-    /// Flags of the allocation: those of [`LOW_FLAGS`] and [`HIGH_FLAGS`].
+    /// Flags of the allocation; only bits of [`LOW_FLAGS`] and [`HIGH_FLAGS`] are set.
     pub flags: u32,
 }
 
-// Masks of the flags of an allocation that have a meaning.
+// Masks of the defined allocation flags, which a handle stores.
 const LOW_FLAGS: u32 = 0x3f;
 const HIGH_FLAGS: u32 = 0xfc00_0000;
 

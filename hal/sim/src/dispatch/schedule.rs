@@ -1,12 +1,12 @@
-//! The order in which waves execute. One thread runs a dispatch, always in the same order:
-//! workgroups by position, the waves of a workgroup in turns. A workgroup that does not end for
-//! long shares the device with later ones, so that workgroups may wait for each other as far as
-//! hardware would keep them resident at once.
+//! Wave scheduler. One thread runs a dispatch in a deterministic order: workgroups start in the
+//! order of their positions, and the waves of a workgroup take turns. Long-running workgroups share
+//! the device with later ones, so that workgroups can wait for each other if hardware would keep
+//! them resident at the same time.
 //!
-//! The first few workgroups are started one by one, each after all others have had long turns, so
-//! that workgroups that do not wait run one after the other. If none of them has ended after that,
-//! they wait or are long themselves: from then on the number of resident workgroups doubles from
-//! round to round, and their turns become shorter.
+//! The first few workgroups start one by one, each after all resident workgroups have had a long
+//! turn. Workgroups that do not wait for others therefore run one after the other. If none of the
+//! first workgroups has ended by then, they run long or wait for later workgroups: the number of
+//! resident workgroups then doubles in each round, and turns become shorter.
 
 use crate::compile::{Outcome, Request, WaveContext, Workspace};
 use crate::dispatch::checker::Checker;

@@ -19,9 +19,9 @@ pub struct Resource {
     stride: u32,
     /// Number of records, or of bytes.
     records: u64,
-    /// Bytes per swizzle element, as a power of two; `None` if swizzling is off.
+    /// Base-2 logarithm of the bytes per swizzle element; `None` if swizzling is off.
     element: Option<u32>,
-    /// Records per swizzle group, as a power of two.
+    /// Base-2 logarithm of the records per swizzle group.
     index_stride: u32,
     /// `ADD_TID_ENABLE`.
     adds_lane: bool,

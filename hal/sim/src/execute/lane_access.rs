@@ -109,9 +109,9 @@ impl<'a, B: Deref<Target = [u8]>, P: Part, const PARTS: usize> Placed<'a, B, P, 
         packed
     }
 
-    /// Arrangement of the `members` of a group, which are at least one. With [`Pattern::Rows`] and
-    /// [`Pattern::Elements`], the parts of all lanes lie in the range, including the lanes that are
-    /// not members.
+    /// Returns the arrangement of the participating lanes (`members`, at least one) of a group. For
+    /// [`Pattern::Rows`] and [`Pattern::Elements`], the parts of all lanes of the group are in
+    /// range, including those of lanes that do not participate.
     #[inline(always)]
     fn pattern<const ALL: bool>(&self, group: usize, members: u16) -> Pattern {
         let offsets = &self.offsets.0.as_chunks::<GROUP>().0[group];

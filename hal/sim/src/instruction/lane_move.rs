@@ -66,8 +66,8 @@ impl LaneMove {
         LaneMask(self.enabled)
     }
 
-    /// Returns `true` if lanes without a readable source are written with zero instead of not at
-    /// all.
+    /// Returns `true` if lanes without a readable source read zero; otherwise their destination is
+    /// not written.
     pub fn bound_control(&self) -> bool {
         self.bound_control
     }

@@ -104,7 +104,7 @@ pub enum Finding {
         /// Instruction that wrote it.
         writer: Instruction,
     },
-    /// Sources of a dual instruction in one bank.
+    /// A dual-issue instruction whose operations read sources from the same register bank.
     SameBank {
         /// A source of each operation.
         sources: [RegisterRange; 2],

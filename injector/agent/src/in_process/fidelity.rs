@@ -17,12 +17,12 @@ pub struct FidelityDriver {
     kernel: Arc<str>,
     /// The node of the current dispatch's GPU.
     node: u32,
-    /// The state of tracking by node; each GPU has separate code and memory.
+    /// Tracking state of each GPU, by its node number. GPUs have separate code and memory.
     checks: HashMap<u32, FidelityCheck>,
 }
 
 impl FidelityDriver {
-    /// The state of tracking on the current GPU.
+    /// Tracking state of the current GPU.
     fn check(&mut self) -> &mut FidelityCheck {
         self.checks.entry(self.node).or_default()
     }

@@ -39,8 +39,8 @@ pub struct InjectedChange {
 }
 
 impl InjectedChange {
-    /// Returns `true` if the fault changed nothing: one word, struck once, kept its value, or the sum
-    /// it contributes to kept its value.
+    /// Returns `true` if the fault changed nothing: it hit one word, once, and the word kept its value, or
+    /// the word was a partial sum and the final sum kept its value.
     pub fn is_unchanged(&self) -> bool {
         self.words == 1 && (self.before == self.after || self.absorbed)
     }

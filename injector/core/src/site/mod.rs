@@ -394,7 +394,7 @@ pub enum SiteError {
     /// A relative error in a place without floating-point numbers.
     #[error("a relative error needs a floating-point number, which {place} cannot hold")]
     NotTyped {
-        /// The place.
+        /// Location named in the fault site.
         place: Place,
     },
     /// The offset is not aligned to a word.

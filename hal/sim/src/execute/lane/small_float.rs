@@ -124,8 +124,8 @@ impl SmallFloat {
         ((digits ^ sign) - sign, field.max(1) - self.bias)
     }
 
-    /// Codes of NaNs and infinities: the first magnitude from which on codes are not finite, and a
-    /// single additional code.
+    /// Encodings of NaNs and infinities: the smallest magnitude that is not finite, and one further
+    /// encoding that is not finite. Each is `u32::MAX` if there is none.
     #[inline(always)]
     pub fn not_finite(self) -> (u32, u32) {
         match self.specials {

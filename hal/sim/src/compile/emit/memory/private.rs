@@ -239,8 +239,8 @@ impl Emitter<'_> {
         PrivateWindow { windows, bytes, length, is_there, start, wave_start, wave_length }
     }
 
-    /// Tests whether the words of all active lanes, whose offsets differ, are in the first 2 GiB of
-    /// the window.
+    /// Emits code that tests that the words of all active lanes are aligned and in the first 2 GiB
+    /// of the window. The lanes may have different offsets.
     fn are_in_window(
         &mut self,
         private: &Private,

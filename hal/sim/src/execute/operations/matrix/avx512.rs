@@ -16,7 +16,8 @@ use crate::wave::{Level, Row, Wave};
 use lines::{Layout, Lines, Room};
 use sums::Method;
 
-/// D = A * B + C. Returns `false` without effect if the operation is not computed here.
+/// Computes D = A * B + C. Returns `false` and changes nothing if AVX-512 is not available or not
+/// efficient for the operation.
 pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product) -> bool {
     if wave.level != Level::Avx512 || product.size < WIDTH {
         return false;
@@ -68,7 +69,8 @@ pub struct WaveProduct<K, R> {
     pub row: R,
 }
 
-/// D = A * B + C. Returns `false` without effect if the operation is not computed here.
+/// Computes D = A * B + C. Returns `false` and changes nothing if AVX-512 is not available or not
+/// efficient for the operation.
 pub fn multiply_wave<K, R>(wave: &mut Wave, op: &Op, product: &WaveProduct<K, R>) -> bool
 where
     K: Fn(usize, usize) -> usize,
