@@ -29,7 +29,7 @@ impl<R: Read> Read for BoundedLines<R> {
             None => self.length + count as u64,
         };
         if self.length > MAX_LINE {
-            let what = format!("it has a line of more than {} MiB", MAX_LINE >> 20);
+            let what = format!("a line is longer than {} MiB", MAX_LINE >> 20);
             return Err(Error::new(ErrorKind::InvalidData, what));
         }
         Ok(count)
@@ -51,7 +51,7 @@ mod tests {
     fn endless_lines_are_refused_and_long_tables_are_not() {
         let mut zeros = BoundedLines::new(std::io::repeat(0));
         let error = std::io::copy(&mut zeros, &mut std::io::sink()).expect_err("no end");
-        assert!(error.to_string().contains("a line of more than 16 MiB"), "{error}");
+        assert!(error.to_string().contains("a line is longer than 16 MiB"), "{error}");
         let line = [&[b'1'; 1000][..], b"\n"].concat();
         let table = line.repeat(2 * MAX_LINE as usize / 1000);
         let read = std::io::copy(&mut BoundedLines::new(&*table), &mut std::io::sink());

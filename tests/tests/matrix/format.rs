@@ -108,7 +108,7 @@ impl Format {
     }
 
     /// The code of a small integer.
-    pub fn from_integer(self, value: i64) -> u64 {
+    pub fn code_of_integer(self, value: i64) -> u64 {
         if self.is_integer() {
             return value as u64 & ((1 << self.bits()) - 1);
         }

@@ -200,7 +200,7 @@ fn code(
         Values::Exact => {
             // Small numbers if sums have few bits.
             let most = if variant.sum.bytes() == 2 { 1 } else { 4 };
-            format.from_integer(random.within(-most, most))
+            format.code_of_integer(random.within(-most, most))
         }
         Values::Near => {
             let exponent = random.within(-2, 2) as i32;
