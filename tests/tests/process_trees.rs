@@ -137,9 +137,9 @@ fn tool_table_has_the_rows_of_each_process() {
             let finished = tree.script(&tool, script).expect_success();
             let table = tree.text("table.csv");
             assert!(table.starts_with("process,dispatch,"), "{table}");
-            for (process, table) in [("0", &one), ("1", &two)] {
-                let expected: Vec<&str> = table.lines().skip(1).collect();
-                assert_eq!(of_process(table, process), expected, "{by}: {script}");
+            for (process, single) in [("0", &one), ("1", &two)] {
+                let expected: Vec<&str> = single.lines().skip(1).collect();
+                assert_eq!(of_process(&table, process), expected, "{by}: {script}");
             }
             assert!(finished.stderr.contains("process 1: pid "), "{finished:?}");
             assert_eq!(tree.files(), ["table.csv"]);
@@ -227,7 +227,7 @@ fn campaign_strikes_the_selected_process() {
         "several processes that dispatch kernels match `process: {command: worker}`",
     ]);
     tree.campaign(&command, "    process: {index: 1, rank: 1}\n", &[])
-        .expect_refused(&["campaign.yaml", "expected one of `rank`, `index` and `command`"]);
+        .expect_refused(&["campaign.yaml", "expected exactly one of `rank`, `index` and `command`"]);
     // If one process's lines are ignored, the outcome shows which process was struck.
     let compare = |other: &str| format!("compare: [{{stdout: {{ignore: [\"^{other}:\"]}}}}]\n");
     for (process, path) in [("{index: 1}", "embedded"), ("{command: worker 2}", "hook")] {

@@ -24,11 +24,11 @@ fn is_inside(test: &str) -> bool {
     if std::env::var(INSIDE).is_ok_and(|inside| inside == test) {
         return true;
     }
-    let test = std::env::current_exe().expect("the path of this test");
-    let test = test.to_str().expect("text");
+    let program = std::env::current_exe().expect("the path of this test");
+    let program = program.to_str().expect("text");
     let folder = std::env::temp_dir();
     let name = format!("rocr::{test}");
-    let line = ["exec", "--", test, &name, "--exact", "--nocapture", "--test-threads=1"];
+    let line = ["exec", "--", program, &name, "--exact", "--nocapture", "--test-threads=1"];
     let finished = flipwave(&folder, &line, &[(INSIDE, test)]);
     assert_eq!(finished.code, Some(0), "{}{}", finished.stdout, finished.stderr);
     assert!(finished.stdout.contains("1 passed"), "{}", finished.stdout);
