@@ -226,8 +226,10 @@ fn campaign_strikes_the_selected_process() {
     tree.campaign(&command, "    process: {command: worker}\n", &[]).expect_refused(&[
         "several processes that dispatch kernels match `process: {command: worker}`",
     ]);
-    tree.campaign(&command, "    process: {index: 1, rank: 1}\n", &[])
-        .expect_refused(&["campaign.yaml", "expected exactly one of `rank`, `index` and `command`"]);
+    tree.campaign(&command, "    process: {index: 1, rank: 1}\n", &[]).expect_refused(&[
+        "campaign.yaml",
+        "expected exactly one of `rank`, `index` and `command`",
+    ]);
     // If one process's lines are ignored, the outcome shows which process was struck.
     let compare = |other: &str| format!("compare: [{{stdout: {{ignore: [\"^{other}:\"]}}}}]\n");
     for (process, path) in [("{index: 1}", "embedded"), ("{command: worker 2}", "hook")] {

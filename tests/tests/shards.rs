@@ -373,7 +373,8 @@ fn batch_scripts_contain_the_requested_resources() {
     let shard = script("shard.sh");
     assert!(shard.contains("apptainer exec --bind "), "{shard}");
     assert!(shard.contains(" flip.sif flipwave run "), "{shard}");
-    submit(&["--engine", "local", "--nodes", "2"]).expect_refused(&["--nodes is only supported by --engine slurm"]);
+    submit(&["--engine", "local", "--nodes", "2"])
+        .expect_refused(&["--nodes is only supported by --engine slurm"]);
     submit(&["--engine", "local", "--", "--partition=x"])
         .expect_refused(&["supported by Slurm and HyperQueue"]);
     let without = flipwave(

@@ -115,7 +115,7 @@ fn agreement_table_matches_documentation() {
     assert!(changed.contains("0 of 7 inside"), "{changed}");
     let refused = with("workload,outcome,rate,source\nmxm,sdc,7,x\n");
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("line 2: the rate of sdc of mxm is 7"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("line 2: invalid sdc rate 7 of mxm"), "{}", refused.stderr);
 }
 
 /// Fault sites drawn by instructions are ordinary sites, which hooks can also strike.

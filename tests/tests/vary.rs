@@ -171,7 +171,7 @@ fn failing_variant_is_named_and_completed_rows_are_kept() {
     // In the corrected file, a variant of the folder is missing.
     campaign(folder, 40, &options("-O2"));
     run(folder, &["run", "all.yaml", "--out", "out", "--resume"])
-        .expect_refused(&["holds the variant `options=-Onone`", "--force"]);
+        .expect_refused(&["contains the variant `options=-Onone`", "--force"]);
     campaign(folder, 40, "vary: {workload.kernel.options: [[-O1], [-Onone], [-O2]]}\n");
     run(folder, &["run", "all.yaml", "--out", "out"]).expect_refused(&["(rows: 40)", "--resume"]);
     let o2 = ["run", "all.yaml", "--out", "out", "--variant", "options=-O2"];
