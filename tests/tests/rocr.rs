@@ -56,17 +56,18 @@ fn contents<D: Device>(device: &D, address: Address, bytes: usize) -> Vec<u8> {
 fn dispatch<D: Device>(
     device: &mut D,
     object: &CodeObject,
-    shape: (Dim3, Dim3),
+    grid: Dim3,
+    workgroup: Dim3,
     arguments: &[ArgumentValue],
 ) -> Result<Completion, DeviceError> {
     let module = device.load(object)?;
     let kernel = &object.kernels()[0];
-    let layout = layout(kernel, arguments, shape.0, shape.1).expect("arguments that fit");
+    let layout = layout(kernel, arguments, grid, workgroup).expect("arguments that fit");
     device.dispatch(&Dispatch {
         module,
         kernel: kernel.name.to_string(),
-        grid: shape.0,
-        workgroup: shape.1,
+        grid,
+        workgroup,
         kernarg: layout.kernarg,
         dynamic_lds: layout.dynamic_lds,
         instruction_limit: 1 << 32,
@@ -77,10 +78,13 @@ fn dispatch<D: Device>(
 fn complete<D: Device>(
     device: &mut D,
     object: &CodeObject,
-    shape: (Dim3, Dim3),
+    grid: Dim3,
+    workgroup: Dim3,
     arguments: &[ArgumentValue],
 ) -> u64 {
-    match dispatch(device, object, shape, arguments).unwrap_or_else(|error| panic!("{error}")) {
+    match dispatch(device, object, grid, workgroup, arguments)
+        .unwrap_or_else(|error| panic!("{error}"))
+    {
         Completion::Completed(statistics) => statistics.waves,
         Completion::Faulted(fault) => panic!("{fault}"),
     }
@@ -98,9 +102,9 @@ fn run<D: Device>(device: &mut D, inputs: &[Vec<u8>; 3]) -> (Vec<Vec<u8>>, [u64;
     let multiply = [pointer(product), pointer(left), pointer(right), scalar(64i32)];
     let reduce = [pointer(product), scalar(4096u32), pointer(sum), pointer(maximum)];
     let waves = [
-        complete(device, &quickstart("vector_add.cl"), ([4096, 1, 1], [256, 1, 1]), &add),
-        complete(device, &quickstart("matmul_tiled.cl"), ([64, 64, 1], [16, 16, 1]), &multiply),
-        complete(device, &quickstart("reduction.cl"), ([1024, 1, 1], [256, 1, 1]), &reduce),
+        complete(device, &quickstart("vector_add.cl"), [4096, 1, 1], [256, 1, 1], &add),
+        complete(device, &quickstart("matmul_tiled.cl"), [64, 64, 1], [16, 16, 1], &multiply),
+        complete(device, &quickstart("reduction.cl"), [1024, 1, 1], [256, 1, 1], &reduce),
     ];
     let outputs = [(left, size), (product, size), (sum, 8), (maximum, 4)];
     (outputs.map(|(address, bytes)| contents(device, address, bytes)).to_vec(), waves)
@@ -228,7 +232,7 @@ fn campaign_through_the_runtime_reports_unsupported_options() {
 fn fault(device: &mut RocrDevice, instructions: &str) -> FaultCause {
     let object = CodeObject::parse(&assemble(instructions).code_object).expect("a code object");
     let argument = ArgumentValue::Buffer(buffer(device, &[0; 256]));
-    match dispatch(device, &object, ([64, 1, 1], [64, 1, 1]), &[argument]) {
+    match dispatch(device, &object, [64, 1, 1], [64, 1, 1], &[argument]) {
         Ok(Completion::Faulted(fault)) => fault.cause,
         end => panic!("{end:?}"),
     }
