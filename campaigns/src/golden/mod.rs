@@ -65,7 +65,7 @@ fn check(
 /// campaign. If `touched` is set, records the memory that each workgroup accesses.
 ///
 /// # Errors
-/// Those of [`golden`], and [`CampaignError::Profile`].
+/// The errors of [`golden`], and [`CampaignError::Profile`] if profiling fails.
 pub(crate) fn profiled(
     campaign: &Campaign,
     prepared: &Prepared,

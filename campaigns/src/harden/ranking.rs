@@ -121,7 +121,7 @@ impl Ranking {
     /// are selected.
     ///
     /// # Errors
-    /// Those of creating the version.
+    /// An error if the hardened version cannot be created.
     pub fn select(
         &mut self,
         campaign: &Campaign,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub enum Init {
     /// Zero bytes.
     Zeros,
-    /// The same number in all elements.
+    /// One number for all elements.
     Value(Number),
     /// Element `i` is `start + i * step`.
     Range {

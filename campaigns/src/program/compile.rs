@@ -210,7 +210,7 @@ impl Compiler {
     /// Returns the folder with the device libraries that the compiler links for a target.
     ///
     /// # Errors
-    /// Those of [`Compiler::compile`].
+    /// The errors of [`Compiler::compile`].
     pub fn device_libraries(&self, target: &Target) -> Result<PathBuf, CompileError> {
         let libraries = &self.device_libraries;
         device_libraries::adapted(libraries, target, &self.clang, &self.version, &self.cache)

@@ -53,7 +53,7 @@ impl<'scope, 'plan> Batches<'scope, 'plan> {
     /// The fault of an index. Any order of calls is possible; ascending indices are fast.
     ///
     /// # Errors
-    /// As [`Plan::faults`], and for indices outside the part.
+    /// The errors of [`Plan::faults`], and [`PlanError::Unresolved`] for indices outside the part.
     pub fn fault(&self, index: u64) -> Result<Planned, Arc<PlanError>> {
         let unresolved = || Arc::new(PlanError::Unresolved { index });
         let number = batch_number(index.checked_sub(self.part.start).ok_or_else(unresolved)?);

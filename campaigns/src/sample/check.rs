@@ -66,7 +66,7 @@ pub(crate) fn check_sample(
     })
 }
 
-/// Validates `draw`. If instructions are drawn, an index stands for several fault sites, which can have
+/// Validates `draw`. If instructions are drawn, an index denotes several fault sites, which can have
 /// different outcomes; none of them can be left out or drawn at most once.
 fn check_draw(faults: &Faults, fault: &Fault, field: &Field) -> Result<Draw, FieldError> {
     if matches!(faults.draw, written::Draw::Bits) {

@@ -40,12 +40,12 @@ pub struct Sample {
 pub enum SampleSize {
     /// A fixed number.
     Count(u64),
-    /// As many as are needed to estimate a rate with a given precision.
+    /// The number needed to estimate a rate with a given precision.
     Precision {
         /// Half-width of the interval around the rate of each stratum, between 0 and 1.
         margin: f64,
     },
-    /// As many as are needed until the estimated rates have a given precision.
+    /// Injections continue until the estimated rates have a given precision.
     Until {
         /// Half-width of the intervals around the rates, between 0 and 1.
         margin: f64,

@@ -149,8 +149,8 @@ pub fn everyday() -> Vec<Variant> {
     chosen
 }
 
-/// Rows: processors and wave size; builtin (`{}` stands for the wave size), kind, element types of A, of B,
-/// and of C and D, tile size, products per sum, types of a lane's operands for A and B, additional options.
+/// Rows: processors and wave size; builtin (`{}` is a placeholder for the wave size), kind, element types
+/// of A, of B, and of C and D, tile size, products per sum, types of a lane's operands for A and B, additional options.
 macro_rules! table {
     ($($processors:literal $lanes:literal: $operation:literal $kind:ident
        $a:ident $b:ident $sum:ident, $size:literal $depth:literal,

@@ -257,8 +257,8 @@ impl Claim {
         self.file.try_clone().map(Some)
     }
 
-    /// As [`Claim::publish`], for file systems without hard links. A process that is killed in this
-    /// function leaves a file without an owner.
+    /// Publishes a claim as [`Claim::publish`] does, on file systems without hard links. A process that
+    /// is killed in this function leaves a file without an owner.
     fn publish_without_link(&self, name: &Path) -> io::Result<Option<File>> {
         match create_locked(name, &self.record) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),

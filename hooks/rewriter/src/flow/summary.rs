@@ -38,7 +38,7 @@ pub struct ProgramSummary<'a> {
     pub(super) relocated: BTreeMap<u64, u64>,
     /// Start addresses of functions whose address is taken.
     pub(super) taken: BTreeSet<u64>,
-    /// Other addresses that are taken, with the functions that take them; `None` stands for data.
+    /// Other addresses that are taken, with the functions that take them; `None` means data.
     pub(super) labels: BTreeMap<Pc, BTreeSet<Option<usize>>>,
     isa: Isa,
     extents: Extents,

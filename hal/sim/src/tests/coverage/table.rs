@@ -125,7 +125,7 @@ fn modifiers(inst: &Inst) -> BTreeSet<String> {
     set.chain(all.cache_policy.iter().cloned()).collect()
 }
 
-/// Processors with a page. Each stands for all processors with the same instructions.
+/// Processors with a page. Each page covers all processors with the same instructions.
 pub const PAGES: [(&str, &str); 10] = [
     ("gfx906", "gfx906"),
     ("gfx908", "gfx908"),

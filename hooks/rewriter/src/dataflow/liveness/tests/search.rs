@@ -37,7 +37,7 @@ impl Random {
     }
 }
 
-/// A form of a line. `D`, `A` and `B` in names of registers stand for numbers.
+/// A form of a line. `D`, `A` and `B` in names of registers are placeholders for numbers.
 struct Form {
     text: &'static str,
     reads: &'static [&'static str],
