@@ -8,9 +8,10 @@ use crate::file::location::FileError;
 use crate::golden::expected::Unexpected;
 use crate::golden::suspicion::SuspicionError;
 use crate::harden::error::HardeningError;
+use crate::platform::other_platform::OtherPlatformError;
 use crate::program::capture::ReplayError;
+use crate::program::error::PrepareError;
 use crate::program::launch::LaunchError;
-use crate::program::prepare::PrepareError;
 use crate::results::folder::FolderError;
 use crate::run::process_site::OtherProcessError;
 use crate::run::resume::ResumeError;
@@ -55,6 +56,9 @@ pub enum CampaignError {
     /// The fault site is in another process.
     #[error(transparent)]
     OtherProcess(#[from] OtherProcessError),
+    /// The operation requires AMD's instruction set.
+    #[error(transparent)]
+    OtherPlatform(#[from] OtherPlatformError),
     /// The operation requires the embedded GPU.
     #[error(
         "{0} requires the embedded GPU, but the campaign has `device: rocr`, where faults are injected \

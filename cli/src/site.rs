@@ -18,12 +18,15 @@ pub fn campaign_and_site(
     let mut campaign = campaign::read(file, variant, seed)?;
     let Some(row) = arguments.row else {
         // Argument parsing requires one of the two.
-        let site = arguments.site.ok_or_else(|| failed(file, "expected --site or --row"))?;
+        let text = arguments.site.as_ref();
+        let text = text.ok_or_else(|| failed(file, "expected --site or --row"))?;
+        let site = ProcessSite::parse(text, campaign.target.architecture());
+        let site = site.map_err(|reason| failed(Path::new("--site"), reason))?;
         return Ok((campaign, site));
     };
     let results = run::results_folder(arguments.results.as_ref(), &campaign.name);
     let folder = variant.name.as_ref().map_or(results.clone(), |name| results.join(name));
-    let site = site_of(row, &folder.join("results.csv"))?;
+    let site = site_of(row, &folder.join("results.csv"), &campaign)?;
     if seed.is_none() {
         campaign.seed = recorded_seed(&folder.join("run.json"))?;
     }
@@ -31,14 +34,14 @@ pub fn campaign_and_site(
 }
 
 /// Finds the site of the row with this index.
-fn site_of(index: u64, table: &Path) -> Result<ProcessSite, Failure> {
+fn site_of(index: u64, table: &Path, campaign: &Campaign) -> Result<ProcessSite, Failure> {
     let text = flipwave_host::input::open_lines(table).map_err(|reason| failed(table, reason))?;
     let rows = flipwave_analysis::rows(BufReader::new(text));
     let mut count = 0;
     for row in rows.map_err(|reason| failed(table, reason))? {
         let row = row.map_err(|reason| failed(table, reason))?;
         if row.injection == index {
-            let site = row.site.parse();
+            let site = ProcessSite::parse(&row.site, campaign.target.architecture());
             return site.map_err(|reason| failed(table, format!("row {index}: {reason}")));
         }
         count += 1;

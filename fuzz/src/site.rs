@@ -1,19 +1,25 @@
 //! Fuzzes the text form of fault sites.
 
 use crate::choices::Choices;
+use flipwave_arch::{Lane, LaneMask, MatrixElement, OperationName, Pc, SumPart};
 use flipwave_injector::{
     Action, Event, FloatFormat, Intermittent, Lanes, Place, RelativeError, Site, SumPlace, Unit,
     When,
 };
-use flipwave_isa::{Lane, LaneMask, Operation, Pc, Register};
-use flipwave_sim::{MatrixElement, SumPart};
+use flipwave_isa::Register;
+use flipwave_sim::Amdgpu;
 use std::num::{NonZeroU32, NonZeroU64};
+
+/// The instruction set of all sites.
+fn architecture() -> Amdgpu {
+    Amdgpu::new("gfx90a".parse().unwrap_or_else(|error| panic!("{error}")))
+}
 
 /// Parses bytes as a site, and derives a site from them. Writing and parsing a site must give the same
 /// site.
 pub fn site(bytes: &[u8]) {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        match text.parse::<Site>() {
+        match Site::parse(text, &architecture()) {
             Ok(site) => assert_round_trip(&site),
             Err(error) => assert!(!error.to_string().is_empty()),
         }
@@ -26,7 +32,8 @@ pub fn site(bytes: &[u8]) {
 
 fn assert_round_trip(site: &Site) {
     let text = site.to_string();
-    let read: Site = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+    let read =
+        Site::parse(&text, &architecture()).unwrap_or_else(|error| panic!("{text}: {error}"));
     assert_eq!(read, *site, "{text}");
     assert_eq!(read.to_string(), text);
     assert!(!text.contains('\n'));
@@ -44,8 +51,8 @@ fn random_site(choices: &mut Choices<'_>) -> Option<Site> {
         _ => Some(Lanes::All),
     };
     let place = match choices.below(10) {
-        0 => Place::Register(register(choices)?),
-        1 => Place::Source(register(choices)?),
+        0 => Place::Register(register(choices)?.into()),
+        1 => Place::Source(register(choices)?.into()),
         2 => Place::Lds(choices.word()),
         3 => Place::Scratch(choices.word()),
         4 => Place::Memory { buffer: choices.word(), offset: choices.wide() },
@@ -86,7 +93,11 @@ fn event(choices: &mut Choices<'_>) -> Option<Event> {
 
 fn unit(choices: &mut Choices<'_>) -> Option<Unit> {
     Some(Unit {
-        opcode: Operation::named(choices.pick(&["v_add_f32", "s_add_u32", "global_load_dword"])),
+        opcode: OperationName::interned(choices.pick(&[
+            "v_add_f32",
+            "s_add_u32",
+            "global_load_dword",
+        ])),
         units: NonZeroU32::new(choices.word())?,
         unit: choices.word(),
         simd: choices.below(256) as u8,

@@ -10,6 +10,7 @@ use flipwave_codeobj::CodeObject;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::rewrite::Instrumentation;
 use flipwave_tests::gfx90a;
+use flipwave_tests::gpu;
 use flipwave_tools::{InstructionCount, Options, Per, Tool, ToolRequests, ToolScope, measure};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -129,7 +130,7 @@ fn rewriting(
 fn executed(per: Per, compiler: &HookCompiler) -> Result<(), Box<dyn Error>> {
     let campaign = Campaign::read(&root().join("examples/campaigns/matmul.yaml"))?;
     let workload = prepare(&campaign)?.workload;
-    let mut device = workload.device.clone();
+    let mut device = gpu(&workload.device).clone();
     let without = workload
         .golden()?
         .statistics
@@ -137,7 +138,7 @@ fn executed(per: Per, compiler: &HookCompiler) -> Result<(), Box<dyn Error>> {
         .map(|dispatch| dispatch.wave_instructions)
         .sum::<u64>();
     let options = Options { per, ..Options::default() };
-    let code_of = |module| workload.device.code_object(module);
+    let code_of = |module| gpu(&workload.device).code_object(module);
     let found = measure::<InstructionCount, _>(
         &mut device,
         code_of,

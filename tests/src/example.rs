@@ -2,8 +2,9 @@
 
 use crate::{Element, Machine, to_values};
 use flipwave_analysis::{Row, read_rows};
-use flipwave_campaigns::{Campaign, CampaignWorkload, Code, Kernels, prepare};
+use flipwave_campaigns::{Campaign, CampaignTarget, CampaignWorkload, Code, Kernels, prepare};
 use flipwave_injector::Workload;
+use flipwave_isa::Target;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -61,10 +62,15 @@ pub fn kernels_mut(campaign: &mut Campaign) -> &mut Kernels {
     }
 }
 
+/// A target of a campaign.
+pub fn campaign_target(target: &Target) -> CampaignTarget {
+    CampaignTarget::named(&target.to_string()).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// The program of a campaign, compiled for a machine with `options`.
 pub fn workload(machine: Machine, file: &Path, options: &[&str]) -> Workload {
     let mut campaign = Campaign::read(file).unwrap_or_else(|error| panic!("{error}"));
-    campaign.target = machine.target();
+    campaign.target = campaign_target(&machine.target());
     for launch in &mut kernels_mut(&mut campaign).launches {
         if let Code::Source { options: launch_options, .. } = &mut launch.code {
             let all = options.iter().chain(machine.options());

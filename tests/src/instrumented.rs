@@ -1,10 +1,11 @@
 //! Workloads whose kernels are instrumented.
 
-use crate::{Once, Twins};
+use crate::{Once, Twins, gpu};
 use flipwave_device::{Device, ModuleId};
 use flipwave_hooks::hook::{HookCompiler, HookSource, Source};
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
 use flipwave_injector::Workload;
+use flipwave_machine::Simulator;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
@@ -43,13 +44,13 @@ pub fn instrument(
     workload: &Workload,
     mut request: impl FnMut(&mut Instrumentation<'_>),
 ) -> Instrumented {
-    let mut device = workload.device.clone();
+    let mut device = gpu(&workload.device).clone();
     let mut rewritten = BTreeMap::new();
     for dispatch in &workload.program.dispatches {
         if rewritten.contains_key(&dispatch.module.0) {
             continue;
         }
-        let object = workload.device.code_object(dispatch.module).expect("a loaded module");
+        let object = gpu(&workload.device).code_object(dispatch.module).expect("a loaded module");
         let mut instrumentation =
             Instrumentation::new(object).unwrap_or_else(|error| panic!("{error}"));
         request(&mut instrumentation);
@@ -58,7 +59,7 @@ pub fn instrument(
         let module = device.load(&new.object).unwrap_or_else(|error| panic!("{error}"));
         rewritten.insert(dispatch.module.0, (module, new));
     }
-    let original = Workload { device, ..workload.clone() };
+    let original = Workload { device: Simulator::new(device), ..workload.clone() };
     let mut workload = original.clone();
     for dispatch in &mut workload.program.dispatches {
         if let Some((module, _)) = rewritten.get(&dispatch.module.0) {

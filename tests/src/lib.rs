@@ -33,8 +33,8 @@ pub use c_compiler::{Form, assemble_text, device_c, host_c};
 pub use command::{Finished, flipwave, flipwave_within, program, released_program};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{
-    buffer, emulated_examples, emulated_folder, example, examples, examples_folder, kernels,
-    kernels_mut, rows, suite, timeless_rows, workload,
+    buffer, campaign_target, emulated_examples, emulated_folder, example, examples,
+    examples_folder, kernels, kernels_mut, rows, suite, timeless_rows, workload,
 };
 pub use faults::{plan_of, profile_of};
 pub use flipwave_depth::cases;
@@ -46,7 +46,8 @@ pub use machine::{
 };
 pub use once::Once;
 pub use program::{
-    TestProgram, clean, compile, compile_at, compile_file, compile_for, contents, gfx90a, scalar,
+    TestProgram, clean, compile, compile_at, compile_file, compile_for, contents, gfx90a, gpu,
+    gpu_mut, scalar, site, site_error,
 };
 pub use python::Python;
 pub use random::random_words;

@@ -4,10 +4,12 @@ use crate::{Element, Machine, Once, Overwrites, scribbled, to_bytes};
 use flipwave_campaigns::Compiler;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{Address, ArgumentValue, Device, Dim3, Dispatch, ModuleId, layout};
-use flipwave_injector::{Buffer, Golden, Output, Workload};
+use flipwave_injector::{Buffer, Golden, Output, Site, SiteError, Workload};
+use flipwave_injector_amdgpu::golden_strict;
 use flipwave_isa::Target;
-use flipwave_sim::EmbeddedGpu;
-use flipwave_sim::strict::Violation;
+use flipwave_machine::Simulator;
+use flipwave_sim::strict::{StrictOptions, Violation};
+use flipwave_sim::{Amdgpu, EmbeddedGpu};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -57,9 +59,30 @@ fn compile_to(source: &Path, options: &[&str], target: &Target) -> Vec<u8> {
     })
 }
 
+/// The fault site with a valid text.
+pub fn site(text: &str) -> Site {
+    Site::parse(text, &Amdgpu::new(gfx90a())).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// The error of an invalid fault site.
+pub fn site_error(text: &str) -> SiteError {
+    Site::parse(text, &Amdgpu::new(gfx90a())).expect_err(text)
+}
+
+/// The embedded GPU that a workload runs on.
+pub fn gpu(device: &Simulator) -> &EmbeddedGpu {
+    device.downcast().expect("the embedded GPU")
+}
+
+/// The embedded GPU that a workload runs on.
+pub fn gpu_mut(device: &mut Simulator) -> &mut EmbeddedGpu {
+    device.downcast_mut().expect("the embedded GPU")
+}
+
 /// Runs a workload on the strict level, and asserts that it violates no rule.
 pub fn clean(workload: &Workload) -> Golden {
-    let (golden, violations) = workload.golden_strict().unwrap_or_else(|error| panic!("{error}"));
+    let (golden, violations) =
+        golden_strict(workload, StrictOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let reports: Vec<String> = violations.iter().map(Violation::to_string).collect();
     assert!(reports.is_empty(), "{} violations:\n{}", reports.len(), reports.join("\n"));
     golden
@@ -91,9 +114,8 @@ impl TestProgram {
         let mut device = EmbeddedGpu::new(object.target().clone()).expect("the embedded GPU");
         let module = device.load(&object).expect("a code object that loads");
         let workload = Workload {
-            device,
+            device: Simulator::new(device),
             program: Default::default(),
-            guests: Default::default(),
             cancellation: Default::default(),
         };
         TestProgram {

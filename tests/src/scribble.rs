@@ -1,5 +1,6 @@
 //! Overwrites dead registers while a program runs, which must not change its results.
 
+use crate::gpu;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, WaveId};
 use flipwave_hooks::dataflow::{Live, Liveness};
@@ -31,7 +32,7 @@ pub fn scribbled(
     let object = CodeObject::parse(code_object).expect("a code object");
     let program = Disassembly::read(&object).unwrap_or_else(|error| panic!("{error}"));
     let liveness = Liveness::new(&program);
-    let mut device = workload.device.clone();
+    let mut device = gpu(&workload.device).clone();
     for dispatch in &workload.program.dispatches {
         let mut observer = Scribbler::new(&program, &liveness, overwrites);
         match device.dispatch_observed(dispatch, &mut observer) {

@@ -11,7 +11,7 @@ use flipwave_injector::{
 use flipwave_isa::{Lane, Pc, Register};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use flipwave_tests::{
-    TestProgram, assemble, example, flipwave, plan_of, profile_of, rows, to_values,
+    TestProgram, assemble, example, flipwave, gpu, plan_of, profile_of, rows, site, to_values,
 };
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -74,7 +74,7 @@ fn a_device_fault_is_due_and_nothing_else_is() {
     let sums: Vec<u32> = to_values(&golden.outputs[0].bytes());
     let mut causes: HashMap<&str, u32> = HashMap::new();
     for row in run_campaign(&file, 2) {
-        let site: Site = row.site.parse().expect("a site");
+        let site = site(&row.site);
         let injection = inject(&workload, &site, &golden.instruction_limits()).expect("injected");
         let struck = injection.struck;
         assert_eq!((struck.before, struck.after), (row.before, row.after), "{site}");
@@ -110,6 +110,7 @@ fn wave(event: &Event) -> WaveId {
 /// Register struck at a site, and the lane if the register is per lane.
 fn register(site: &Site) -> (Register, Option<Lane>) {
     let Place::Register(register) = site.place else { panic!("{site}") };
+    let register = Register::of_id(register).expect("an AMD register");
     let lane = site.lanes.map(|lanes| match lanes {
         Lanes::One(lane) => lane,
         _ => panic!("{site}"),
@@ -176,7 +177,7 @@ fn the_site_drawn_is_the_site_hit() {
         let plan = plan_of(&workload, &profile, campaign.seed, count);
         let limits = workload.golden().expect("a golden run").instruction_limits();
 
-        let mut device = workload.device.clone();
+        let mut device = gpu(&workload.device).clone();
         let mut seen = HashMap::new();
         for (index, dispatch) in (0..).zip(&workload.program.dispatches) {
             let mut witness = Witness::of(&plan, index);
@@ -224,7 +225,7 @@ fn flip_two_adjacent_bits_inverts_neighbours() {
 fn random_value_stores_random_words() {
     let rows = rows_of_model("random_value");
     for row in &rows {
-        let site: Site = row.site.parse().expect("a site");
+        let site = site(&row.site);
         assert_eq!(site.action, Action::Set(row.after as u32), "{site}");
     }
     let words: Vec<u64> =
@@ -308,7 +309,7 @@ fn unreached_site_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = chase("{model: flip_one_bit, count: 10}", folder.path());
     let row = run_campaign(&file, 1).remove(0);
-    let site: Site = row.site.parse().expect("a site");
+    let site = site(&row.site);
     let (event, (register, lane)) = (event(&site), register(&site));
     for (from, to, words) in [
         (format!("occurrence={}", event.occurrence), "occurrence=1000000", "never reached"),
@@ -379,7 +380,7 @@ fn profile_counts_every_site_once() {
         let file = example(name, "{model: flip_one_bit, count: 1}", folder.path());
         let (_, Prepared { workload, .. }) = read(&file);
         let mut tally = Tally::default();
-        let mut device = workload.device.clone();
+        let mut device = gpu(&workload.device).clone();
         for dispatch in &workload.program.dispatches {
             tally.exec.clear();
             device.dispatch_observed(dispatch, &mut tally).expect("a dispatch");

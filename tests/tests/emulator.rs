@@ -7,9 +7,10 @@ use flipwave_emulator::Scan;
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
+use flipwave_machine::Simulator;
 use flipwave_tests::{
-    Finished, Twins, clean, emulated_examples, emulated_folder, flipwave, hook_compiler, kernels,
-    kernels_mut, rows,
+    Finished, Twins, clean, emulated_examples, emulated_folder, flipwave, gpu, hook_compiler,
+    kernels, kernels_mut, rows, site,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,7 +34,7 @@ fn emulated(
     workload: &Workload,
 ) -> (Rewritten, BTreeSet<flipwave_hooks::flow::InstIndex>) {
     let object =
-        workload.device.code_object(workload.program.dispatches[0].module).expect("loaded");
+        gpu(&workload.device).code_object(workload.program.dispatches[0].module).expect("loaded");
     let mut instrumentation = Instrumentation::new(object).unwrap_or_else(|e| panic!("{e}"));
     let program = instrumentation.program().clone();
     let scan = Scan::new(object, &program, &kernels(campaign).instructions, hook_compiler());
@@ -53,9 +54,10 @@ fn emulation_changes_only_results_of_emulated_instructions() {
             let workload = prepare(&campaign).unwrap_or_else(|error| panic!("{error}")).workload;
             let (rewritten, substituted) = emulated(&campaign, &workload);
             assert!(rewritten.report.proof.is_some(), "not checked");
-            let mut device = workload.device.clone();
+            let mut device = gpu(&workload.device).clone();
             let module = device.load(&rewritten.object).unwrap_or_else(|error| panic!("{error}"));
-            let mut emulated = Workload { device: device.clone(), ..workload.clone() };
+            let mut emulated =
+                Workload { device: Simulator::new(device.clone()), ..workload.clone() };
             emulated.program.dispatches.iter_mut().for_each(|dispatch| dispatch.module = module);
             clean(&emulated);
             // In this example, the proxies are the emulated instructions themselves.
@@ -254,8 +256,7 @@ fn faults_strike_emulated_instructions_like_real_ones() {
     for row in &struck {
         // The result is stored unchanged, so one element is wrong.
         assert_eq!((row.outcome.to_string().as_str(), row.elements_wrong), ("sdc", Some(1)));
-        let replayed =
-            replay(&campaign, &row.site.parse().expect("a site"), InjectionPath::Embedded);
+        let replayed = replay(&campaign, &site(&row.site), InjectionPath::Embedded);
         let replayed = replayed.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(replayed.struck.mask(), row.flip_mask, "{}", row.site);
         assert_eq!(replayed.struck.after, row.after);
@@ -263,7 +264,7 @@ fn faults_strike_emulated_instructions_like_real_ones() {
     // Reported addresses refer to the original code.
     let pcs: BTreeSet<Pc> = profile.instructions.iter().map(|inst| inst.pc).collect();
     let row = rows.iter().find(|row| row.outcome.to_string() == "due").expect("a DUE");
-    let replayed = replay(&campaign, &row.site.parse().expect("a site"), InjectionPath::Embedded);
+    let replayed = replay(&campaign, &site(&row.site), InjectionPath::Embedded);
     let (_, fault) = replayed.unwrap_or_else(|error| panic!("{error}")).fault.expect("a fault");
     assert!(pcs.contains(&fault.place.pc), "{fault}");
 }

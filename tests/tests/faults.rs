@@ -3,13 +3,13 @@
 
 use flipwave_analysis::{Outcome, Row};
 use flipwave_injector::{
-    Duration, Ending, Fault, FaultModel, FaultTarget, HookInjector, Injection, Intermittent,
-    MaskDistribution, MeasuredPair, MeasuredValues, Planned, RelativeError, Results, Scope,
-    Workload, inject, supports,
+    Duration, Ending, Fault, FaultModel, FaultTarget, Injection, Intermittent, MaskDistribution,
+    MeasuredPair, MeasuredValues, Planned, RelativeError, Results, Scope, Workload, inject,
 };
+use flipwave_injector_amdgpu::{HookInjector, supports};
 use flipwave_sim::{Leads, Policy};
 use flipwave_tests::{
-    TestProgram, compile, example, flipwave, hook_compiler, plan_of, profile_of, rows,
+    TestProgram, compile, example, flipwave, gpu, gpu_mut, hook_compiler, plan_of, profile_of, rows,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -30,7 +30,12 @@ fn measured() -> [MeasuredPair; 3] {
 /// The fault models with the heads of their columns in docs/faults.md.
 fn models() -> [(&'static str, FaultModel); 12] {
     let masks = MaskDistribution::new("masks.csv", [(0x3, 2), (0x101, 1)]).expect("masks");
-    let values = MeasuredValues::new("values.csv", measured().to_vec()).expect("values");
+    let values = MeasuredValues::new(
+        "values.csv",
+        measured().to_vec(),
+        &flipwave_sim::Amdgpu::new(flipwave_tests::gfx90a()),
+    )
+    .expect("values");
     let error = RelativeError::new(0.125).expect("an error");
     [
         ("one bit", FaultModel::FlipOneBit),
@@ -73,8 +78,8 @@ fn workload() -> Workload {
     workload.program.buffers = workload.program.outputs.clone();
     // A wrong address may be an address that another wave uses. If waves were kept close together, the
     // order of both accesses would depend on the number of hook instructions.
-    let policy = Policy { leads: Leads::ANY, ..workload.device.policy() };
-    workload.device.set_policy(policy);
+    let policy = Policy { leads: Leads::ANY, ..gpu(&workload.device).policy() };
+    gpu_mut(&mut workload.device).set_policy(policy);
     workload
 }
 

@@ -4,10 +4,11 @@
 use flipwave_campaigns::{Campaign, prepare};
 use flipwave_device::Completion;
 use flipwave_injector::{FidelityRecord, Workload};
-use flipwave_sim::{Doubt, Fidelity, FidelityCheck, Progress, Purpose, Treatment, Unobserved};
+use flipwave_machine::{Doubt, Exactness, Fidelity};
+use flipwave_sim::{FidelityCheck, Progress, Purpose, Unobserved};
 use flipwave_tests::{
-    Assembly, MACHINES, Machine, TestProgram, assemble_for, compile_for, examples_folder, machines,
-    scalar,
+    Assembly, MACHINES, Machine, TestProgram, assemble_for, compile_for, examples_folder, gpu,
+    gpu_mut, machines, scalar,
 };
 
 /// An MI300 instruction with an unsettled result (not specified by any document), in v4.
@@ -36,7 +37,7 @@ fn run(assembly: &Assembly, dispatches: usize) -> Fidelity {
 }
 
 /// Decisions that depend on unsettled results. Panics if one is not at the label `here`.
-fn decided(body: &str, dispatches: usize) -> Vec<Purpose> {
+fn decided(body: &str, dispatches: usize) -> Vec<String> {
     let assembly = assemble_for(gfx942(), body);
     let fidelity = run(&assembly, dispatches);
     let decisions = fidelity.decisions.iter();
@@ -44,15 +45,15 @@ fn decided(body: &str, dispatches: usize) -> Vec<Purpose> {
         .map(|decision| {
             assert_eq!(decision.pc, assembly.label("here"), "{body}: {decision:?}");
             assert_eq!(decision.kernel, "planted");
-            decision.purpose
+            decision.decides.clone()
         })
         .collect()
 }
 
 /// Asserts that `way` decides `purpose` if v4 is unsettled, and nothing if v4 is settled.
 fn decides(way: &str, purpose: Purpose) {
-    assert_eq!(decided(&format!("{UNSETTLED}{way}"), 1), [purpose], "{way}");
-    assert_eq!(decided(&format!("{SETTLED}{way}"), 1), [], "{way}");
+    assert_eq!(decided(&format!("{UNSETTLED}{way}"), 1), [purpose.to_string()], "{way}");
+    assert!(decided(&format!("{SETTLED}{way}"), 1).is_empty(), "{way}");
 }
 
 #[test]
@@ -63,11 +64,12 @@ fn fidelity_counts_executions_by_exactness() {
         let operation = fidelity.operations.iter().find(|operation| operation.operation == name);
         operation.unwrap_or_else(|| panic!("no {name} in {fidelity:?}"))
     };
-    assert!(matches!(find("v_cvt_sr_fp8_f32").treatment, Treatment::Unsettled(_)));
+    assert!(matches!(find("v_cvt_sr_fp8_f32").exactness, Exactness::NotSettled(_)));
     assert_eq!(find("v_cvt_sr_fp8_f32").executions, 3);
-    assert!(matches!(find("v_rcp_f32").treatment, Treatment::Within(_)));
+    assert!(matches!(find("v_rcp_f32").exactness, Exactness::WithinError(_)));
     assert_eq!(find("v_rcp_f32").executions, 6);
-    assert_eq!((find("v_add_f32").treatment, find("v_add_f32").executions), (Treatment::Exact, 3));
+    let add = find("v_add_f32");
+    assert_eq!((&add.exactness, add.executions), (&Exactness::Exact, 3));
     let order: Vec<&str> =
         fidelity.operations.iter().map(|operation| &*operation.operation).take(2).collect();
     assert_eq!(order, ["v_cvt_sr_fp8_f32", "v_rcp_f32"], "the least certain ones are first");
@@ -84,7 +86,7 @@ fn data_with_unspecified_bits_makes_no_decision() {
         "v_mov_b32 v4, v1\nglobal_load_dword v6, v4, s[2:3]\ns_waitcnt vmcnt(0)",
         "v_cmp_lt_u32 vcc, 3, v4\nv_cndmask_b32 v5, v1, v4, vcc\nglobal_store_dword v1, v5, s[2:3]",
     ] {
-        assert_eq!(decided(&format!("{UNSETTLED}{way}\nhere: s_nop 0\n"), 1), [], "{way}");
+        assert!(decided(&format!("{UNSETTLED}{way}\nhere: s_nop 0\n"), 1).is_empty(), "{way}");
     }
 }
 
@@ -193,7 +195,7 @@ fn unsettled_memory_does_not_affect_other_memory() {
     ] {
         let way =
             format!("{UNSETTLED}{way}s_waitcnt vmcnt(0) lgkmcnt(0)\n{AS_ADDRESS}{directives}");
-        assert_eq!(decided(&way, 1), [], "{way}");
+        assert!(decided(&way, 1).is_empty(), "{way}");
     }
 }
 
@@ -203,8 +205,8 @@ fn unsettled_memory_is_tracked_across_dispatches() {
         "global_load_dword v4, v1, s[2:3]\ns_waitcnt vmcnt(0)\n{AS_ADDRESS}{UNSETTLED}\
          global_store_dword v1, v4, s[2:3]\ns_waitcnt vmcnt(0)\n"
     );
-    assert_eq!(decided(&body, 1), []);
-    assert_eq!(decided(&body, 2), [Purpose::Address]);
+    assert!(decided(&body, 1).is_empty());
+    assert_eq!(decided(&body, 2), [Purpose::Address.to_string()]);
 }
 
 /// An instruction whose result is specified within an error bound, in v4.
@@ -233,14 +235,18 @@ fn decisions_by_results_within_an_error_are_reported() {
         ("global_store_dword v1, v4, s[2:3]\nhere: s_nop 0\n", &[]),
         ("v_mov_b32 v4, v1\nv_cmp_lt_f32 vcc, 0, v4\nhere: s_nop 0\n", &[]),
     ] {
+        let purposes: Vec<String> = purposes.iter().map(Purpose::to_string).collect();
         assert_eq!(decided(&format!("{WITHIN_ERROR}{way}"), 1), purposes, "{way}");
-        assert_eq!(decided(&format!("{SETTLED}{way}"), 1), [], "{way}");
+        assert!(decided(&format!("{SETTLED}{way}"), 1).is_empty(), "{way}");
     }
     let mask = "v_cmp_lt_f32 vcc, 0, v4\ns_and_saveexec_b64 s[4:5], vcc\n";
     let fidelity = run(&assemble_for(gfx942(), &format!("{WITHIN_ERROR}{mask}")), 3);
-    let found: Vec<_> =
-        fidelity.decisions.iter().map(|decision| (decision.purpose, decision.count)).collect();
-    assert_eq!(found, [(Purpose::Comparison, 3), (Purpose::Exec, 3)]);
+    let found: Vec<_> = fidelity
+        .decisions
+        .iter()
+        .map(|decision| (decision.decides.clone(), decision.count))
+        .collect();
+    assert_eq!(found, [Purpose::Comparison, Purpose::Exec].map(|purpose| (purpose.to_string(), 3)));
     assert!(fidelity.decisions.iter().all(|decision| decision.doubt == Doubt::WithinError));
 }
 
@@ -256,9 +262,9 @@ fn integer_quotients_have_a_separate_purpose() {
         let out = program.output(&[0u32; 64]);
         program.launch("quotients", [64, 1, 1], [64, 1, 1], &[out, table, scalar(7u32)]);
         let (_, fidelity) = program.workload().golden_with_fidelity().expect("a fault-free run");
-        let purposes: Vec<Purpose> =
-            fidelity.decisions.iter().map(|decision| decision.purpose).collect();
-        assert_eq!(purposes, [Purpose::Quotient], "{machine}: {:?}", fidelity.decisions);
+        let decided: Vec<&str> =
+            fidelity.decisions.iter().map(|decision| &*decision.decides).collect();
+        assert_eq!(decided, [Purpose::Quotient.to_string()], "{machine}: {:?}", fidelity.decisions);
         let line = FidelityRecord::of(&fidelity).to_string();
         let end = "of which a result is the estimate of a quotient of integers at 1 instruction";
         assert!(line.ends_with(end), "{machine}: {line}");
@@ -397,7 +403,7 @@ fn wmma_matrix_product_needs_no_tracking() {
     let file = examples_folder().join("matrix/wmma.yaml");
     let campaign = Campaign::read(&file).expect("a campaign");
     let workload = prepare(&campaign).expect("a workload").workload;
-    assert!(workload.device.has_settled_course(&workload.program.dispatches[0], true));
+    assert!(gpu(&workload.device).has_settled_course(&workload.program.dispatches[0], true));
 }
 
 /// Fidelity records of three dispatches, one each. `renew` is called before each dispatch and may reset
@@ -407,6 +413,7 @@ fn run_in_parts(assembly: &Assembly, renew: fn(&mut FidelityCheck)) -> Vec<Fidel
     let buffer = program.output(&[0u32; 1024]);
     program.launch("planted", [64, 1, 1], [64, 1, 1], std::slice::from_ref(&buffer));
     let Workload { mut device, program, .. } = program.workload();
+    let device = gpu_mut(&mut device);
     let [dispatch] = &program.dispatches[..] else { panic!("one dispatch") };
     let mut check = FidelityCheck::new();
     let mut part = || {
@@ -416,7 +423,7 @@ fn run_in_parts(assembly: &Assembly, renew: fn(&mut FidelityCheck)) -> Vec<Fidel
         let end =
             device.advance_with_fidelity(&mut execution, &mut Unobserved, &mut check, u64::MAX);
         assert!(matches!(end, Ok(Progress::Ended(Completion::Completed(_)))), "{end:?}");
-        FidelityRecord::of(&device.fidelity(&mut check))
+        FidelityRecord::of(&device.fidelity(&mut check).into())
     };
     vec![part(), part(), part()]
 }

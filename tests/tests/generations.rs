@@ -6,11 +6,11 @@ use flipwave_campaigns::{
     Campaign, Code, Compiler, InjectionPath, RunOptions, SampleSize, Silent, prepare, replay, run,
 };
 use flipwave_codeobj::CodeObject;
-use flipwave_injector::{Fault, FaultModel, Lanes, Place, Site};
+use flipwave_injector::{Fault, FaultModel, Lanes, Place};
 use flipwave_isa::{Generation, Register};
 use flipwave_tests::{
-    MACHINES, Machine, cases, examples_folder, kernels_mut, machines, plan_of, profile_of, rows,
-    timeless_rows,
+    MACHINES, Machine, campaign_target, cases, examples_folder, kernels_mut, machines, plan_of,
+    profile_of, rows, site, timeless_rows,
 };
 use std::num::NonZeroUsize;
 
@@ -18,7 +18,7 @@ use std::num::NonZeroUsize;
 fn campaign(machine: Machine) -> Campaign {
     let file = examples_folder().join("quickstart.yaml");
     let mut campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
-    campaign.target = machine.target();
+    campaign.target = campaign_target(&machine.target());
     for launch in &mut kernels_mut(&mut campaign).launches {
         if let Code::Source { options, .. } = &mut launch.code {
             options.extend(machine.options().iter().map(|&option| option.to_owned()));
@@ -48,7 +48,7 @@ fn campaigns_on_other_targets_are_deterministic_and_replay() {
         assert!(one_worker == two_workers, "{machine}: another results.csv on 2 workers");
         assert_eq!(rows.len(), 60);
         for row in rows.iter().step_by(7) {
-            let site: Site = row.site.parse().expect("a site");
+            let site = site(&row.site);
             let again = replay(&campaign, &site, InjectionPath::Embedded)
                 .unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(
@@ -98,7 +98,8 @@ fn faults_strike_all_registers_of_the_target() {
             if let Some(Lanes::One(lane)) = planned.site.lanes {
                 assert!(usize::from(lane.0) < machine.lanes, "{}", planned.site);
             }
-            let upper = [Register::VccHi, Register::ExecHi].map(Place::Register);
+            let upper = [Register::VccHi, Register::ExecHi]
+                .map(|register| Place::Register(register.into()));
             let upper = upper.contains(&planned.site.place);
             assert!(!upper || machine.lanes == 64, "{}", planned.site);
         }

@@ -5,7 +5,8 @@
 
 use flipwave_campaigns::{Campaign, Code, Prepared, prepare};
 use flipwave_tests::{
-    MACHINES, Machine, buffer, cases, examples, is_long_run, kernels_mut, to_bytes,
+    MACHINES, Machine, buffer, campaign_target, cases, examples, gpu, is_long_run, kernels_mut,
+    to_bytes,
 };
 use std::path::Path;
 
@@ -73,7 +74,7 @@ fn generic_target_code_runs_on_covered_processors() {
             let prepared = prepare(&generic_on(processor, generic, campaign.clone()));
             let prepared = prepared.unwrap_or_else(|error| panic!("{error}"));
             let module = prepared.workload.program.dispatches[0].module;
-            let object = prepared.workload.device.code_object(module).expect("a module");
+            let object = gpu(&prepared.workload.device).code_object(module).expect("a module");
             assert_eq!((object.target().processor(), object.version()), (generic, 6));
             assert_runs(&expected, &prepared);
         }
@@ -95,7 +96,7 @@ fn generic_target_code_is_refused_by_other_processors() {
 
 /// The campaign on a processor, with kernels compiled for a generic target.
 fn generic_on(processor: &str, generic: &str, mut campaign: Campaign) -> Campaign {
-    campaign.target = processor.parse().expect("a target");
+    campaign.target = campaign_target(&processor.parse().expect("a target"));
     for launch in &mut kernels_mut(&mut campaign).launches {
         if let Code::Source { options, .. } = &mut launch.code {
             options.push(format!("-mcpu={generic}"));
@@ -106,7 +107,7 @@ fn generic_on(processor: &str, generic: &str, mut campaign: Campaign) -> Campaig
 
 /// The campaign on a machine, with kernels compiled at `level`.
 fn on(machine: Machine, level: &str, mut campaign: Campaign) -> Campaign {
-    campaign.target = machine.target();
+    campaign.target = campaign_target(&machine.target());
     for launch in &mut kernels_mut(&mut campaign).launches {
         if let Code::Source { options, .. } = &mut launch.code {
             options

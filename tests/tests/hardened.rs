@@ -10,8 +10,8 @@ use flipwave_harden::{Candidates, DETECTED, Hardened, Hardening};
 use flipwave_hooks::hook::Variables;
 use flipwave_isa::Pc;
 use flipwave_tests::{
-    Twins, examples, examples_folder, flipwave, hook_compiler, is_long_run, rewritten_machines,
-    rows, workload,
+    Twins, examples, examples_folder, flipwave, gpu, hook_compiler, is_long_run,
+    rewritten_machines, rows, workload,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -33,11 +33,12 @@ fn fully_duplicated_programs_compute_the_same() {
                 continue;
             }
             let plain = workload(machine, &file, &["-O3"]);
-            let mut device = plain.device.clone();
+            let mut device = gpu(&plain.device).clone();
             let mut hardened: BTreeMap<u32, (flipwave_device::ModuleId, Hardened)> =
                 BTreeMap::new();
             for dispatch in &plain.program.dispatches {
-                let object = plain.device.code_object(dispatch.module).expect("a module").clone();
+                let object =
+                    gpu(&plain.device).code_object(dispatch.module).expect("a module").clone();
                 let module = hardened.entry(dispatch.module.0).or_insert_with(|| {
                     let new = all(&object);
                     *copied.entry(machine.to_string()).or_default() += new.duplicated.len();

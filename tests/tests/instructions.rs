@@ -2,7 +2,7 @@
 
 use flipwave_device::{Completion, Device, DeviceFault, FaultCause, Wait};
 use flipwave_sim::{Compiling, Policy};
-use flipwave_tests::{TestProgram, assemble, to_values};
+use flipwave_tests::{TestProgram, assemble, gpu, gpu_mut, to_values};
 
 /// A program that launches `workgroups` workgroups of one wave on a buffer of 64 zeros.
 fn planted(instructions: &str, workgroups: u32) -> TestProgram {
@@ -15,7 +15,10 @@ fn planted(instructions: &str, workgroups: u32) -> TestProgram {
 
 fn fault(program: &TestProgram) -> DeviceFault {
     let mut workload = program.workload();
-    match workload.device.dispatch(&workload.program.dispatches[0]).expect("a dispatch") {
+    match gpu_mut(&mut workload.device)
+        .dispatch(&workload.program.dispatches[0])
+        .expect("a dispatch")
+    {
         Completion::Faulted(fault) => fault,
         Completion::Completed(_) => panic!("it completed"),
     }
@@ -113,9 +116,11 @@ fn stall_report_names_the_barrier_that_a_wave_never_reaches() {
     program.launch("planted", [256, 1, 1], [256, 1, 1], &[buffer]);
     let mut workload = program.workload();
     for compiling in [Compiling::Never, Compiling::AtOnce] {
-        let policy = Policy { compiling, ..workload.device.policy() };
-        workload.device.set_policy(policy);
-        let end = workload.device.dispatch(&workload.program.dispatches[0]).expect("a dispatch");
+        let policy = Policy { compiling, ..gpu(&workload.device).policy() };
+        gpu_mut(&mut workload.device).set_policy(policy);
+        let end = gpu_mut(&mut workload.device)
+            .dispatch(&workload.program.dispatches[0])
+            .expect("a dispatch");
         let Completion::Faulted(fault) = end else { panic!("{compiling:?}: it completed") };
         let FaultCause::Stalled(stall) = &fault.cause else { panic!("{compiling:?}: {fault}") };
         let waits: Vec<_> =

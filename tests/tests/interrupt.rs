@@ -1,8 +1,9 @@
 //! An interrupted campaign keeps its completed rows, which are a prefix of the complete table.
 
+use flipwave_campaigns::CancellableDevice;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, Dispatch, FaultCause};
-use flipwave_injector::{CancellableDevice, CancellationToken};
+use flipwave_injector::CancellationToken;
 use flipwave_sim::EmbeddedGpu;
 use flipwave_tests::{Finished, RunningProgram, assemble, example, flipwave, gfx90a, program};
 use std::fs::{File, Permissions};

@@ -3,8 +3,8 @@
 
 use flipwave_depth::Depth;
 use flipwave_tests::{
-    Overwrites, TestProgram, cases, compile, contents, examples, rewritten_machines, scribbled,
-    to_values, workload,
+    Overwrites, TestProgram, cases, compile, contents, examples, gpu, rewritten_machines,
+    scribbled, to_values, workload,
 };
 
 #[test]
@@ -23,7 +23,7 @@ fn garbage_in_dead_registers_changes_no_example() {
             continue;
         }
         println!("{} {level} on {machine}", file.display());
-        let object = workload.device.code_object(module).expect("a loaded module");
+        let object = gpu(&workload.device).code_object(module).expect("a loaded module");
         let golden = workload.golden().unwrap_or_else(|error| panic!("{error}")).outputs;
         assert!(scribbled(&workload, object.bytes(), Overwrites::Dead) == Ok(contents(&golden)));
         count += 1;

@@ -12,7 +12,7 @@ use flipwave_injector::Workload;
 use flipwave_isa::{Class, Inst, Isa, Pc, Value};
 use flipwave_lockstep::Difference;
 use flipwave_tests::{
-    Instrumented, MACHINES, Machine, Twins, cases, examples, hook_source, instrument, workload,
+    Instrumented, MACHINES, Machine, Twins, cases, examples, gpu, hook_source, instrument, workload,
 };
 
 /// Hooks: one counts, one clobbers registers, and one receives a loaded value.
@@ -100,7 +100,7 @@ fn inserted(isa: &Isa, rewritten: &Rewritten, operation: &str) -> Vec<(u64, u8)>
 /// GPU's memory answers immediately.
 fn is_missed(pair: &Instrumented, operation: &str, rule: CheckRule) -> bool {
     let dispatch = &pair.original.program.dispatches[0];
-    let object = pair.original.device.code_object(dispatch.module).expect("a loaded module");
+    let object = gpu(&pair.original.device).code_object(dispatch.module).expect("a loaded module");
     let program = Disassembly::read(object).expect("a program");
     let liveness = Liveness::new(&program);
     let isa = Isa::with_wave_size(&program.target, program.wave_size).expect("a target");
@@ -121,7 +121,7 @@ fn is_missed(pair: &Instrumented, operation: &str, rule: CheckRule) -> bool {
         if !findings.iter().any(|finding| finding.rule == rule) {
             continue;
         }
-        let mut device = pair.original.device.clone();
+        let mut device = gpu(&pair.original.device).clone();
         let module = device.load(&broken).expect("loads");
         let instrumented = &Dispatch { module, ..pair.workload.program.dispatches[0].clone() };
         let substituted = Default::default();
@@ -141,7 +141,7 @@ fn checker_and_lockstep_detect_missing_saves_restores_and_waits() {
     let file = examples().into_iter().find(|file| file.ends_with("matmul.yaml"));
     let pair = with_hooks(&workload(MACHINES[0], &file.expect("an example"), &["-O3"]), HOOKS);
     let first = pair.twins().next().expect("a launch");
-    let clean = first.side_by_side(&pair.original.device, true);
+    let clean = first.side_by_side(gpu(&pair.original.device), true);
     assert!(clean.is_clean(), "{:?}", clean.difference);
     for (operation, rule) in [
         ("s_cmp_lg_u32", CheckRule::Registers),
@@ -169,7 +169,7 @@ fn code_for_generic_targets_can_be_rewritten() {
             let program = workload(machine, &file.expect("an example"), &["-O3", generic]);
             let pair = with_hooks(&program, &hooks);
             for twins in pair.twins() {
-                let report = twins.side_by_side(&pair.original.device, true);
+                let report = twins.side_by_side(gpu(&pair.original.device), true);
                 assert!(report.is_clean(), "{generic} {name}: {:?}", report.difference);
             }
         }
@@ -185,7 +185,7 @@ fn lockstep_reports_the_first_difference() {
     let mut instrumented = first.instrumented.clone();
     instrumented.kernarg[0] ^= 0x40;
     let twins = Twins { instrumented: &instrumented, ..first };
-    match twins.side_by_side(&pair.original.device, false).difference {
+    match twins.side_by_side(gpu(&pair.original.device), false).difference {
         Some(Difference::Register { original, instrumented, .. }) => {
             assert_eq!(original ^ instrumented, 0x40);
         }

@@ -7,9 +7,9 @@ use flipwave_campaigns::{
     OutputRole, Tolerance, Verdict,
 };
 use flipwave_device::{AccessKind, Address, ArgumentValue, DeviceFault, FaultCause};
-use flipwave_injector::{Ending, Injection, Site, analyze_site, inject};
+use flipwave_injector::{Ending, Injection, analyze_site, inject};
 use flipwave_isa::{Lane, Pc};
-use flipwave_tests::{Assembly, Element, TestProgram, assemble, to_bytes, to_values};
+use flipwave_tests::{Assembly, Element, TestProgram, assemble, site, to_bytes, to_values};
 
 /// An assembled kernel, its buffer of 64 elements, and their golden values.
 struct Planted<T> {
@@ -43,8 +43,7 @@ impl<T: Element> Planted<T> {
     /// `label`.
     fn strike(&self, label: &str, what: &str) -> Struck<T> {
         let pc = self.kernel.label(label);
-        let site = format!("dispatch=0 workgroup=0,0,0 wave=0 pc={pc} occurrence=0 {what}");
-        let site: Site = site.parse().unwrap_or_else(|error| panic!("{error}"));
+        let site = site(&format!("dispatch=0 workgroup=0,0,0 wave=0 pc={pc} occurrence=0 {what}"));
         let workload = self.program.workload();
         let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
         let injection = inject(&workload, &site, &golden.instruction_limits())

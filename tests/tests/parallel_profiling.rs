@@ -8,7 +8,7 @@ use flipwave_injector::{
 };
 use flipwave_isa::LaneMask;
 use flipwave_sim::{EmbeddedGpu, FidelityCheck, Footprints, Progress};
-use flipwave_tests::{TestProgram, compile_file};
+use flipwave_tests::{TestProgram, compile_file, gpu};
 use std::num::NonZeroUsize;
 
 /// Kernels with workgroups of one wave that compute for `length` iterations. In `count`, each workgroup from
@@ -100,7 +100,7 @@ fn profiled(workload: &Workload, threads: usize) -> impl PartialEq + use<> {
 /// Returns whether several threads have executed workgroups of a workload's dispatch, and whether that was
 /// equivalent to one thread.
 fn is_divided(workload: &Workload) -> (bool, bool) {
-    let mut device: EmbeddedGpu = workload.device.clone();
+    let mut device: EmbeddedGpu = gpu(&workload.device).clone();
     let dispatch = &workload.program.dispatches[0];
     let mut execution = device.begin(dispatch).expect("a dispatch");
     let mut check = device.begin_survey(&execution, Some(LaneMask::FULL));

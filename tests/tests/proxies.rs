@@ -3,7 +3,7 @@
 //! OpenCL C and in HIP, on every generation.
 
 use flipwave_campaigns::{Campaign, Code, emulate};
-use flipwave_tests::{emulated_folder, flipwave, kernels, kernels_mut, to_values};
+use flipwave_tests::{campaign_target, emulated_folder, flipwave, kernels, kernels_mut, to_values};
 use std::path::{Path, PathBuf};
 
 fn file() -> PathBuf {
@@ -135,7 +135,7 @@ fn emulated_instructions_run_on_every_generation() {
     for target in ["gfx908", "gfx942", "gfx1030", "gfx1100", "gfx1201"] {
         let file = emulated_folder().join("packed_i4.yaml");
         let mut campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
-        campaign.target = target.parse().expect("a target");
+        campaign.target = campaign_target(&target.parse().expect("a target"));
         let emulation = emulate(&campaign).unwrap_or_else(|error| panic!("{target}: {error}"));
         assert_eq!(emulation.differences.len(), 1);
         for (output, difference) in &emulation.differences {

@@ -119,6 +119,7 @@ fn a_row_is_replayed_by_its_number() {
     );
     refused(&["replay", "saxpy.yaml", "--row", "1", "--results", "none"], "none/results.csv");
     refused(&["replay", "saxpy.yaml"], "--site");
+    refused(&["replay", "saxpy.yaml", "--site", "dispatch=0"], "--site: ");
     refused(
         &["replay", "saxpy.yaml", "--row", "1", "--site", &rows[0].site],
         "cannot be used with",

@@ -4,7 +4,7 @@
 use flipwave_device::{DeviceFault, FaultCause, Wait};
 use flipwave_injector::{GoldenError, Program, Workload};
 use flipwave_sim::Policy;
-use flipwave_tests::{MACHINES, Machine, TestProgram, compile_for, to_values};
+use flipwave_tests::{MACHINES, Machine, TestProgram, compile_for, gpu, gpu_mut, to_values};
 
 /// Machines, and the number of workgroups of 256 work-items with few registers that they keep resident:
 /// 2048 work-items on each of 104 compute units of gfx90a, 1024 on each of 96 of gfx1100.
@@ -28,7 +28,7 @@ fn barrier(machine: Machine, options: &str, workgroups: u32) -> TestProgram {
 
 fn resident(program: &TestProgram) -> u32 {
     let Workload { mut device, program: Program { dispatches, .. }, .. } = program.workload();
-    device.residency(&dispatches[0]).expect("a dispatch").workgroups
+    gpu_mut(&mut device).residency(&dispatches[0]).expect("a dispatch").workgroups
 }
 
 fn stopped(program: &TestProgram) -> DeviceFault {
@@ -103,8 +103,8 @@ fn counting_loop_is_not_taken_for_a_stall() {
 fn policy_keeps_instrumented_workgroups_resident() {
     let (machine, most) = machines()[0];
     let mut workload = barrier(machine, "-O2", most + 1).workload();
-    let policy = workload.device.policy();
-    workload.device.set_policy(Policy { resident_workgroups: most + 1, ..policy });
+    let policy = gpu(&workload.device).policy();
+    gpu_mut(&mut workload.device).set_policy(Policy { resident_workgroups: most + 1, ..policy });
     let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(to_values::<u32>(&golden.outputs[0].bytes()), [2 * (most + 1)]);
 }

@@ -4,7 +4,7 @@
 use flipwave_device::{Completion, Device, FaultCause, WaveId};
 use flipwave_isa::{Inst, LaneMask, Operation, Pc};
 use flipwave_sim::{Compiling, Executed, Interest, Leads, Observer, Policy, Watch, WaveState};
-use flipwave_tests::{Machine, TestProgram, compile, compile_for, scalar, to_values};
+use flipwave_tests::{Machine, TestProgram, compile, compile_for, gpu, gpu_mut, scalar, to_values};
 
 fn waiting() -> Vec<u8> {
     compile("waiting.cl", &["-O3"])
@@ -34,7 +34,9 @@ fn endless_wait_ends_at_the_instruction_limit() {
     program.launch("waits_for_ever", [64, 1, 1], [64, 1, 1], &[out]);
     let mut workload = program.workload();
     workload.program.dispatches[0].instruction_limit = 12_345;
-    let completion = workload.device.dispatch(&workload.program.dispatches[0]).expect("a dispatch");
+    let completion = gpu_mut(&mut workload.device)
+        .dispatch(&workload.program.dispatches[0])
+        .expect("a dispatch");
     let Completion::Faulted(fault) = completion else { panic!("unexpected end") };
     assert_eq!(fault.cause, FaultCause::Watchdog { executed: 12_345 });
 }
@@ -42,7 +44,8 @@ fn endless_wait_ends_at_the_instruction_limit() {
 /// Outputs of a program with a changed policy, as words.
 fn words(program: &TestProgram, change: impl Fn(Policy) -> Policy) -> Vec<u32> {
     let mut workload = program.workload();
-    workload.device.set_policy(change(workload.device.policy()));
+    let gpu = gpu_mut(&mut workload.device);
+    gpu.set_policy(change(gpu.policy()));
     let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
     to_values::<u32>(&golden.outputs[0].bytes())
 }
@@ -136,11 +139,12 @@ fn observing_a_wave_changes_neither_schedule_nor_clock() {
     for watched in [1, 10, 700, 1024, 1025, 2000] {
         let mut workload = program.workload();
         let dispatch = &workload.program.dispatches[0];
-        let completion = workload.device.dispatch_observed(dispatch, &mut Onlooker(watched));
+        let completion =
+            gpu_mut(&mut workload.device).dispatch_observed(dispatch, &mut Onlooker(watched));
         assert!(matches!(completion, Ok(Completion::Completed(_))), "{completion:?}");
         for (output, expected) in workload.program.outputs.iter().zip(&unobserved) {
             let mut bytes = vec![0; output.bytes];
-            workload.device.read(output.address, &mut bytes).expect("an output");
+            gpu(&workload.device).read(output.address, &mut bytes).expect("an output");
             assert!(bytes == *expected, "{} after watching {watched} instructions", output.name);
         }
     }
@@ -184,7 +188,7 @@ fn observer_is_called_only_at_instructions_of_interest() {
         let mut called = Called { interest, before: Vec::new(), after: Vec::new() };
         let mut workload = program.workload();
         let dispatch = &workload.program.dispatches[0];
-        let completion = workload.device.dispatch_observed(dispatch, &mut called);
+        let completion = gpu_mut(&mut workload.device).dispatch_observed(dispatch, &mut called);
         assert!(matches!(completion, Ok(Completion::Completed(_))), "{completion:?}");
         let places: Vec<_> = called.after.iter().map(|(wave, pc, ..)| (*wave, *pc)).collect();
         assert_eq!(called.before, places, "{interest:?}");

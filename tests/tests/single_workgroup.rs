@@ -9,7 +9,7 @@ use flipwave_sim::{
     ByteSet, Compiling, EmbeddedGpu, Executed, Execution, Footprints, Leads, Observer, Policy,
     Progress, Stalls, Unobserved, Watch, WaveState,
 };
-use flipwave_tests::{MACHINES, TestProgram, assemble, assemble_for, compile, examples};
+use flipwave_tests::{MACHINES, TestProgram, assemble, assemble_for, compile, examples, gpu};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
@@ -183,7 +183,7 @@ const TAKES_TURNS: Policy = Policy {
 
 /// The dispatches of a workload, each with the device before it.
 fn dispatches(workload: &Workload) -> Vec<(EmbeddedGpu, Dispatch)> {
-    let mut device = workload.device.clone();
+    let mut device = gpu(&workload.device).clone();
     let each = workload.program.dispatches.iter().map(|dispatch| {
         let before = device.clone();
         device.dispatch(dispatch).expect("a dispatch");
@@ -220,12 +220,12 @@ fn single_workgroup_keeps_its_private_memory_and_lds() {
     let out = program.output(&[0u32; 20 * 128]);
     program.launch("keeps", [20 * 128, 1, 1], [128, 1, 1], &[out]);
     let workload = program.workload();
-    let whole = Whole::new(&workload.device, &workload.program.dispatches[0]);
+    let whole = Whole::new(gpu(&workload.device), &workload.program.dispatches[0]);
     assert!(whole.footprints.iter().all(|(_, footprint)| footprint.private.len() >= 128 * 8 * 4));
     let used: ByteSet = whole.footprints.iter().map(|(_, footprint)| &footprint.private).collect();
     let each: u64 = whole.footprints.iter().map(|(_, footprint)| footprint.private.len()).sum();
     assert!(used.len() < each, "no private memory is reused, so the test is void");
-    let mut device = workload.device;
+    let mut device = gpu(&workload.device).clone();
     for policy in [Policy::default(), TAKES_TURNS] {
         device.set_policy(policy);
         assert!(assert_alone(&device, &workload.program.dispatches[0], "private.cl") >= 20);
@@ -258,7 +258,7 @@ fn recording_footprints_changes_no_result() {
     }
     let mut faults = 0;
     for (name, workload) in &workloads {
-        let mut device = workload.device.clone();
+        let mut device = gpu(&workload.device).clone();
         for dispatch in &workload.program.dispatches {
             let whole = Whole::new(&device, dispatch);
             let mut traces = Traces::default();
@@ -291,7 +291,7 @@ fn footprints_are_exact_to_the_byte() {
     let ArgumentValue::Buffer(Address(buffer)) = out else { panic!("a buffer") };
     program.launch("planted", [64, 1, 1], [64, 1, 1], &[out]);
     let workload = program.workload();
-    let whole = Whole::new(&workload.device, &workload.program.dispatches[0]);
+    let whole = Whole::new(gpu(&workload.device), &workload.program.dispatches[0]);
     let footprint = whole.footprints.get([0; 3]).expect("the workgroup");
     let lanes = |offset: u64, bytes| (0..8).map(move |lane| (buffer + offset + 4 * lane, bytes));
     let set = |ranges: Vec<(u64, u64)>| {
@@ -318,7 +318,7 @@ fn workgroups_with_a_common_counter_are_dependent() {
     let out = program.output(&[0u32; 4]);
     program.launch("tickets", [256, 1, 1], [64, 1, 1], &[next, out]);
     let workload = program.workload();
-    let (device, dispatch) = (&workload.device, &workload.program.dispatches[0]);
+    let (device, dispatch) = (gpu(&workload.device), &workload.program.dispatches[0]);
     let whole = Whole::new(device, dispatch);
     let all: Vec<[u32; 3]> = (0..4).map(|x| [x, 0, 0]).collect();
     assert_eq!(whole.footprints.dependent(), all);
@@ -338,7 +338,7 @@ fn workgroups_with_a_common_counter_are_dependent() {
 #[test]
 fn single_workgroup_has_a_separate_limit_and_frees_its_memory() {
     let workload = example("matmul");
-    let (mut device, dispatch) = (workload.device.clone(), &workload.program.dispatches[0]);
+    let (mut device, dispatch) = (gpu(&workload.device).clone(), &workload.program.dispatches[0]);
     let before: Vec<_> = device.allocations().collect();
     let mut execution = device.begin(dispatch).expect("a dispatch");
     device.advance(&mut execution, &mut Unobserved, 1000).expect("a dispatch");
@@ -373,7 +373,7 @@ fn footprints(instructions: &str) -> Footprints {
     let out = program.output(&[0u32; 64]);
     program.launch("planted", [12 * 64, 1, 1], [64, 1, 1], &[out]);
     let workload = program.workload();
-    Whole::new(&workload.device, &workload.program.dispatches[0]).footprints
+    Whole::new(gpu(&workload.device), &workload.program.dispatches[0]).footprints
 }
 
 #[test]

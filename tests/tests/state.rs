@@ -5,7 +5,7 @@ use flipwave_device::{Completion, Device, Dispatch, Statistics, WaveId};
 use flipwave_injector::{Buffer, Workload};
 use flipwave_isa::{Lane, Register, Vgpr};
 use flipwave_sim::{EmbeddedGpu, Executed, Execution, Observer, Progress, Watch, WaveState};
-use flipwave_tests::{TestProgram, compile, examples};
+use flipwave_tests::{TestProgram, compile, examples, gpu};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::hash_map::DefaultHasher;
@@ -82,7 +82,7 @@ fn executed(end: &End) -> Statistics {
 /// Saves each dispatch of a workload at random instructions, and asserts that the restored dispatch ends
 /// in the same state.
 fn assert_restorable(workload: &Workload, name: &str, random: &mut ChaCha8Rng) {
-    let mut device = workload.device.clone();
+    let mut device = gpu(&workload.device).clone();
     for dispatch in &workload.program.dispatches {
         let begun = part(&device, dispatch, 0);
         let whole = finish(begun.0, begun.1, begun.2, &workload.program.outputs, u64::MAX);
@@ -134,7 +134,7 @@ fn checkpoints_include_the_schedule() {
 fn single_stepped_dispatch_ends_as_an_uninterrupted_one() {
     let workload = order().workload();
     let [first, _] = &workload.program.dispatches[..] else { panic!("two dispatches") };
-    let begin = || part(&workload.device, first, 0);
+    let begin = || part(gpu(&workload.device), first, 0);
     let [whole, stepped] = [u64::MAX, 1].map(|step| {
         let (device, execution, trace) = begin();
         finish(device, execution, trace, &workload.program.outputs, step)
@@ -147,7 +147,7 @@ fn the_watchdog_counts_across_pauses() {
     let mut workload = order().workload();
     let dispatch = &mut workload.program.dispatches[0];
     dispatch.instruction_limit = 1500;
-    let (device, execution, trace) = part(&workload.device, dispatch, 700);
+    let (device, execution, trace) = part(gpu(&workload.device), dispatch, 700);
     let end = finish(device, execution, trace, &workload.program.outputs, 300);
     assert!(matches!(end.completion, Completion::Faulted(_)), "{:?}", end.completion);
 }
@@ -157,8 +157,8 @@ fn the_watchdog_counts_across_pauses() {
 fn partially_restored_state_is_detected() {
     let workload = order().workload();
     let dispatch = &workload.program.dispatches[0];
-    let (device, execution, trace) = part(&workload.device, dispatch, 2000);
-    let earlier = part(&workload.device, dispatch, 1000);
+    let (device, execution, trace) = part(gpu(&workload.device), dispatch, 2000);
+    let earlier = part(gpu(&workload.device), dispatch, 1000);
     let outputs = &workload.program.outputs;
     let whole = finish(device.clone(), execution.clone(), trace.clone(), outputs, u64::MAX);
     let old_memory = finish(earlier.0, execution.clone(), trace.clone(), outputs, u64::MAX);

@@ -3,7 +3,7 @@
 
 use flipwave_injector::Workload;
 use flipwave_sim::Policy;
-use flipwave_tests::{Machine, Tiers, cases, example, examples_folder, flipwave, workload};
+use flipwave_tests::{Machine, Tiers, cases, example, examples_folder, flipwave, gpu, workload};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Both tiers of a workload's device.
 fn tiers(workload: &Workload) -> Tiers {
-    let device = &workload.device;
+    let device = gpu(&workload.device);
     // As in applications: turns that end at branches, and turns that end anywhere.
     Tiers::new(device, Policy { first_turn: Some(1), ..device.policy() })
 }

@@ -41,7 +41,7 @@ impl Planted {
     fn site(&self, label: &str, what: &str) -> Site {
         let pc = self.kernel.label(label);
         let site = format!("dispatch=0 workgroup=0,0,0 wave=0 pc={pc} occurrence=0 {what}");
-        site.parse().unwrap_or_else(|error| panic!("{error}"))
+        flipwave_tests::site(&site)
     }
 
     /// The trace of a fault after the first execution of the instruction at `label`.
@@ -100,7 +100,7 @@ fn events(trace: &Trace) -> Vec<(u64, Pc, What)> {
 
 fn register(name: &str, lane: Option<u8>, golden: u32, faulty: u32) -> Wrong {
     let register: Register = name.parse().unwrap_or_else(|error| panic!("{error}"));
-    Wrong::Register { register, lane: lane.map(Lane), golden, faulty }
+    Wrong::Register { register: register.into(), lane: lane.map(Lane), golden, faulty }
 }
 
 /// A spread in registers only: numbers of words, registers, lanes, waves and workgroups that differ.
@@ -459,7 +459,7 @@ fn permanent_fault_strikes_again_after_its_difference_is_gone() {
     );
     let planted = Planted::new(&body);
     let site = "opcode=v_add_u32 units=1 unit=0 simd=0 slot=2 destination=0 flip=0x1";
-    let trace = followed(&planted.workload, &site.parse().expect("a site"));
+    let trace = followed(&planted.workload, &flipwave_tests::site(&site));
     // Lanes 2, 18, 34 and 50 run in the slot.
     assert_eq!(words_over_time(&trace), [(0, 4), (1, 0), (2, 4), (3, 0)]);
     assert_eq!((trace.struck.words, &trace.ending), (8, &TraceEnding::Died));
@@ -473,7 +473,7 @@ fn unreached_site_has_no_trace() {
     let mut site = planted.site("value", "lane=13 register=v5 flip=0x1").to_string();
     site = site.replace("occurrence=0", "occurrence=1");
     let limits = planted.workload.golden().expect("a golden run").instruction_limits();
-    let error = trace(&planted.workload, &site.parse().expect("a site"), &limits).unwrap_err();
+    let error = trace(&planted.workload, &flipwave_tests::site(&site), &limits).unwrap_err();
     assert!(matches!(error, TraceError::Injection(_)), "{error}");
 }
 
@@ -483,7 +483,7 @@ fn emulated_instructions_are_not_traced() {
     let file = emulated_examples().into_iter().next().expect("an example");
     let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
     let text = "dispatch=0 workgroup=0,0,0 wave=0 pc=0x0 occurrence=0 register=scc flip=0x1";
-    let error = flipwave_campaigns::trace(&campaign, &text.parse().expect("a site")).unwrap_err();
+    let error = flipwave_campaigns::trace(&campaign, &flipwave_tests::site(text)).unwrap_err();
     assert!(error.to_string().contains("emulated instructions"), "{error}");
 }
 

@@ -8,7 +8,8 @@ use flipwave_injector::{Program, Workload};
 use flipwave_isa::{Inst, Isa, Lane, LaneMask, Pc};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use flipwave_tests::{
-    Assembly, Machine, TestProgram, assemble, compile_for, gfx90a, machines, to_values,
+    Assembly, Machine, TestProgram, assemble, compile_for, gfx90a, gpu, gpu_mut, machines,
+    to_values,
 };
 
 /// Time of an observer's call, relative to the instruction.
@@ -60,7 +61,10 @@ impl Small {
     ) -> Result<Vec<u32>, DeviceFault> {
         let Workload { mut device, program: Program { dispatches, .. }, .. } =
             self.workload.clone();
-        match device.dispatch_observed(&dispatches[0], &mut Each(observe)).expect("a dispatch") {
+        match gpu_mut(&mut device)
+            .dispatch_observed(&dispatches[0], &mut Each(observe))
+            .expect("a dispatch")
+        {
             Completion::Completed(_) => {
                 let mut bytes = vec![0; 256];
                 device.read(self.buffer, &mut bytes).expect("the buffer");
@@ -125,7 +129,7 @@ fn second_module_has_separate_addresses() {
     let Workload { mut device, program: Program { mut dispatches, .. }, .. } =
         small.workload.clone();
     let object = CodeObject::parse(&small.kernel.code_object).expect("a code object");
-    dispatches[0].module = device.load(&object).expect("a code object that loads");
+    dispatches[0].module = gpu_mut(&mut device).load(&object).expect("a code object that loads");
     let mut observer = Each(|when, inst: &Inst, state: &mut WaveState<'_>| {
         if when == When::Before {
             assert_eq!(state.pc(), inst.pc);
@@ -133,7 +137,8 @@ fn second_module_has_separate_addresses() {
             state.set_pc(small.kernel.label("third"));
         }
     });
-    let end = device.dispatch_observed(&dispatches[0], &mut observer).expect("a dispatch");
+    let end =
+        gpu_mut(&mut device).dispatch_observed(&dispatches[0], &mut observer).expect("a dispatch");
     assert!(matches!(end, Completion::Completed(_)), "{end:?}");
     let mut bytes = [0; 4];
     device.read(small.buffer, &mut bytes).expect("the buffer");
@@ -269,7 +274,7 @@ fn observer_accesses_only_allocated_device_memory() {
     let buffer = small.buffer;
     let Workload { device, program: Program { dispatches, .. }, .. } = &small.workload;
     let code = small.kernel.label("last");
-    let code = device.address_of(dispatches[0].module, code.0).expect("the module's");
+    let code = gpu(device).address_of(dispatches[0].module, code.0).expect("the module's");
     let stored = small.run_with(When::Before, "last", |state| {
         assert_eq!(state.read_memory(buffer), Some(u32::MAX));
         assert!(state.write_memory(Address(buffer.0 + 4), 9));
@@ -318,7 +323,7 @@ fn arrays_found(machine: Machine) -> [usize; 2] {
             *count += usize::from(is_there);
         }
     });
-    device.dispatch_observed(&dispatches[0], &mut observer).expect("a dispatch");
+    gpu_mut(&mut device).dispatch_observed(&dispatches[0], &mut observer).expect("a dispatch");
     found
 }
 

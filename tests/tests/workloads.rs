@@ -5,7 +5,7 @@ use flipwave_campaigns::{
     profile, read_code_object, replay, run, trace,
 };
 use flipwave_injector::{Accelerations, Site};
-use flipwave_tests::{gfx90a, to_bytes, to_values};
+use flipwave_tests::{gfx90a, gpu, to_bytes, to_values};
 use flipwave_tools::{InstructionCount, Options};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ fn golden_run_outside_its_lds_is_refused_by_all_commands() {
     let site = |campaign: &str| -> Site {
         let (_, rows) = bench.run(campaign).expect("a campaign");
         let rows = flipwave_analysis::read_rows(rows.as_slice()).expect("rows");
-        rows[0].site.parse().expect("a site")
+        flipwave_tests::site(&rows[0].site)
     };
     let site = site(&reverse("local_memory: 256", ""));
     let words = [
@@ -401,7 +401,7 @@ faults: {{model: flip_one_bit, target: {target}, count: 60}}\n"
         let (fast, slow) = (rows(Accelerations::ALL), rows(Accelerations::NONE));
         assert!(fast == slow, "{count} {target}: rows differ with saved states");
         let first = flipwave_analysis::read_rows(fast.as_slice()).expect("rows").remove(0);
-        let site = first.site.parse().expect("a site");
+        let site = flipwave_tests::site(&first.site);
         trace(&bench.campaign(&text), &site).unwrap_or_else(|error| panic!("{site}: {error}"));
     }
 }
@@ -450,7 +450,7 @@ fn faults_in_kernels_with_preloaded_arguments_are_equal_with_hooks() {
         let campaign = bench.campaign(&text);
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let module = prepared.workload.program.dispatches[0].module;
-        let object = prepared.workload.device.code_object(module).expect("the code object");
+        let object = gpu(&prepared.workload.device).code_object(module).expect("the code object");
         let kernel = object.kernel("scale").expect("the kernel");
         assert!(!kernel.descriptor.kernarg_preload.is_none(), "{target}, {count}");
         let [embedded, hooked] = [InjectionPath::Embedded, InjectionPath::Hook].map(|path| {

@@ -2,7 +2,8 @@
 
 use super::{AttachError, AttachedProgram};
 use flipwave_agent::{HookInjectionSession, HookPlan, PlannedCode, TargetProcess};
-use flipwave_injector::{HookedCode, Site};
+use flipwave_injector::Site;
+use flipwave_injector_amdgpu::HookedCode;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -81,7 +81,7 @@ impl<'a> AttachedProgram<'a> {
         let failed = |reason| AttachError::Files { folder: std::env::temp_dir(), reason };
         Ok(AttachedProgram {
             application,
-            gpu: campaign.target.processor().to_owned(),
+            gpu: campaign.target.amdgpu()?.processor().to_owned(),
             library,
             folder: tempfile::tempdir().map_err(failed)?,
             runs: AtomicU64::new(0),

@@ -9,9 +9,8 @@ use crate::outputs::compare::Difference;
 use crate::run::outcome::ComparedEnding;
 use flipwave_agent::{Event, ProcessEvent, TargetProcess, Task};
 use flipwave_device::FaultKind;
-use flipwave_injector::{
-    Accelerations, Golden, HookedCode, InjectedChange, Injection, Planned, Site,
-};
+use flipwave_injector::{Accelerations, Golden, InjectedChange, Injection, Planned, Site};
+use flipwave_injector_amdgpu::HookedCode;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 

@@ -4,6 +4,8 @@ use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::golden::golden;
 use crate::outputs::compare::{Difference, OutputRole, Tolerance, compare};
+use crate::platform::{amdgpu, amdgpu_mut};
+use crate::program::cancellable::CancellableDevice;
 use crate::program::prepare::{Prepared, prepare, prepare_with_software};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Device, Dispatch, ModuleId};
@@ -11,8 +13,9 @@ use flipwave_emulator::{ClosestMatch, EmulateError, Emulator, Instruction, Scan}
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::rewrite::{Instrumentation, RewriteError, Rewritten};
-use flipwave_injector::{CancellableDevice, Workload};
+use flipwave_injector::Workload;
 use flipwave_isa::Pc;
+use flipwave_machine::Simulator;
 use flipwave_tools::{Guest, InstructionCount, Options, ToolError, measure_with};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -98,10 +101,11 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let proxies = find_proxies(instructions, workload, &compiler).map_err(Box::new)?;
     let emulator = Emulator { instructions, compiler: &compiler };
-    let mut device = workload.device.clone();
+    let gpu = amdgpu(&workload.device)?;
+    let mut device = gpu.clone();
     let counts = measure_with::<InstructionCount, _>(
         &mut CancellableDevice { device: &mut device, cancellation: &campaign.cancellation },
-        |module| workload.device.code_object(module),
+        |module| gpu.code_object(module),
         &workload.program.dispatches,
         &Options::default(),
         &compiler,
@@ -112,7 +116,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
         instructions: Vec::new(),
         executed: Vec::new(),
         outputs: workload
-            .read_outputs(&device)
+            .read_outputs(&Simulator::new(device))
             .map_err(|error| Box::new(ToolError::from(error)))?,
         differences: Vec::new(),
     };
@@ -163,7 +167,8 @@ fn find_proxies(
     let mut matches = Matches::default();
     let dispatches = &workload.program.dispatches;
     for module in dispatches.iter().map(|dispatch| dispatch.module) {
-        let Some(object) = workload.device.code_object(module) else { continue };
+        let object = amdgpu(&workload.device).ok().and_then(|gpu| gpu.code_object(module));
+        let Some(object) = object else { continue };
         if found.contains_key(&module.0) {
             continue;
         }
@@ -247,12 +252,13 @@ pub(crate) fn install(
             workload.program.dispatches[index].module = *emulated;
             continue;
         }
-        let Some(object) = workload.device.code_object(module) else { continue };
+        let gpu = amdgpu_mut(&mut workload.device)?;
+        let Some(object) = gpu.code_object(module) else { continue };
         let (rewritten, guest) =
             replace_proxies(instructions, object, &compiler, &mut matches).map_err(Box::new)?;
-        let loaded = workload.device.load(&rewritten.object);
+        let loaded = gpu.load(&rewritten.object);
         let loaded = loaded.map_err(|error| Box::new(ToolError::Device(error)))?;
-        workload.guests.insert(loaded.0, Arc::new(guest));
+        gpu.set_original(loaded, Arc::new(guest));
         modules.insert(module.0, loaded);
         workload.program.dispatches[index].module = loaded;
     }

@@ -3,7 +3,9 @@
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
+use crate::platform::amdgpu;
 use crate::program::prepare_emulated;
+use flipwave_injector_amdgpu::golden_strict;
 use flipwave_sim::strict::{StrictOptions, Violation};
 
 /// Executes the golden run of a campaign and returns its violations of hardware rules. Faulty runs
@@ -16,6 +18,7 @@ pub fn strict(
     options: StrictOptions,
 ) -> Result<Vec<Violation>, CampaignError> {
     let workload = prepare_emulated(campaign)?.workload;
-    let (_, violations) = workload.golden_strict_with(options)?;
+    amdgpu(&workload.device)?;
+    let (_, violations) = golden_strict(&workload, options)?;
     Ok(violations)
 }

@@ -3,10 +3,11 @@
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::golden::golden;
+use crate::platform::amdgpu;
+use crate::program::cancellable::CancellableDevice;
 use crate::program::prepare::{Prepared, prepare};
 use flipwave_emulator::Emulator;
 use flipwave_hooks::hook::HookCompiler;
-use flipwave_injector::CancellableDevice;
 use flipwave_tools::{Measurement, Options, Replacer, Tool, ToolError, measure_with};
 
 /// Executes the golden run of a campaign with a tool in its kernels. The tool sees an emulated
@@ -26,11 +27,12 @@ pub fn measure<T: Tool>(
     if instructions.is_empty() {
         golden(campaign, &workload, &formats)?;
     }
-    let mut device = workload.device.clone();
+    let gpu = amdgpu(&workload.device)?;
+    let mut device = gpu.clone();
     let mut device =
         CancellableDevice { device: &mut device, cancellation: &campaign.cancellation };
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
-    let code_of = |module| workload.device.code_object(module);
+    let code_of = |module| gpu.code_object(module);
     let emulator = Emulator { instructions, compiler: &compiler };
     let replacer = (!instructions.is_empty()).then_some(&emulator as &dyn Replacer);
     let dispatches = &workload.program.dispatches;

@@ -2,18 +2,19 @@
 
 use crate::application::quantity;
 use crate::application::{self, Application, CommandLine, Nondeterminism};
-use crate::file::campaign::{Campaign, CampaignWorkload, CaptureSource, Kernels, Launch};
+use crate::file::campaign::{Campaign, CampaignWorkload, CaptureSource};
 use crate::file::check_launches::KernelsBuilder;
 use crate::file::context::Context;
 use crate::file::device::CampaignDevice;
 use crate::file::faults::{check_faults, range};
+use crate::file::kernels::{Kernels, Launch};
 use crate::file::location::{Field, FieldError, reject};
 use crate::file::schema::{self, Compare};
+use crate::platform::CampaignTarget;
 use crate::severity::{JudgeSettings, JudgeSource};
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
 use flipwave_hooks::hook::Source;
 use flipwave_injector::CancellationToken;
-use flipwave_isa::Target;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -42,12 +43,12 @@ pub(crate) fn check(
             ),
         );
     }
-    let target = match file.target.parse::<Target>() {
+    let target = match CampaignTarget::named(&file.target) {
         Ok(target) => target,
-        Err(error) => return reject(&root.key("target"), error.to_string()),
+        Err(message) => return reject(&root.key("target"), message),
     };
-    let context = Context { directory, target: &target, allow: &file.allow };
-    let mut faults = file.faults.map(|faults| check_faults(faults, directory)).transpose()?;
+    let context = Context { directory, target: target.architecture(), allow: &file.allow };
+    let mut faults = file.faults.map(|faults| check_faults(faults, context)).transpose()?;
     let workload = match file.workload {
         schema::Workload { app: Some(app), kernel: None, dispatches: None, capture: None } => {
             reject_with_workload("app", "software", file.software.is_some())?;

@@ -1,7 +1,7 @@
 //! Types of buffer elements and scalars: their values and memory layout.
 
 use crate::file::number::Number;
-use flipwave_isa::{Float8, Target};
+use flipwave_arch::{Architecture, Float8};
 use flipwave_sim::SmallFloat;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -67,7 +67,7 @@ pub(crate) enum ElementName {
 
 impl ElementName {
     /// Returns the type that the name denotes on a target.
-    pub fn on(self, target: &Target) -> ElementType {
+    pub fn on(self, target: &dyn Architecture) -> ElementType {
         match self {
             ElementName::U4 => ElementType::U4,
             ElementName::I4 => ElementType::I4,
@@ -464,7 +464,7 @@ mod tests {
     #[test]
     fn format_of_8_bit_floats_depends_on_the_target() {
         let on = |target: &str| {
-            let target = target.parse().expect("a target");
+            let target = flipwave_sim::Amdgpu::new(target.parse().expect("a target"));
             [ElementName::F8E4m3, ElementName::F8E5m2].map(|name| name.on(&target).name())
         };
         assert_eq!(on("gfx942"), ["f8e4m3_fnuz", "f8e5m2_fnuz"]);

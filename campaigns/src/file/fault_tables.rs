@@ -1,6 +1,7 @@
 //! CSV tables of measured faults that a campaign file refers to.
 
 use csv::StringRecord;
+use flipwave_arch::Architecture;
 use flipwave_injector::{MaskDistribution, MeasuredPair, MeasuredValues, Results};
 use std::path::Path;
 
@@ -27,7 +28,10 @@ pub(crate) fn read_masks(path: &Path) -> Result<MaskDistribution, String> {
 
 /// Reads a table of correct and wrong results: the columns `golden` and `faulty`, and optionally `opcode`
 /// and `count`, in any order.
-pub(crate) fn read_values(path: &Path) -> Result<MeasuredValues, String> {
+pub(crate) fn read_values(
+    path: &Path,
+    architecture: &dyn Architecture,
+) -> Result<MeasuredValues, String> {
     let (header, rows) = read(path)?;
     let column = |wanted: &str| header.iter().position(|name| name == wanted);
     let known = ["opcode", "golden", "faulty", "count"].map(column);
@@ -51,7 +55,8 @@ pub(crate) fn read_values(path: &Path) -> Result<MeasuredValues, String> {
         Ok(MeasuredPair { opcode, results, count })
     });
     let pairs = pairs.collect::<Result<Vec<_>, String>>()?;
-    MeasuredValues::new(&name(path), pairs).map_err(|error| format!("{}: {error}", path.display()))
+    MeasuredValues::new(&name(path), pairs, architecture)
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Parses two results of the same kind. Words with more than eight digits occupy two registers.
@@ -102,11 +107,15 @@ fn name(path: &Path) -> String {
 mod tests {
     use super::*;
 
+    fn architecture() -> flipwave_sim::Amdgpu {
+        flipwave_sim::Amdgpu::new("gfx90a".parse().expect("a target"))
+    }
+
     fn read_text(text: &str) -> Result<MeasuredValues, String> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("rtl.csv");
         std::fs::write(&path, text).expect("written");
-        read_values(&path)
+        read_values(&path, &architecture())
     }
 
     #[test]
@@ -116,7 +125,8 @@ mod tests {
             results,
             count,
         };
-        let expected = |pairs| MeasuredValues::new("rtl.csv", pairs).expect("values");
+        let expected =
+            |pairs| MeasuredValues::new("rtl.csv", pairs, &architecture()).expect("values");
         let numbers = Results::Numbers([1.5, -2e3]);
         assert_eq!(
             read_text("golden,faulty\n1.5, -2e3\n"),

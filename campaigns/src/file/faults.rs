@@ -1,16 +1,16 @@
 //! The key `faults` of a campaign file: its YAML form, and the validated faults.
 
+use crate::file::context::Context;
 use crate::file::fault_tables::{read_masks, read_values};
 use crate::file::location::{Field, FieldError, reject};
 use crate::sample::{Sample, check_sample};
+use flipwave_arch::{Architecture, LaneMask, Pc, RegisterSpan};
 use flipwave_injector::{
     Counting, Duration, Fault, FaultModel, FaultTarget, Group, Intermittent, Lines, Scope,
     Selection, Stratification, Unreached, WrittenFaultModel,
 };
-use flipwave_isa::{LaneMask, Pc, Register, RegisterRange};
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 use std::ops::RangeInclusive;
-use std::path::Path;
 use std::str::FromStr;
 
 /// Maximum number of compute units of a device.
@@ -241,12 +241,12 @@ pub struct Faults {
 /// Validates the faults of a campaign file in `directory`.
 pub(crate) fn check_faults(
     faults: written::Faults,
-    directory: &Path,
+    context: Context<'_>,
 ) -> Result<Faults, FieldError> {
     let field = Field::root().key("faults");
     let fault = Fault {
         target: parse_optional(&field, "target", &faults.target, FaultTarget::DestinationRegister)?,
-        model: check_model(&faults.model, directory, &field.key("model"))?,
+        model: check_model(&faults.model, context, &field.key("model"))?,
         scope: check_scope(faults.scope, &field.key("scope"))?,
         duration: check_duration(faults.duration, &field.key("duration"))?,
     };
@@ -266,7 +266,7 @@ pub(crate) fn check_faults(
     let sample = check_sample(&faults, &fault, stratification, &field)?;
     Ok(Faults {
         fault,
-        selection: check_selection(&faults, target, &field)?,
+        selection: check_selection(&faults, target, context.target, &field)?,
         counting: match faults.profile {
             written::Counting::Exact => Counting::Exact,
             written::Counting::Approximate => Counting::Approximate,
@@ -296,12 +296,12 @@ fn parse_name<T: FromStr<Err: ToString>>(text: &str, field: &Field) -> Result<T,
 
 fn check_model(
     model: &WrittenFaultModel,
-    directory: &Path,
+    context: Context<'_>,
     field: &Field,
 ) -> Result<FaultModel, FieldError> {
     let checked = model.checked(
-        |path| read_masks(&directory.join(path)),
-        |path| read_values(&directory.join(path)),
+        |path| read_masks(&context.directory.join(path)),
+        |path| read_values(&context.directory.join(path), context.target),
     );
     checked.or_else(|(key, message)| reject(&field.key(key), message))
 }
@@ -363,6 +363,7 @@ fn check_duration(
 fn check_selection(
     faults: &written::Faults,
     target: FaultTarget,
+    architecture: &dyn Architecture,
     field: &Field,
 ) -> Result<Selection, FieldError> {
     let group = |name: &String, field: &Field| match parse_name(name, field)? {
@@ -399,7 +400,7 @@ fn check_selection(
         pcs: list(&faults.pcs, &field.key("pcs"), |pc, _| Ok(Pc(*pc)))?,
         lines: list(&faults.lines, &field.key("lines"), |text, field| lines(text, field))?,
         registers: list(&faults.registers, &field.key("registers"), |text, field| {
-            registers(text, field)
+            registers(text, architecture, field)
         })?,
         occurrences: range(faults.occurrences, &field.key("occurrences"))?,
         window: range(faults.window, &field.key("window"))?,
@@ -459,25 +460,12 @@ fn lines(text: &str, field: &Field) -> Result<Lines, FieldError> {
 }
 
 /// Parses registers in assembler syntax, such as `v4`, `s[0:3]`, `vcc` or `exec`.
-fn registers(text: &str, field: &Field) -> Result<RegisterRange, FieldError> {
-    let pair = match text {
-        "vcc" => Some(Register::VccLo),
-        "exec" => Some(Register::ExecLo),
-        "flat_scratch" => Some(Register::FlatScratchLo),
-        _ => None,
-    };
-    let range = text.strip_suffix(']').and_then(|text| {
-        let (file, numbers) = text.split_once('[')?;
-        let (first, last) = numbers.split_once(':')?;
-        let words = last.parse::<u8>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)?;
-        Some(RegisterRange::new(format!("{file}{first}").parse().ok()?, words))
-    });
-    let single = text.parse().ok().map(|register| RegisterRange::new(register, 1));
-    match pair.map(|first| RegisterRange::new(first, 2)).or(range).or(single) {
-        Some(range) => Ok(range),
-        None => reject(
-            field,
-            format!("invalid registers `{text}`; expected names like v4, s[0:3], vcc, m0 or scc"),
-        ),
-    }
+fn registers(
+    text: &str,
+    architecture: &dyn Architecture,
+    field: &Field,
+) -> Result<RegisterSpan, FieldError> {
+    let examples = architecture.span_examples();
+    let invalid = || format!("invalid registers `{text}`; expected names like {examples}");
+    architecture.register_span(text).map_or_else(|| reject(field, invalid()), Ok)
 }

@@ -11,6 +11,7 @@ pub mod failures;
 pub mod fault_tables;
 pub mod faults;
 pub mod json_schema;
+pub mod kernels;
 pub mod location;
 pub mod number;
 pub mod read;

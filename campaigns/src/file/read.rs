@@ -89,7 +89,7 @@ fn content(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::campaign::{Argument, BufferRole, Code};
+    use crate::file::kernels::{Argument, BufferRole, Code};
     use crate::outputs::compare::Tolerance;
     use crate::sample::{Allocation, Per, SampleSize};
     use crate::severity::JudgeSource;

@@ -1,10 +1,10 @@
 //! Comparison of the golden run's outputs with the `expected` files of the campaign, which contain the
 //! results of a computation on the host, for instance.
 
-use crate::file::campaign::{Buffer, BufferRole, Kernels};
+use crate::file::kernels::{Buffer, BufferRole, Kernels};
 use crate::outputs::compare::{Difference, Tolerance, compare, first_wrong};
 use crate::program::buffers::elements_of_file;
-use crate::program::prepare::PrepareError;
+use crate::program::error::PrepareError;
 use flipwave_injector::{Golden, Workload};
 use std::path::PathBuf;
 

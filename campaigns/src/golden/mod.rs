@@ -17,9 +17,10 @@ use flipwave_device::Statistics;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Golden, Output, ProfiledRun, ProfilingOptions, Selection, Unreached, Workload,
-    instruction_limit, run_with_profiling, unreached_by_hooks,
+    instruction_limit, run_with_profiling,
 };
-use flipwave_sim::strict::{Rule, Violation};
+use flipwave_injector_amdgpu::unreached_by_hooks;
+use flipwave_machine::{OutsideSegment, Segment};
 use flipwave_tools::ToolError;
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
@@ -171,11 +172,11 @@ pub(crate) fn golden_within_segments(
 fn reject_violations(
     campaign: &Campaign,
     workload: &Workload,
-    violations: Vec<(u32, Violation)>,
+    violations: Vec<(u32, OutsideSegment)>,
 ) -> Result<(), CampaignError> {
-    let suspicion = |violation: &Violation| match violation.rule() {
-        Rule::PrivateBounds => Suspicion::OutsidePrivateMemory,
-        _ => Suspicion::OutsideLocalMemory,
+    let suspicion = |violation: &OutsideSegment| match violation.segment {
+        Segment::Private => Suspicion::OutsidePrivateMemory,
+        Segment::Workgroup => Suspicion::OutsideLocalMemory,
     };
     let rejected = violations
         .into_iter()

@@ -1,10 +1,11 @@
 //! `flipwave golden`: writes the outputs of the golden run of a workload of kernels to files.
 
 use crate::error::CampaignError;
-use crate::file::campaign::{Buffer, Campaign};
+use crate::file::campaign::Campaign;
+use crate::file::kernels::Buffer;
 use crate::golden::expected::{Unexpected, compare_with_expected};
 use crate::golden::golden_within_segments;
-use crate::program::prepare::PrepareError;
+use crate::program::error::PrepareError;
 use crate::program::prepare_emulated;
 use crate::results::folder::FolderError;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Properties of a campaign that usually mean a mistake, and the errors that report them.
 
-use flipwave_sim::strict::Violation;
+use flipwave_machine::OutsideSegment;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -30,10 +30,9 @@ pub enum SuspicionError {
     /// writes.
     #[error(
         "the golden run accesses LDS outside its allocation in dispatch {dispatch} (kernel `{kernel}`): \
-         {}, at {}{}, {}; hardware reads zero there and drops writes. Give the launch the dynamic LDS \
+         {violation}; hardware reads zero there and drops writes. Give the launch the dynamic LDS \
          that the host code requests with `local_memory: BYTES`; if the access is intended, use \
-         `allow: [outside_local_memory]`",
-        violation.finding, violation.place, line(violation), violation.wave
+         `allow: [outside_local_memory]`"
     )]
     OutsideLocalMemory {
         /// Index of the dispatch.
@@ -41,14 +40,13 @@ pub enum SuspicionError {
         /// Name of the kernel.
         kernel: String,
         /// The first invalid access.
-        violation: Box<Violation>,
+        violation: Box<OutsideSegment>,
     },
     /// A work-item accesses private memory outside its allocation, which belongs to other work-items.
     #[error(
         "the golden run accesses private memory outside its allocation in dispatch {dispatch} (kernel \
-         `{kernel}`): {}, at {}{}, {}; that memory belongs to other work-items. Correct the index; if the \
-         access is intended, use `allow: [outside_private_memory]`",
-        violation.finding, violation.place, line(violation), violation.wave
+         `{kernel}`): {violation}; that memory belongs to other work-items. Correct the index; if the \
+         access is intended, use `allow: [outside_private_memory]`"
     )]
     OutsidePrivateMemory {
         /// Index of the dispatch.
@@ -56,7 +54,7 @@ pub enum SuspicionError {
         /// Name of the kernel.
         kernel: String,
         /// The first invalid access.
-        violation: Box<Violation>,
+        violation: Box<OutsideSegment>,
     },
     /// The golden run writes nothing to an output, so every faulty run would be masked.
     #[error(
@@ -95,10 +93,4 @@ pub enum SuspicionError {
         /// Name of the output.
         buffer: String,
     },
-}
-
-/// Returns the source line of a violation in parentheses, or an empty string if it is unknown.
-fn line(violation: &Violation) -> String {
-    let line = violation.line.as_ref();
-    line.map(|line| format!(" ({}:{})", line.file, line.line)).unwrap_or_default()
 }

@@ -7,6 +7,7 @@ use crate::file::campaign::Campaign;
 use crate::file::element::ElementType;
 use crate::golden::golden;
 use crate::outputs::compare::{OutputFormat, OutputRole};
+use crate::platform::{amdgpu, amdgpu_mut};
 use crate::program::prepare::{Prepared, prepare};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Device, Dispatch, ModuleId};
@@ -88,7 +89,8 @@ impl PlainProgram {
     pub fn objects(&self) -> BTreeMap<u32, &CodeObject> {
         let workload = &self.prepared.workload;
         let modules = workload.program.dispatches.iter().map(|dispatch| dispatch.module);
-        let object = |module: ModuleId| Some((module.0, workload.device.code_object(module)?));
+        let gpu = amdgpu(&workload.device).ok();
+        let object = |module: ModuleId| Some((module.0, gpu?.code_object(module)?));
         modules.filter_map(object).collect()
     }
 
@@ -114,11 +116,12 @@ impl PlainProgram {
             let hardened =
                 harden(object, hardening, &self.compiler).map_err(HardeningError::from)?;
             let device = |error| CampaignError::from(Box::new(ToolError::Device(error)));
-            let id = workload.device.load(&hardened.rewritten.object).map_err(device)?;
+            let gpu = amdgpu_mut(&mut workload.device)?;
+            let id = gpu.load(&hardened.rewritten.object).map_err(device)?;
             let loaded = HardenedModule { id, hardened };
             if let Some(symbol) = loaded.data().and_then(|(_, data)| data.symbols.get(DETECTED)) {
                 let start = loaded.data().map_or(0, |(address, _)| address.0);
-                let address = workload.device.address_of(id, start + symbol.offset);
+                let address = gpu.address_of(id, start + symbol.offset);
                 workload.program.outputs.push(Buffer {
                     name: DETECTED.to_owned(),
                     address: address.map_err(device)?,
@@ -131,7 +134,7 @@ impl PlainProgram {
                     extents: None,
                 });
             }
-            workload.guests.insert(id.0, Arc::new(loaded.hardened.guest.clone()));
+            gpu.set_original(id, Arc::new(loaded.hardened.guest.clone()));
             modules.insert(module, loaded);
         }
         for dispatch in &mut workload.program.dispatches {
@@ -170,7 +173,7 @@ impl PlainProgram {
         version: &HardenedProgram,
     ) -> Result<LockstepSummary, CampaignError> {
         let mut found = LockstepSummary::default();
-        let mut device = version.prepared.workload.device.clone();
+        let mut device = amdgpu(&version.prepared.workload.device)?.clone();
         let mut seen = BTreeSet::new();
         let hardened = version.prepared.workload.program.dispatches.iter();
         for (plain, hardened) in self.prepared.workload.program.dispatches.iter().zip(hardened) {

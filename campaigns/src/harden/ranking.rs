@@ -4,6 +4,8 @@ use super::code::{HardenedProgram, PlainProgram};
 use super::error::HardeningError;
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
+use crate::platform::amdgpu;
+use crate::program::cancellable::CancellableDevice;
 use flipwave_analysis::{Outcome, Row, read_rows};
 use flipwave_codeobj::LineTable;
 use flipwave_harden::{Candidate, Candidates, Comparing};
@@ -267,13 +269,11 @@ fn executions(
 ) -> Result<BTreeMap<ModulePc, (String, u64)>, CampaignError> {
     let workload = &plain.prepared.workload;
     let dispatches = &workload.program.dispatches;
-    let mut device = workload.device.clone();
+    let gpu = amdgpu(&workload.device)?;
+    let mut device = gpu.clone();
     let found = measure::<InstructionCount, _>(
-        &mut flipwave_injector::CancellableDevice {
-            device: &mut device,
-            cancellation: &campaign.cancellation,
-        },
-        |module| workload.device.code_object(module),
+        &mut CancellableDevice { device: &mut device, cancellation: &campaign.cancellation },
+        |module| gpu.code_object(module),
         dispatches,
         &Options::default(),
         &plain.compiler,

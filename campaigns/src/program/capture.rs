@@ -13,8 +13,9 @@ use flipwave_injector::{
     Buffer, CancellationToken, Changes, Golden, GoldenError, Program, Workload, instruction_limit,
 };
 use flipwave_isa::Target;
+use flipwave_machine::Simulator;
 use flipwave_sim::EmbeddedGpu;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -292,14 +293,13 @@ impl<'a> Builder<'a> {
         let formats = vec![format; self.outputs.len()];
         let labels = self.recorded.iter().map(|dispatch| dispatch.range.clone()).collect();
         let workload = Workload {
-            device: self.device,
+            device: Simulator::new(self.device),
             program: Program {
                 dispatches: self.dispatches,
                 changes: self.changes,
                 buffers: Vec::new(),
                 outputs: self.outputs,
             },
-            guests: BTreeMap::new(),
             cancellation: CancellationToken::default(),
         };
         let origin = Origin::Recording { warnings };
@@ -317,7 +317,7 @@ pub(crate) fn prepare_checked(
     campaign: &Campaign,
     source: &CaptureSource,
 ) -> Result<Prepared, CampaignError> {
-    let mut replayed = prepare(source, &campaign.target)?;
+    let mut replayed = prepare(source, campaign.target.amdgpu()?)?;
     replayed.prepared.workload.cancellation = campaign.cancellation.clone();
     let golden = match replayed.prepared.workload.golden() {
         // Instruction limits are multiples of the recorded counts.

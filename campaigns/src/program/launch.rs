@@ -4,8 +4,11 @@
 use crate::application::{Application, CommandLine, Comparison, Format, Nondeterminism, Output};
 use crate::attached::error::AttachError;
 use crate::error::CampaignError;
-use crate::file::campaign::{BufferRole, Campaign, Kernels};
-use crate::program::prepare::{LoadedProgram, PrepareError, load_program};
+use crate::file::campaign::Campaign;
+use crate::file::kernels::{BufferRole, Kernels};
+use crate::platform::AmdgpuLoader;
+use crate::program::error::PrepareError;
+use crate::program::prepare::{LoadedProgram, load_program};
 use crate::results::folder::FolderError;
 use flipwave_device::{Completion, Device, DeviceFault};
 use flipwave_host::cache::cache_folder;
@@ -73,13 +76,15 @@ fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
     let kernels = campaign.kernels().ok_or(PrepareError::Application)?;
     let mut device = RocrDevice::open(0).map_err(LaunchError::from)?;
     let (found, wanted) = (device.target().to_string(), campaign.target.to_string());
-    if device.target().processor() != campaign.target.processor() {
+    if device.target().processor() != campaign.target.amdgpu()?.processor() {
         return Err(LaunchError::OtherTarget { wanted, found }.into());
     }
     // The campaign that waits for this process enforces the time limit.
     device.set_time_limit(Duration::MAX);
     device.set_stopped(Arc::clone(campaign.cancellation.stopped()));
-    let LoadedProgram { program, .. } = load_program(campaign, kernels, &mut device)?;
+    let mut loader = AmdgpuLoader::new(device);
+    let LoadedProgram { program, .. } = load_program(campaign, kernels, &mut loader)?;
+    let mut device = loader.device;
     let Program { dispatches, buffers, outputs, .. } = program;
     std::fs::create_dir_all(folder).map_err(|reason| failed(folder, reason))?;
     let addresses: Vec<u64> = buffers.iter().map(|buffer| buffer.address.0).collect();

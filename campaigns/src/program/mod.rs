@@ -1,9 +1,11 @@
 //! Preparation of a campaign's program, for all kinds of workloads.
 
 pub mod buffers;
+pub mod cancellable;
 pub mod capture;
 pub mod compile;
 pub mod device_libraries;
+pub mod error;
 pub mod launch;
 pub mod object_file;
 pub mod prepare;

@@ -71,10 +71,11 @@ mod tests {
     use flipwave_injector::Group;
 
     fn planned() -> Planned {
+        let architecture = flipwave_sim::Amdgpu::new("gfx90a".parse().expect("a target"));
         let site = "dispatch=1 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 \
                     register=v4 flip=0x00000400";
         Planned {
-            site: site.parse().expect("a site"),
+            site: flipwave_injector::Site::parse(site, &architecture).expect("a site"),
             kernel: Some("matmul".to_owned()),
             opcode: "v_fma_f32",
             group: Group::Valu,

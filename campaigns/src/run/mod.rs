@@ -150,7 +150,8 @@ pub(crate) fn run_on<'r>(
 /// device.
 ///
 /// # Errors
-/// [`CampaignError::RequiresEmbedded`], [`CampaignError::UnreachableWithHooks`].
+/// [`CampaignError::RequiresEmbedded`], [`CampaignError::UnreachableWithHooks`],
+/// [`CampaignError::OtherPlatform`].
 pub(crate) fn injection_path(
     campaign: &Campaign,
     path: Option<InjectionPath>,
@@ -162,6 +163,10 @@ pub(crate) fn injection_path(
         }
         (true, _) => InjectionPath::Hook,
     };
+    if path == InjectionPath::Hook {
+        // Hooks are inserted into AMD code objects.
+        campaign.target.amdgpu()?;
+    }
     match campaign.faults.as_ref().map(|faults| faults.fault.target) {
         Some(target) if path == InjectionPath::Hook && target.part_of_sum().is_some() => {
             Err(CampaignError::UnreachableWithHooks(target))

@@ -1,8 +1,8 @@
 //! Fault sites in applications with several processes.
 
+use flipwave_arch::Architecture;
 use flipwave_injector::{Site, SiteError};
 use std::fmt;
-use std::str::FromStr;
 
 /// A fault site and its process. Its text form is `process=1 dispatch=0 ...`, or that of the site
 /// if only one process dispatches kernels.
@@ -26,12 +26,14 @@ impl fmt::Display for ProcessSite {
     }
 }
 
-impl FromStr for ProcessSite {
-    type Err = SiteError;
-
-    fn from_str(text: &str) -> Result<ProcessSite, SiteError> {
+impl ProcessSite {
+    /// Parses the text form, for a program of an instruction set.
+    ///
+    /// # Errors
+    /// [`SiteError`] with the invalid field.
+    pub fn parse(text: &str, architecture: &dyn Architecture) -> Result<ProcessSite, SiteError> {
         let Some(rest) = text.trim_ascii_start().strip_prefix(KEY) else {
-            return Ok(ProcessSite { process: None, site: text.parse()? });
+            return Ok(ProcessSite { process: None, site: Site::parse(text, architecture)? });
         };
         let (number, site) =
             rest.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((rest, ""));
@@ -42,7 +44,7 @@ impl FromStr for ProcessSite {
             text: number.to_owned(),
             expected: "a number from 0 to 4294967295",
         })?;
-        Ok(ProcessSite { process: Some(process), site: site.parse()? })
+        Ok(ProcessSite { process: Some(process), site: Site::parse(site, architecture)? })
     }
 }
 
@@ -95,18 +97,20 @@ mod tests {
     fn text_form_has_the_process_before_the_site() {
         let site = "dispatch=1 workgroup=3,0,0 wave=3 pc=0x17a0 occurrence=0 lane=58 register=v12 \
                     flip=0x00008000";
-        let alone: ProcessSite = site.parse().expect("a site");
+        let architecture = flipwave_sim::Amdgpu::new("gfx90a".parse().expect("a target"));
+        let parse = |text: &str| ProcessSite::parse(text, &architecture);
+        let alone = parse(site).expect("a site");
         assert_eq!((alone.process, alone.to_string().as_str()), (None, site));
         let text = format!("process=12 {site}");
-        let with_process: ProcessSite = text.parse().expect("a site");
+        let with_process = parse(&text).expect("a site");
         assert_eq!((with_process.process, with_process.site), (Some(12), alone.site));
         assert_eq!(with_process.to_string(), text);
         for wrong in
             ["process= ", "process=-1 ", "process=+1 ", "process=4294967296 ", "process=a "]
         {
-            let error = format!("{wrong}{site}").parse::<ProcessSite>().expect_err(wrong);
+            let error = parse(&format!("{wrong}{site}")).expect_err(wrong);
             assert!(error.to_string().contains("expected a number"), "{error}");
         }
-        assert!("process=1".parse::<ProcessSite>().is_err());
+        assert!(parse("process=1").is_err());
     }
 }

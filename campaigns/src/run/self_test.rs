@@ -7,12 +7,12 @@ use crate::program::prepare::Prepared;
 use crate::run::due_cause::DueCause;
 use crate::run::outcome::{Classifier, ComparedEnding, MaskedCause, Verdict};
 use crate::run::runners::Inject;
+use flipwave_arch::Lane;
 use flipwave_device::FaultKind;
 use flipwave_injector::{
     Action, Event, Golden, Landmarks, Lanes, Output, Place, Plan, Site, When, Workload,
     analyze_site, landmarks,
 };
-use flipwave_isa::{Isa, Lane, Register, Vgpr};
 use std::fmt;
 
 /// Number of null faults: faults of the plan injected with an action that changes nothing.
@@ -152,20 +152,17 @@ fn planted(prepared: &Prepared, golden: &Golden) -> Result<Vec<Planted>, Campaig
         |event: Event, place, action| Site { when: When::At(event), place, lanes: None, action };
     let due = |site, kind| Planted { site, outcome: ExpectedOutcome::Due(kind), outputs: None };
     let mut planted = Vec::new();
-    if workload.guests.is_empty() {
+    let mut dispatches = workload.program.dispatches.iter();
+    if !dispatches.any(|dispatch| workload.device.is_rewritten(dispatch.module)) {
         let place = Place::ProgramCounter(1);
         planted.push(due(site(first, place, Action::Set(u32::MAX)), FaultKind::MemoryViolation));
         let place = Place::Encoding(0);
-        let kind = FaultKind::IllegalInstruction;
-        planted.push(due(site(first, place, Action::Set(u32::MAX)), kind));
-        for (text, kind) in [("s_trap 2", FaultKind::Trap), ("s_sethalt 1", FaultKind::Watchdog)] {
-            if let Some(word) = encoding(workload, text) {
-                planted.push(due(site(first, place, Action::Set(word)), kind));
-            }
+        for (word, kind) in workload.device.fatal_encodings() {
+            planted.push(due(site(first, place, Action::Set(word)), kind));
         }
     }
-    // Every wave has v0, and nothing reads it after the last instruction.
-    let register = Place::Register(Register::Vgpr(Vgpr(0)));
+    // Nothing reads a register after the last instruction.
+    let register = Place::Register(workload.architecture().any_vector_register());
     let flip = Action::Flip(u32::MAX);
     planted.push(Planted {
         site: Site { lanes: Some(Lanes::One(Lane(0))), ..site(last, register, flip) },
@@ -206,13 +203,6 @@ fn wrong_output(
         });
     }
     None
-}
-
-/// The first dword of an instruction, if the target has the instruction.
-fn encoding(workload: &Workload, text: &str) -> Option<u32> {
-    let isa = Isa::new(flipwave_device::Device::target(&workload.device)).ok()?;
-    let bytes = isa.assemble(text).ok()?;
-    bytes.first_chunk().map(|word| u32::from_le_bytes(*word))
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use super::layout::SharedFolder;
 use crate::error::CampaignError;
-use crate::file::campaign::{Campaign, CampaignWorkload, Code};
+use crate::file::campaign::{Campaign, CampaignWorkload};
+use crate::file::kernels::Code;
 use crate::program::compile::{CompileError, Compiler};
-use crate::program::prepare::PrepareError;
+use crate::program::error::PrepareError;
 use crate::results::folder::FolderError;
 use flipwave_isa::Target;
 use std::fs;
@@ -33,12 +34,14 @@ pub(super) fn compile(
     if campaign.device().is_hardware() {
         return Ok(compiled);
     }
+    // Other platforms compile in each shard.
+    let Ok(target) = campaign.target.amdgpu() else { return Ok(compiled) };
     let CampaignWorkload::Kernels(kernels) = &mut compiled.campaign.workload else {
         return Ok(compiled);
     };
     for launch in kernels.launches.iter_mut().chain(&mut kernels.software) {
         if let Code::Source { path, options } = &launch.code {
-            let object = code_object(folder, path, options, &campaign.target)?;
+            let object = code_object(folder, path, options, target)?;
             let version = object.with_extension("compiler");
             let text = flipwave_host::input::read_text(&version, flipwave_host::input::TEXT);
             let text = text.map_err(|reason| FolderError::Unread { path: version, reason })?;

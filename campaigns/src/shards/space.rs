@@ -7,7 +7,7 @@ use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::program::prepare::Prepared;
 use crate::results::folder::FolderError;
 use crate::run::injection_path::InjectionPath;
-use flipwave_device::{Device, DeviceError};
+use flipwave_device::DeviceError;
 use flipwave_injector::Workload;
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};

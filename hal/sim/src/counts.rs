@@ -5,44 +5,10 @@ use crate::translate::program::Program;
 use crate::wave::{Status, Wave};
 use flipwave_device::{Dim3, WaveId};
 use flipwave_isa::{Inst, LaneMask, Pc};
+use flipwave_machine::{InstructionCount, WaveCounts};
 use rustc_hash::FxHashMap;
 use std::mem;
 use std::sync::Arc;
-
-/// Executions of an instruction by a wave.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InstructionCount {
-    /// Number of executions.
-    pub executions: u64,
-    /// Sum over all executions of the number of counted lanes among
-    /// [`Executed::lanes`](crate::Executed::lanes).
-    pub lanes: u64,
-    /// Number of executions without any counted lane.
-    pub without_lanes: u64,
-}
-
-impl InstructionCount {
-    /// Adds this number of executions, each with `lanes` counted lanes.
-    fn add(&mut self, executions: u64, lanes: u64) {
-        let without_lanes = if lanes == 0 { executions } else { 0 };
-        self.unite(InstructionCount { executions, lanes: executions * lanes, without_lanes });
-    }
-
-    fn unite(&mut self, other: InstructionCount) {
-        self.executions += other.executions;
-        self.lanes += other.lanes;
-        self.without_lanes += other.without_lanes;
-    }
-}
-
-/// Counts of a wave that has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaveCounts {
-    /// The wave.
-    pub wave: WaveId,
-    /// The executed instructions, by index into [`Counter::instructions`], with their counts.
-    pub instructions: Vec<(usize, InstructionCount)>,
-}
 
 /// Counts the executions of one dispatch.
 pub struct Counter {

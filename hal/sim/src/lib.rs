@@ -14,6 +14,7 @@ mod environment;
 mod execute;
 mod fidelity;
 mod instruction;
+mod machine;
 mod memory;
 mod shadow;
 pub mod strict;
@@ -23,22 +24,28 @@ mod wave;
 #[cfg(test)]
 mod tests;
 
-pub use counts::{Counter, InstructionCount, WaveCounts};
+pub use counts::Counter;
 pub use device::{EmbeddedGpu, StrictCheck, SurveyCheck, Unsupported};
-pub use dispatch::execution::{Execution, Progress, StallReport};
+pub use dispatch::execution::{Execution, StallReport};
 pub use dispatch::leads::Leads;
-pub use dispatch::observer::{Executed, Interest, Observer, StretchObserver, Unobserved, Watch};
-pub use dispatch::policy::{Compiling, Policy, Stalls};
+pub use dispatch::observer::{Executed, Interest, Observer, StretchObserver, Unobserved};
+pub use dispatch::policy::{Compiling, Policy};
 pub use dispatch::wave_state::WaveState;
 pub use environment::{EnvironmentError, check_environment};
 pub use execute::address_rules;
 pub use execute::buffer::rules as buffer_rules;
 pub use execute::lane::small_float::SmallFloat;
 pub use execute::lane::{Accuracy, Denormals, Nans, Numerics, Rounding};
-pub use execute::matrix_sum::{MatrixElement, ProductShape, SumPart, SumType, SummedElement};
+pub use execute::matrix_sum::SummedElement;
 pub use execute::operations::{matrix_shape, numerics};
 pub use fidelity::{Doubt, DoubtfulDecision, Fidelity, FidelityCheck, OperationFidelity};
+pub use flipwave_arch::{MatrixElement, ProductShape, SumPart, SumType};
+pub use flipwave_machine::{
+    ByteSet, Footprint, FootprintUnion, Footprints, InstructionCount, Progress, Stalls, Watch,
+    WaveCounts, WrittenByte,
+};
 pub use instruction::{NotExecuted, Stretch};
-pub use memory::{AddressSpace, ByteSet, Footprint, FootprintUnion, Footprints, WrittenByte};
+pub use machine::{Amdgpu, MachineObserver, OriginalCode, OriginalView};
+pub use memory::AddressSpace;
 pub use shadow::Purpose;
 pub use translate::coverage::{Treatment, source, treatment};

@@ -1,4 +1,4 @@
-//! Observes rewritten code as if the original code were executed.
+//! The original code of rewritten code, for observers that see it as if it were executed.
 //!
 //! Inserted instructions are hidden. An emulated instruction appears as one instruction in place of its
 //! proxy, and counts as executed when control leaves the hooks that replace the proxy.
@@ -11,9 +11,10 @@ use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::layout::CodeLayout;
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_isa::{Inst, LaneMask, Operation, Pc, RegisterRange};
-use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use flipwave_sim::{Executed, Observer, OriginalCode, OriginalView, Watch, WaveState};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 /// The original code of a rewritten code object.
 #[derive(Clone, Debug)]
@@ -56,63 +57,69 @@ impl Guest {
         }
     }
 
-    /// The source lines of the original code; empty without debug information.
-    pub fn lines(&self) -> &LineTable {
-        &self.lines
-    }
-
-    /// Creates an observer of the rewritten code that passes the original instructions to `inner`.
-    pub fn observe<'a>(&'a self, inner: &'a mut dyn Observer) -> GuestView<'a> {
-        let in_hooks = FxHashMap::default();
-        GuestView { guest: self, inner, in_hooks, done: FxHashSet::default() }
-    }
-
-    /// Translates a location in the rewritten code to the original code.
-    pub fn place(&self, place: WaveLocation) -> WaveLocation {
-        self.layout.original_location(place)
-    }
-
     /// The proxy that the inserted code at an address replaces.
     fn replaced_proxy(&self, pc: Pc) -> Option<InstIndex> {
         self.claims.inserted_for(pc).filter(|at| self.emulated.contains_key(at))
     }
 }
 
-/// An observer of rewritten code that passes the original instructions to another observer.
-pub struct GuestView<'a> {
-    guest: &'a Guest,
-    inner: &'a mut dyn Observer,
+impl OriginalCode for Guest {
+    fn view(self: Arc<Self>) -> Box<dyn OriginalView> {
+        let in_hooks = FxHashMap::default();
+        Box::new(GuestView { guest: self, in_hooks, done: FxHashSet::default() })
+    }
+
+    fn location(&self, location: WaveLocation) -> WaveLocation {
+        self.layout.original_location(location)
+    }
+
+    fn lines(&self) -> &LineTable {
+        &self.lines
+    }
+}
+
+/// A dispatch of rewritten code as seen by an observer of the original code.
+struct GuestView {
+    guest: Arc<Guest>,
     /// For each wave inside hooks: the replaced proxy, and the active lanes on entry.
     in_hooks: FxHashMap<WaveId, (InstIndex, LaneMask)>,
-    /// Waves that the inner observer no longer watches.
+    /// Waves that the observer no longer watches.
     done: FxHashSet<WaveId>,
 }
 
-impl GuestView<'_> {
+impl GuestView {
     /// Completes the emulated instruction whose hooks the wave was in, unless it is still in those of
     /// proxy `now`.
-    fn leave(&mut self, wave: WaveId, now: Option<InstIndex>, state: &mut WaveState<'_>) {
+    fn leave(
+        &mut self,
+        wave: WaveId,
+        now: Option<InstIndex>,
+        state: &mut WaveState<'_>,
+        observer: &mut dyn Observer,
+    ) {
         let Some((at, lanes)) = self.in_hooks.get(&wave).copied() else { return };
         if now == Some(at) {
             return;
         }
         self.in_hooks.remove(&wave);
         if let Some(inst) = self.guest.emulated.get(&at)
-            && self.inner.after(&Executed { inst, wave, lanes }, state) == Watch::Off
+            && observer.after(&Executed { inst, wave, lanes }, state) == Watch::Off
         {
             self.done.insert(wave);
         }
     }
 }
 
-impl Observer for GuestView<'_> {
-    fn watches(&mut self, wave: WaveId) -> bool {
-        self.inner.watches(wave)
-    }
-
-    fn before(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
+impl OriginalView for GuestView {
+    fn before(
+        &mut self,
+        inst: &Inst,
+        wave: WaveId,
+        state: &mut WaveState<'_>,
+        observer: &mut dyn Observer,
+    ) {
         let now = self.guest.replaced_proxy(inst.pc);
-        self.leave(wave, now, state);
+        self.leave(wave, now, state, observer);
         if self.done.contains(&wave) {
             return;
         }
@@ -120,20 +127,25 @@ impl Observer for GuestView<'_> {
             if let Entry::Vacant(entry) = self.in_hooks.entry(wave) {
                 entry.insert((at, state.exec()));
                 if let Some(inst) = self.guest.emulated.get(&at) {
-                    self.inner.before(inst, wave, state);
+                    observer.before(inst, wave, state);
                 }
             }
         } else if let Some(inst) = self.guest.instructions.get(&inst.pc.0) {
-            self.inner.before(inst, wave, state);
+            observer.before(inst, wave, state);
         }
     }
 
-    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+    fn after(
+        &mut self,
+        executed: &Executed<'_>,
+        state: &mut WaveState<'_>,
+        observer: &mut dyn Observer,
+    ) -> Watch {
         if self.done.contains(&executed.wave) {
             return Watch::Off;
         }
         match self.guest.instructions.get(&executed.inst.pc.0) {
-            Some(inst) => self.inner.after(&Executed { inst, ..*executed }, state),
+            Some(inst) => observer.after(&Executed { inst, ..*executed }, state),
             None => Watch::On,
         }
     }

@@ -30,7 +30,7 @@ pub use csv_lines::{Header, csv_lines};
 pub use dispatch_control::{ControlRule, DispatchControl, ModuleVersions};
 pub use emulated::{EmulatedInst, EmulatedInsts, Replacements, Replacer};
 pub use error::ToolError;
-pub use guest::{Guest, GuestView};
+pub use guest::Guest;
 pub use instruction_count::{Executions, InstructionCount};
 pub use kernel_clock::{KernelClock, WaveClock};
 pub use measure::{DispatchTable, Instrumented, Measurement, measure, measure_with};

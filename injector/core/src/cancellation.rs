@@ -1,10 +1,7 @@
 //! Cancellation and monitoring of long runs.
 
-use flipwave_codeobj::CodeObject;
-use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
-use flipwave_isa::Target;
-use flipwave_sim::strict::{StrictOptions, Violation};
-use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Observer, Progress, Unobserved};
+use flipwave_device::{Completion, DeviceError};
+use flipwave_machine::{Execution, Footprints, Limited, Observer, Progress, Simulator};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -86,9 +83,9 @@ impl CancellationToken {
     }
 
     /// Ends a paused execution at its current instruction if runs are cancelled.
-    pub(crate) fn stop_if_cancelled(&self, execution: &mut Execution) {
+    pub(crate) fn stop_if_cancelled(&self, execution: &mut impl Limited) {
         if self.is_stopped() {
-            execution.set_limit(execution.statistics().wave_instructions);
+            execution.set_limit(execution.wave_instructions());
         }
     }
 
@@ -97,7 +94,7 @@ impl CancellationToken {
     pub(crate) fn finish(
         &self,
         kernel: &str,
-        device: &mut EmbeddedGpu,
+        device: &mut Simulator,
         execution: &mut Execution,
         observer: &mut dyn Observer,
         mut footprints: Option<&mut Footprints>,
@@ -108,29 +105,16 @@ impl CancellationToken {
         })
     }
 
-    /// Runs an execution to its end at the strict level, and returns the violations of the hardware's
-    /// rules.
-    pub(crate) fn finish_strict(
-        &self,
-        kernel: &str,
-        device: &mut EmbeddedGpu,
-        execution: &mut Execution,
-        options: StrictOptions,
-    ) -> Result<(Completion, Vec<Violation>), DeviceError> {
-        let mut check = device.begin_check(execution, options)?;
-        let completion = self.run_to_end(kernel, execution, |execution, until| {
-            device.advance_checked(execution, &mut check, until)
-        })?;
-        Ok((completion, device.violations(check)))
-    }
-
     /// Runs an execution of `kernel` to its end with `advance`, in slices between which cancellation is
     /// checked.
-    pub(crate) fn run_to_end(
+    ///
+    /// # Errors
+    /// Those of `advance`.
+    pub fn run_to_end<E: Limited>(
         &self,
         kernel: &str,
-        execution: &mut Execution,
-        mut advance: impl FnMut(&mut Execution, u64) -> Result<Progress, DeviceError>,
+        execution: &mut E,
+        mut advance: impl FnMut(&mut E, u64) -> Result<Progress, DeviceError>,
     ) -> Result<Completion, DeviceError> {
         loop {
             let end = self.run_until(kernel, execution, u64::MAX, &mut advance)?;
@@ -141,18 +125,18 @@ impl CancellationToken {
     }
 
     /// Runs an execution until it has executed `end` wave instructions in total or has ended.
-    pub(crate) fn run_until(
+    pub(crate) fn run_until<E: Limited>(
         &self,
         kernel: &str,
-        execution: &mut Execution,
+        execution: &mut E,
         end: u64,
-        mut advance: impl FnMut(&mut Execution, u64) -> Result<Progress, DeviceError>,
+        mut advance: impl FnMut(&mut E, u64) -> Result<Progress, DeviceError>,
     ) -> Result<Progress, DeviceError> {
         let clock = Instant::now();
         loop {
-            let slice = execution.statistics().wave_instructions.saturating_add(SLICE);
+            let slice = execution.wave_instructions().saturating_add(SLICE);
             let progress = advance(execution, slice.min(end))?;
-            let wave_instructions = execution.statistics().wave_instructions;
+            let wave_instructions = execution.wave_instructions();
             if matches!(progress, Progress::Ended(_)) || wave_instructions >= end {
                 return Ok(progress);
             }
@@ -160,49 +144,5 @@ impl CancellationToken {
             self.report(Running { kernel, wave_instructions, elapsed });
             self.stop_if_cancelled(execution);
         }
-    }
-}
-
-/// A GPU whose dispatches can be cancelled.
-pub struct CancellableDevice<'a> {
-    /// The GPU.
-    pub device: &'a mut EmbeddedGpu,
-    /// The token that cancels dispatches.
-    pub cancellation: &'a CancellationToken,
-}
-
-impl Device for CancellableDevice<'_> {
-    fn target(&self) -> &Target {
-        self.device.target()
-    }
-
-    fn allocate(&mut self, bytes: u64) -> Result<Address, DeviceError> {
-        self.device.allocate(bytes)
-    }
-
-    fn free(&mut self, address: Address) -> Result<(), DeviceError> {
-        self.device.free(address)
-    }
-
-    fn write(&mut self, address: Address, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.device.write(address, bytes)
-    }
-
-    fn read(&self, address: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.device.read(address, bytes)
-    }
-
-    fn load(&mut self, code_object: &CodeObject) -> Result<ModuleId, DeviceError> {
-        self.device.load(code_object)
-    }
-
-    fn address_of(&self, module: ModuleId, address: u64) -> Result<Address, DeviceError> {
-        self.device.address_of(module, address)
-    }
-
-    fn dispatch(&mut self, dispatch: &Dispatch) -> Result<Completion, DeviceError> {
-        let mut execution = self.device.begin(dispatch)?;
-        let kernel = &dispatch.kernel;
-        self.cancellation.finish(kernel, self.device, &mut execution, &mut Unobserved, None)
     }
 }

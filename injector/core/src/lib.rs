@@ -6,12 +6,12 @@
 
 mod cancellation;
 mod checkpoints;
-mod device_side;
 mod fault;
 mod fault_space;
 mod fidelity;
 mod golden;
 mod inject;
+pub mod method;
 mod resolve;
 mod site;
 #[cfg(test)]
@@ -19,12 +19,8 @@ mod testing;
 mod trace;
 mod workload;
 
-pub use cancellation::{CancellableDevice, CancellationToken, Running};
+pub use cancellation::{CancellationToken, Running};
 pub use checkpoints::Checkpoints;
-pub use device_side::{
-    HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, supports,
-    unreached_by_hooks,
-};
 pub use fault::{
     Action, Duration, Fault, FaultError, FaultModel, FaultTarget, FloatFormat, Intermittent,
     MaskDistribution, MasksError, MeasuredPair, MeasuredValues, RelativeError, Results, Scope,
@@ -36,10 +32,8 @@ pub use fault_space::{
     ProfileError, Sampling, Selection, SiteAnalysis, Stage, Stratification, Stratum,
     StruckWorkgroups, UnknownGroup, UnknownStratification, Unreached, profile,
 };
-pub use fidelity::{
-    DecisionRecord, DoubtRecord, Exactness, FidelityCounts, FidelityRecord, NoExactness,
-    OperationRecord,
-};
+pub use fidelity::{DecisionRecord, DoubtRecord, FidelityCounts, FidelityRecord, OperationRecord};
+pub use flipwave_machine::{Exactness, NoExactness};
 pub use golden::checkpoints::DispatchCheckpoints;
 pub use golden::profiling::{
     ProfiledRun, ProfilingOptions, RecordedRun, WorkgroupFootprints, run_with_profiling,

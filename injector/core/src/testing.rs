@@ -1,21 +1,47 @@
 //! Instructions and traces for unit tests, as a device would execute them.
 
 use crate::fault_space::Execution;
-use crate::{CancellationToken, Program, Workload};
+use crate::{CancellationToken, Program, Site, SiteError, Workload};
+use flipwave_arch::RegisterId;
 use flipwave_device::{Dispatch, ModuleId, WaveId};
-use flipwave_isa::{Inst, Isa, LaneMask, Pc, Target};
-use flipwave_sim::EmbeddedGpu;
-use std::collections::{BTreeMap, HashMap};
+use flipwave_isa::{Inst, Isa, LaneMask, Pc, Register, Target};
+use flipwave_machine::Simulator;
+use flipwave_sim::{Amdgpu, EmbeddedGpu};
+use std::collections::HashMap;
 
 /// One execution of an instruction by a wave.
 pub(crate) type Event = (WaveId, Inst, LaneMask);
 
+/// The target of all tests.
+fn target() -> Target {
+    "gfx90a".parse().unwrap()
+}
+
+/// The instruction set of all tests.
+pub(crate) fn architecture() -> Amdgpu {
+    Amdgpu::new(target())
+}
+
+/// Parses a site.
+pub(crate) fn parse(text: &str) -> Result<Site, SiteError> {
+    Site::parse(text, &architecture())
+}
+
+/// The site with a valid text.
+pub(crate) fn site(text: &str) -> Site {
+    parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// The register with a name.
+pub(crate) fn register(name: &str) -> RegisterId {
+    name.parse::<Register>().unwrap().into()
+}
+
 /// An empty workload.
 pub(crate) fn workload() -> Workload {
     Workload {
-        device: EmbeddedGpu::new("gfx90a".parse().unwrap()).unwrap(),
+        device: Simulator::new(EmbeddedGpu::new(target()).unwrap()),
         program: Program::default(),
-        guests: BTreeMap::new(),
         cancellation: CancellationToken::default(),
     }
 }

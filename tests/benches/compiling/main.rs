@@ -10,6 +10,7 @@
 use flipwave_campaigns::{Campaign, RunOptions, Silent, prepare, run};
 use flipwave_device::Device;
 use flipwave_jit::Service;
+use flipwave_tests::gpu;
 use std::error::Error;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -143,7 +144,7 @@ fn execute(file: &Path, kept: &Path) -> Result<(), Box<dyn Error>> {
     let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let options = RunOptions { force: true, ..RunOptions::new(folder.path().to_owned(), all) };
     for _ in 0..2 {
-        let mut device = prepared.workload.device.clone();
+        let mut device = gpu(&prepared.workload.device).clone();
         let clock = Instant::now();
         if file.starts_with(root()) {
             run(&campaign, &options, &mut Silent)?;

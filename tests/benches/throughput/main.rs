@@ -20,6 +20,7 @@ use flipwave_sim::{
     Compiling, Executed, FidelityCheck, Footprints, Interest, Observer, Policy, Unobserved, Watch,
     WaveState,
 };
+use flipwave_tests::{campaign_target, gpu};
 use pocl::Native;
 use std::error::Error;
 use std::num::NonZeroUsize;
@@ -193,7 +194,7 @@ fn measure(name: &str, portable: bool) -> Result<(), Box<dyn Error>> {
 /// Measures one kernel on a processor and prints its line.
 fn measure_on(name: &str, target: &str) -> Result<(), Box<dyn Error>> {
     let file = root().join(format!("tests/benches/throughput/workloads/{name}.yaml"));
-    let campaign = Campaign { target: target.parse()?, ..Campaign::read(&file)? };
+    let campaign = Campaign { target: campaign_target(&target.parse()?), ..Campaign::read(&file)? };
     let prepared = prepare(&campaign)?;
     let (mut times, mut count) = (Vec::new(), 0);
     warm_up(&prepared)?;
@@ -226,7 +227,7 @@ fn execute(
     observer: &mut dyn Observer,
 ) -> Result<(Duration, Statistics, Vec<u8>), Box<dyn Error>> {
     let workload = &prepared.workload;
-    let mut device = workload.device.clone();
+    let mut device = gpu(&workload.device).clone();
     device.set_policy(Policy { compiling, ..device.policy() });
     let start = Instant::now();
     let completion = device.dispatch_observed(&workload.program.dispatches[0], observer)?;
@@ -242,7 +243,7 @@ fn execute(
 /// Time of the dispatch with recording of footprints.
 fn record(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
     let workload = &prepared.workload;
-    let (mut device, mut footprints) = (workload.device.clone(), Footprints::default());
+    let (mut device, mut footprints) = (gpu(&workload.device).clone(), Footprints::default());
     let start = Instant::now();
     let mut execution = device.begin(&workload.program.dispatches[0])?;
     device.advance_recorded(&mut execution, &mut Unobserved, &mut footprints, u64::MAX)?;
@@ -252,7 +253,7 @@ fn record(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
 /// Time of the dispatch with tracking of fidelity.
 fn follow(prepared: &Prepared) -> Result<Duration, Box<dyn Error>> {
     let Dispatch { kernel, .. } = &prepared.workload.program.dispatches[0];
-    let (mut device, mut check) = (prepared.workload.device.clone(), FidelityCheck::new());
+    let (mut device, mut check) = (gpu(&prepared.workload.device).clone(), FidelityCheck::new());
     let start = Instant::now();
     let mut execution = device.begin(&prepared.workload.program.dispatches[0])?;
     device.begin_fidelity(kernel, &execution, &mut check);

@@ -3,6 +3,7 @@
 
 use flipwave_campaigns::{Argument, Campaign, Code, Prepared};
 use flipwave_device::{Address, Device};
+use flipwave_tests::gpu;
 use opencl3::command_queue::CommandQueue;
 use opencl3::context::Context;
 use opencl3::device::Device as ClDevice;
@@ -67,7 +68,7 @@ impl Native {
                     let size = buffer.element.bytes_of(buffer.count as u64);
                     let mut start = vec![0; size.ok_or("a buffer of no size")? as usize];
                     let address = Address(u64::from_le_bytes(bytes.try_into()?));
-                    prepared.workload.device.read(address, &mut start)?;
+                    gpu(&prepared.workload.device).read(address, &mut start)?;
                     // SAFETY: no host memory is passed.
                     let memory = unsafe {
                         Buffer::create(&context, CL_MEM_READ_WRITE, start.len(), ptr::null_mut())

@@ -7,7 +7,7 @@ use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::layout::Placement;
 use flipwave_hooks::rewrite::SideBySideError;
 use flipwave_injector::Workload;
-use flipwave_tests::{MACHINES, contents, examples, instrument, workload};
+use flipwave_tests::{MACHINES, contents, examples, gpu, gpu_mut, instrument, workload};
 
 /// The program of each example, for a GPU that AMD's runtime supports.
 fn workloads() -> impl Iterator<Item = Workload> {
@@ -20,12 +20,12 @@ fn with_both_versions(original: &Workload, fits: impl Fn(usize) -> bool) -> Work
     let instrumented = instrument(original, |plan| _ = touch_one_in(2, "", plan));
     let mut new = instrumented.original.clone();
     for (index, dispatch) in new.program.dispatches.iter_mut().enumerate() {
-        let object = original.device.code_object(dispatch.module).expect("a loaded module");
+        let object = gpu(&original.device).code_object(dispatch.module).expect("a loaded module");
         let (_, rewritten) = &instrumented.rewritten[&dispatch.module.0];
         let program = Disassembly::read(object).expect("a program");
         let versions = rewritten.beside(object, &program).unwrap_or_else(|error| panic!("{error}"));
         keeps_the_original(object, &versions.object);
-        dispatch.module = new.device.load(&versions.object).expect("code that loads");
+        dispatch.module = gpu_mut(&mut new.device).load(&versions.object).expect("code that loads");
         dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(64);
         if fits(index) {
             let symbol = &versions.rewritten[&*dispatch.kernel];
@@ -75,7 +75,7 @@ fn trampolines_cannot_be_combined_with_original_kernels() {
         touch_one_in(2, "", plan);
     });
     let module = original.program.dispatches[0].module;
-    let object = original.device.code_object(module).expect("a loaded module");
+    let object = gpu(&original.device).code_object(module).expect("a loaded module");
     let program = Disassembly::read(object).expect("a program");
     let refused = instrumented.rewritten[&module.0].1.beside(object, &program);
     assert!(matches!(refused, Err(SideBySideError::Stays)), "{refused:?}");

@@ -4,7 +4,7 @@ use flipwave_codeobj::CodeObject;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Report, Rewritten, Selection, When};
 use flipwave_tests::{
-    MACHINES, Once, assert_lockstep, cases, clean, examples, hook_compiler, hook_source,
+    MACHINES, Once, assert_lockstep, cases, clean, examples, gpu, hook_compiler, hook_source,
     instrument, rewritten_levels, workload,
 };
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn examples_run_in_lockstep_with_hooks_everywhere_without_violations() {
                 assert_complete(&new.report);
             }
             assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
-            assert_lockstep(instrumented.original.device.clone(), instrumented.twins());
+            assert_lockstep(gpu(&instrumented.original.device).clone(), instrumented.twins());
         }
     }
 }

@@ -10,7 +10,9 @@ use flipwave_hooks::rewrite::{
 };
 use flipwave_injector::Workload;
 use flipwave_isa::Class;
-use flipwave_tests::{MACHINES, Machine, TestProgram, assemble_for, hook_compiler, hook_source};
+use flipwave_tests::{
+    MACHINES, Machine, TestProgram, assemble_for, gpu, gpu_mut, hook_compiler, hook_source,
+};
 use flipwave_tools::{InstructionCount, Options, Per, measure};
 use std::fmt::Write;
 
@@ -107,7 +109,7 @@ fn program(code_object: &[u8]) -> TestProgram {
 fn scalars(workload: &Workload, code_object: &[u8]) -> u64 {
     let object = CodeObject::parse(code_object).expect("a code object");
     let options = Options { per: Per::Instruction, ..Options::default() };
-    let (mut device, dispatches) = (workload.device.clone(), &workload.program.dispatches);
+    let (mut device, dispatches) = (gpu(&workload.device).clone(), &workload.program.dispatches);
     let found = measure::<InstructionCount, _>(
         &mut device,
         |_| Some(&object),
@@ -146,9 +148,9 @@ fn live_range_splitting_keeps_entry_values_in_a_kernel_of_all_registers() {
         assert_eq!(instrumented.outputs(), original.outputs());
         let mut workload = instrumented.workload();
         let dispatch = workload.program.dispatches[0].clone();
-        let end = workload.device.dispatch(&dispatch).expect("a launch");
+        let end = gpu_mut(&mut workload.device).dispatch(&dispatch).expect("a launch");
         assert!(matches!(end, Completion::Completed(_)), "{end:?}");
-        let variables = Variables::read(&workload.device, dispatch.module, &new.data[0]);
+        let variables = Variables::read(gpu(&workload.device), dispatch.module, &new.data[0]);
         let variables = variables.expect("the hooks' variables");
         let numbers = |name| variables.numbers(name).expect("numbers");
         assert_eq!(numbers("strangers"), [0]);

@@ -7,7 +7,7 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, Dispatch};
 use flipwave_hooks::flow::Disassembly;
 use flipwave_isa::Inst;
-use flipwave_tests::{TestProgram, Twins, cases, is_long_run};
+use flipwave_tests::{TestProgram, Twins, cases, gpu, is_long_run};
 
 /// Runs a kernel in lockstep with a version that has hooks before and after each instruction.
 fn keeps_step(variant: &Variant) {
@@ -56,7 +56,7 @@ fn lockstep_detects_a_missing_matrix_instruction() {
         let mut program = TestProgram::new(&code_object);
         variant.launch_near(&mut program);
         let workload = program.workload();
-        let mut device = workload.device.clone();
+        let mut device = gpu(&workload.device).clone();
         let module = device.load(&broken).expect("loads");
         let original = &workload.program.dispatches[0];
         let instrumented = &Dispatch { module, ..original.clone() };

@@ -29,7 +29,8 @@ use flipwave_device::{Device, Dispatch};
 use flipwave_hooks::rewrite::Rewritten;
 use flipwave_injector::Workload;
 use flipwave_tests::{
-    TestProgram, Twins, assert_lockstep, cases, compile_for, rewritten_levels, rewritten_machines,
+    TestProgram, Twins, assert_lockstep, cases, compile_for, gpu, rewritten_levels,
+    rewritten_machines,
 };
 
 /// Runs `test` with the kernels of a file compiled for every machine, with a hook before and after every
@@ -52,7 +53,7 @@ fn at_every_level(file: &str, options: &[&str], test: impl Fn(TestProgram)) {
 
 /// Runs launches of rewritten code in lockstep with those of the original.
 fn keep_in_step(workload: &Workload, original: &CodeObject, rewritten: &Rewritten) {
-    let mut device = workload.device.clone();
+    let mut device = gpu(&workload.device).clone();
     let module = device.load(original).expect("loads");
     let of_original = |dispatch: &Dispatch| Dispatch { module, ..dispatch.clone() };
     let originals: Vec<Dispatch> = workload.program.dispatches.iter().map(of_original).collect();

@@ -11,7 +11,7 @@ use flipwave_injector::Workload;
 use flipwave_isa::Pc;
 use flipwave_tests::{
     Instrumented, Machine, TestProgram, assemble_for, assert_lockstep, cases, clean, compile_for,
-    examples, hook_compiler, hook_source, instrument, scalar, to_values, unified_machines,
+    examples, gpu, hook_compiler, hook_source, instrument, scalar, to_values, unified_machines,
     workload,
 };
 use flipwave_tools::{InstructionCount, Options, Per, measure};
@@ -24,7 +24,7 @@ const COUNTS: [&str; 2] = ["-amdgpu-kernarg-preload-count=8", "-amdgpu-kernarg-p
 fn preloading(machine: Machine, file: &Path, count: &str) -> Workload {
     let workload = workload(machine, file, &["-O3", "-mllvm", count]);
     for dispatch in &workload.program.dispatches {
-        let object = workload.device.code_object(dispatch.module).expect("a loaded module");
+        let object = gpu(&workload.device).code_object(dispatch.module).expect("a loaded module");
         let kernel = object.kernel(&dispatch.kernel).expect("the kernel");
         assert!(kernel.descriptor.kernarg_preload.length > 0, "{} preloads nothing", kernel.name);
         assert_eq!(kernel.start().0, kernel.entry().0 + 256);
@@ -60,7 +60,7 @@ fn hooks_in_kernels_with_preloaded_arguments_run_in_lockstep() {
                 assert!(new.report.placed > 0 && new.report.proof.is_some());
             }
             assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
-            assert_lockstep(instrumented.original.device.clone(), instrumented.twins());
+            assert_lockstep(gpu(&instrumented.original.device).clone(), instrumented.twins());
         }
     }
 }
@@ -155,7 +155,7 @@ fn watch(instrumentation: &mut Instrumentation<'_>) {
 
 /// Number of hook calls and first kernel argument, by wave, as recorded by the hooks.
 fn seen(instrumented: &Instrumented) -> [Vec<u64>; 2] {
-    let mut device = instrumented.workload.device.clone();
+    let mut device = gpu(&instrumented.workload.device).clone();
     let dispatch = &instrumented.workload.program.dispatches[0];
     device.dispatch(dispatch).expect("a launch");
     let (_, new) = instrumented.rewritten.values().next().expect("code");
@@ -168,7 +168,7 @@ fn entry_values_are_available_with_all_user_sgprs_preloaded() {
     for machine in unified_machines() {
         let workload = many_arguments(machine);
         let module = workload.program.dispatches[0].module;
-        let object = workload.device.code_object(module).expect("a loaded module");
+        let object = gpu(&workload.device).code_object(module).expect("a loaded module");
         let descriptor = &object.kernels()[0].descriptor;
         // The wave number is computed from the dispatch packet, whose address takes two SGPRs.
         assert!(descriptor.rsrc2.user_sgprs + 2 > 16, "{machine} has room left");
@@ -179,7 +179,7 @@ fn entry_values_are_available_with_all_user_sgprs_preloaded() {
         let kept = [EntryValue::Kernarg, EntryValue::WorkgroupId(0), EntryValue::WaveInWorkgroup];
         assert!(kept.iter().all(|value| new.report.kernels[0].state.contains_key(value)));
         assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
-        assert_lockstep(instrumented.original.device.clone(), instrumented.twins());
+        assert_lockstep(gpu(&instrumented.original.device).clone(), instrumented.twins());
         let [seen, buffers] = seen(&instrumented);
         for wave in 0..64 {
             let is_there = wave / 8 < 2 && wave % 8 < 3;
@@ -196,7 +196,7 @@ fn checker_rejects_wrong_loads_of_preloaded_arguments() {
     for machine in unified_machines() {
         let workload = many_arguments(machine);
         let object =
-            workload.device.code_object(workload.program.dispatches[0].module).expect("code");
+            gpu(&workload.device).code_object(workload.program.dispatches[0].module).expect("code");
         let instrumented = instrument(&workload, watch);
         let (_, new) = instrumented.rewritten.values().next().expect("code");
         let entry = new.object.kernels()[0].entry();
@@ -245,10 +245,10 @@ fn tools_count_the_same_with_preloading() {
         let executed: u64 =
             golden.statistics.iter().map(|dispatch| dispatch.wave_instructions).sum();
         let options = Options { per: Per::Instruction, ..Options::default() };
-        let mut device = workload.device.clone();
+        let mut device = gpu(&workload.device).clone();
         let found = measure::<InstructionCount, _>(
             &mut device,
-            |module| workload.device.code_object(module),
+            |module| gpu(&workload.device).code_object(module),
             &workload.program.dispatches,
             &options,
             hook_compiler(),

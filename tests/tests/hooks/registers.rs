@@ -6,7 +6,7 @@ use flipwave_device::Device;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, When};
 use flipwave_isa::{Register, RegisterRange};
-use flipwave_tests::{TestProgram, assemble, hook_compiler, hook_source};
+use flipwave_tests::{TestProgram, assemble, gpu, gpu_mut, hook_compiler, hook_source};
 
 /// Sets every kind of register, executes `site`, and stores the registers.
 const KERNEL: &str = "
@@ -117,17 +117,17 @@ fn run(
     let mut workload = program.workload();
     let dispatch = workload.program.dispatches[0].clone();
     let module = dispatch.module;
-    workload.device.dispatch(&dispatch).expect("a launch");
+    gpu_mut(&mut workload.device).dispatch(&dispatch).expect("a launch");
     let words = |device: &flipwave_sim::EmbeddedGpu, address, count: usize| {
         let mut bytes = vec![0; 4 * count];
         device.read(address, &mut bytes).expect("memory");
         flipwave_tests::to_values::<u32>(&bytes)
     };
-    let stored = words(&workload.device, workload.program.outputs[0].address, 64 * 9);
+    let stored = words(gpu(&workload.device), workload.program.outputs[0].address, 64 * 9);
     let (base, data) = &new.data[0];
     let seen = data.symbols["seen"].offset + base.0;
-    let seen = workload.device.address_of(module, seen).expect("the hook's data");
-    let seen = words(&workload.device, seen, 64);
+    let seen = gpu(&workload.device).address_of(module, seen).expect("the hook's data");
+    let seen = words(gpu(&workload.device), seen, 64);
     let row = |row: &[u32]| {
         assert!(row.iter().all(|lane| *lane == row[0]), "{row:x?}");
         row[0]

@@ -6,12 +6,11 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, Dispatch};
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
-use flipwave_injector::{
-    Ending, Fault, FaultModel, FaultTarget, HookInjector, Injection, Output, Site, inject,
-};
+use flipwave_injector::{Ending, Fault, FaultModel, FaultTarget, Injection, Output, Site, inject};
+use flipwave_injector_amdgpu::HookInjector;
 use flipwave_tests::{
-    Machine, TestProgram, Twins, assemble_for, assert_lockstep, plan_of, profile_of, to_values,
-    unified_machines,
+    Machine, TestProgram, Twins, assemble_for, assert_lockstep, gpu, plan_of, profile_of,
+    to_values, unified_machines,
 };
 
 /// Writes registers by one name and reads them by the other, also in tuples that cross the `accum_offset`
@@ -110,7 +109,7 @@ fn hooks_preserve_registers_with_two_names() {
         let instrumented = program(rewritten.object.bytes());
         assert_eq!(instrumented.outputs(), program(&code_object).outputs(), "{machine}");
         let workload = instrumented.workload();
-        let mut device = workload.device.clone();
+        let mut device = gpu(&workload.device).clone();
         let module = device.load(&original).expect("loads");
         let launch = Dispatch { module, ..workload.program.dispatches[0].clone() };
         let twins = Twins {

@@ -12,7 +12,8 @@ use flipwave_hooks::rewrite::Rewritten;
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
 use flipwave_tests::{
-    Instrumented, MACHINES, assert_lockstep, cases, clean, examples, instrument, workload,
+    Instrumented, MACHINES, assert_lockstep, cases, clean, examples, gpu, gpu_mut, instrument,
+    workload,
 };
 
 /// Distance of trampolines from their code.
@@ -73,7 +74,8 @@ fn trampolined(workload: &Workload, reach: Reach) -> (Instrumented, Count) {
     let mut refused = 0;
     for (module, (_, new)) in &instrumented.rewritten {
         let module = flipwave_device::ModuleId(*module);
-        let object = instrumented.original.device.code_object(module).expect("a loaded module");
+        let object =
+            gpu(&instrumented.original.device).code_object(module).expect("a loaded module");
         assert!(new.report.proof.is_some(), "not checked");
         assert!(!new.report.kernels.is_empty() && !new.layout.patches.is_empty());
         assert!(new.report.kernels.iter().all(|kernel| kernel.placement == Placement::Trampoline));
@@ -97,7 +99,7 @@ fn run(workload: &Workload, reach: Reach) -> Count {
     let (pair, count) = trampolined(workload, reach);
     let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(clean(&pair.workload).outputs, golden.outputs);
-    assert_lockstep(pair.original.device.clone(), pair.twins());
+    assert_lockstep(gpu(&pair.original.device).clone(), pair.twins());
     count
 }
 
@@ -152,7 +154,7 @@ fn with_word(rewritten: &Rewritten, address: u64, word: &[u8]) -> CodeObject {
 fn checker_and_lockstep_detect_missing_trampoline_branches() {
     let (mut pair, _) = trampolined(&vector_add(), Reach::Near);
     let module = pair.original.program.dispatches[0].module;
-    let object = pair.original.device.code_object(module).expect("a loaded module").clone();
+    let object = gpu(&pair.original.device).code_object(module).expect("a loaded module").clone();
     let program = Disassembly::read(&object).expect("a program");
     let liveness = Liveness::new(&program);
     let wanted = |at| liveness.before(at);
@@ -168,9 +170,9 @@ fn checker_and_lockstep_detect_missing_trampoline_branches() {
             check(rules, &object, &program, &wanted, &broken, &rewritten.claims).is_err(),
         );
         pair.workload.program.dispatches[0].module =
-            pair.original.device.load(&broken).expect("loads");
+            gpu_mut(&mut pair.original.device).load(&broken).expect("loads");
         let twins = pair.twins().next().expect("a launch");
-        seen += usize::from(!twins.side_by_side(&pair.original.device, false).is_clean());
+        seen += usize::from(!twins.side_by_side(gpu(&pair.original.device), false).is_clean());
     }
     let branches = rewritten.layout.patches.len();
     assert_eq!(proven, branches, "the checker detects every missing branch");

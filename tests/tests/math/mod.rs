@@ -7,7 +7,7 @@ mod precision;
 use flipwave_device::{Completion, Device, WaveId};
 use flipwave_isa::{Lane, Register};
 use flipwave_sim::{Executed, Observer, Unobserved, Watch, WaveState};
-use flipwave_tests::{GFX90A, MACHINES, Machine, TestProgram, compile_at, host_c};
+use flipwave_tests::{GFX90A, MACHINES, Machine, TestProgram, compile_at, gpu, gpu_mut, host_c};
 use precision::{Precision, Reference};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -129,11 +129,14 @@ fn execute(
     ];
     program.launch(kernel, [points.len() as u32, 1, 1], [256, 1, 1], &arguments);
     let mut workload = program.workload();
-    let end = workload.device.dispatch_observed(&workload.program.dispatches[0], observer);
+    let end =
+        gpu_mut(&mut workload.device).dispatch_observed(&workload.program.dispatches[0], observer);
     let end = end.unwrap_or_else(|error| panic!("{kernel}: {error}"));
     assert!(matches!(end, Completion::Completed(_)), "{kernel}: {end:?}");
     let mut bytes = results;
-    workload.device.read(workload.program.outputs[0].address, &mut bytes).expect("the results");
+    gpu(&workload.device)
+        .read(workload.program.outputs[0].address, &mut bytes)
+        .expect("the results");
     precision.to_numbers(&bytes)
 }
 

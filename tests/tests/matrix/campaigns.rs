@@ -5,8 +5,7 @@ use super::run::source;
 use super::variants::{Kind, Variant, everyday, variants};
 use flipwave_analysis::{Outcome, Row};
 use flipwave_campaigns::{Campaign, InjectionPath, RunOptions, Silent, replay, run};
-use flipwave_injector::Site;
-use flipwave_tests::{cases, is_long_run, rows};
+use flipwave_tests::{cases, is_long_run, rows, site};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -87,7 +86,7 @@ fn strike(variant: &Variant) {
 
 /// Replays a row by its site and asserts the same result.
 fn replay_one(campaign: &Campaign, row: &Row) {
-    let site: Site = row.site.parse().expect("a site");
+    let site = site(&row.site);
     assert_eq!(site.to_string(), row.site);
     let again = replay(campaign, &site, InjectionPath::Embedded)
         .unwrap_or_else(|error| panic!("{}: {error}", row.site));

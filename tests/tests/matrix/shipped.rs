@@ -28,7 +28,7 @@ fn matrix_examples_agree_with_plain_rust() {
         let is_its = |variant: &super::Variant| {
             variant.operation == operation
                 && variant.a == format
-                && variant.machine.target() == campaign.target
+                && variant.machine.target().to_string() == campaign.target.to_string()
         };
         let variant = variants().into_iter().find(is_its).expect("its kernel");
         let codes = |name: &str, bits: u32, lines: usize| {

@@ -13,7 +13,7 @@ use flipwave_injector::{
 };
 use flipwave_sim::SumPart;
 use flipwave_tests::{
-    TestProgram, cases, example, examples_folder, flipwave, is_long_run, plan_of, profile_of,
+    TestProgram, cases, example, examples_folder, flipwave, is_long_run, plan_of, profile_of, site,
 };
 
 const TARGETS: [FaultTarget; 3] =
@@ -290,7 +290,7 @@ fn invalid_sum_sites_are_refused() {
     let file = examples_folder().join("matrix/mfma.yaml");
     let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
     let refused = |what: &str| {
-        let site: Site = format!("{SITE} {what} flip=0x1").parse().expect("a site");
+        let site = site(&format!("{SITE} {what} flip=0x1"));
         let replayed = replay(&campaign, &site, InjectionPath::Embedded);
         replayed.expect_err(what).to_string()
     };
@@ -310,12 +310,12 @@ fn invalid_sum_sites_are_refused() {
     }
     // Control: sites that exist.
     for what in ["product=15,15 step=15", "partial_sum=0,0 step=3", "accumulator=0,0"] {
-        let site: Site = format!("{SITE} {what} flip=0x1").parse().expect("a site");
+        let site = site(&format!("{SITE} {what} flip=0x1"));
         let replayed = replay(&campaign, &site, InjectionPath::Embedded);
         assert!(replayed.is_ok(), "{what}: {replayed:?}");
     }
     let elsewhere = format!("{SITE} product=0,0 step=0 flip=0x1").replace("0x18d0", "0x1898");
-    let site: Site = elsewhere.parse().expect("a site");
+    let site = site(&elsewhere);
     let replayed = replay(&campaign, &site, InjectionPath::Embedded).expect_err("no product");
     assert!(replayed.to_string().contains("is not a matrix multiplication"), "{replayed}");
     let hooked = replay(&campaign, &site, InjectionPath::Hook).expect_err("no hook");

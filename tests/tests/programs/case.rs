@@ -2,7 +2,7 @@
 
 use flipwave_device::ArgumentValue;
 use flipwave_sim::{Compiling, Policy};
-use flipwave_tests::{Form, Machine, TestProgram, assemble_text, device_c};
+use flipwave_tests::{Form, Machine, TestProgram, assemble_text, device_c, gpu_mut};
 use std::path::Path;
 
 /// Instruction limit of a program.
@@ -66,7 +66,7 @@ impl Case {
             program.launch(kernel, [self.lanes, 1, 1], [self.workgroup, 1, 1], &arguments);
         }
         let mut workload = program.workload();
-        workload.device.set_policy(policy);
+        gpu_mut(&mut workload.device).set_policy(policy);
         for dispatch in &mut workload.program.dispatches {
             dispatch.instruction_limit = limit;
         }

@@ -6,11 +6,12 @@ use flipwave_campaigns::{Campaign, Code, Compiler, prepare};
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_injector::Workload;
+use flipwave_injector_amdgpu::golden_strict;
 use flipwave_isa::{Generation, Inst, Pc};
-use flipwave_sim::strict::Rule;
+use flipwave_sim::strict::{Rule, StrictOptions};
 use flipwave_tests::{
-    MACHINES, Machine, TestProgram, cases, clean, compile_for, examples_folder, kernels,
-    kernels_mut, machines,
+    MACHINES, Machine, TestProgram, campaign_target, cases, clean, compile_for, examples_folder,
+    kernels, kernels_mut, machines,
 };
 use std::path::Path;
 
@@ -37,7 +38,8 @@ fn nop(wait_states: u8) -> [u8; 4] {
 
 /// Returns `true` if a program violates one of `rules`.
 fn breaks(workload: &Workload, rules: &[Rule]) -> bool {
-    let (_, violations) = workload.golden_strict().unwrap_or_else(|error| panic!("{error}"));
+    let (_, violations) = golden_strict(&workload, StrictOptions::default())
+        .unwrap_or_else(|error| panic!("{error}"));
     violations.iter().any(|violation| rules.contains(&violation.rule()))
 }
 
@@ -57,7 +59,7 @@ fn waits_taken_out(machine: Machine, names: &[&str]) -> (usize, Vec<(String, boo
     for name in names {
         let file = examples_folder().join(format!("{name}.yaml"));
         let mut campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
-        campaign.target = machine.target();
+        campaign.target = campaign_target(&machine.target());
         let Code::Source { path, options } = &kernels(&campaign).launches[0].code else {
             unreachable!()
         };

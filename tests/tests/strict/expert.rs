@@ -4,8 +4,9 @@ use super::planted::{breaks, keeps};
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_injector::Workload;
+use flipwave_injector_amdgpu::golden_strict;
 use flipwave_isa::counter::expert::AluWait;
-use flipwave_sim::strict::{Finding, Rule};
+use flipwave_sim::strict::{Finding, Rule, StrictOptions};
 use flipwave_tests::{MACHINES, Machine, TestProgram, clean, compile_for, scalar};
 
 const ON: &str = "s_setreg_imm32_b32 hwreg(HW_REG_WAVE_SCHED_MODE, 0, 2), 2";
@@ -86,7 +87,8 @@ fn mixed(code: &[u8]) -> Workload {
 }
 
 fn has_findings(code: &[u8]) -> bool {
-    let (_, found) = mixed(code).golden_strict().unwrap_or_else(|error| panic!("{error}"));
+    let (_, found) = golden_strict(&mixed(code), StrictOptions::default())
+        .unwrap_or_else(|error| panic!("{error}"));
     found.iter().any(|violation| matches!(violation.finding, Finding::NotWaitedByExpert { .. }))
 }
 

@@ -2,7 +2,7 @@
 
 use flipwave_device::Completion;
 use flipwave_sim::strict::{Rule, Violation};
-use flipwave_tests::{Assembly, Machine, TestProgram, assemble_for};
+use flipwave_tests::{Assembly, Machine, TestProgram, assemble_for, gpu_mut};
 
 /// Size of the buffer in dwords: less than a page.
 const BUFFER: usize = 1000;
@@ -15,7 +15,9 @@ pub fn run(assembly: &Assembly, items: u32) -> (Completion, Vec<Violation>) {
     program.launch("planted", [items, 1, 1], [items, 1, 1], &[buffer]);
     let mut workload = program.workload();
     workload.program.dispatches[0].instruction_limit = 100_000;
-    workload.device.dispatch_strict(&workload.program.dispatches[0]).expect("a dispatch")
+    gpu_mut(&mut workload.device)
+        .dispatch_strict(&workload.program.dispatches[0])
+        .expect("a dispatch")
 }
 
 /// Asserts that `wrong` violates `rule` only at its label `wrong`, and that `mended` violates no rule.

@@ -1,8 +1,9 @@
 //! Uninitialised private memory.
 
 use super::planted::{breaks, keeps};
+use flipwave_injector_amdgpu::golden_strict;
 use flipwave_isa::{FlatScratch, Generation};
-use flipwave_sim::strict::{Finding, Rule};
+use flipwave_sim::strict::{Finding, Rule, StrictOptions};
 use flipwave_tests::{Machine, TestProgram, cases, clean, compile_for, machines, scalar};
 
 /// Machines whose hardware sets up the base of private memory.
@@ -104,7 +105,8 @@ fn compiled_reads_of_uninitialised_memory_are_reported() {
             program.workload()
         };
         clean(&workload(8));
-        let (_, found) = workload(3).golden_strict().unwrap_or_else(|error| panic!("{error}"));
+        let (_, found) = golden_strict(&workload(3), StrictOptions::default())
+            .unwrap_or_else(|error| panic!("{error}"));
         let reports: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), 1, "{machine} {level}:\n{}", reports.join("\n"));
         assert!(matches!(found[0].finding, Finding::Undefined { .. }), "{}", reports[0]);

@@ -1,5 +1,6 @@
 //! Data races are reported with both instructions; ordered accesses are not reported.
 
+use flipwave_injector_amdgpu::golden_strict;
 use flipwave_sim::strict::{Finding, Rule, StrictOptions, Violation};
 use flipwave_tests::{Machine, TestProgram, compile_for};
 use std::collections::BTreeSet;
@@ -46,7 +47,7 @@ fn found(machine: Machine, file: &str, kernel: &str, options: StrictOptions) -> 
     let out = program.output(&[0u32; 1024]);
     program.launch(kernel, [1024, 1, 1], [256, 1, 1], &[data, out]);
     let workload = program.workload();
-    let (_, violations) = workload.golden_strict_with(options).unwrap_or_else(|e| panic!("{e}"));
+    let (_, violations) = golden_strict(&workload, options).unwrap_or_else(|e| panic!("{e}"));
     violations
 }
 

@@ -7,7 +7,7 @@ use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_injector::Workload;
 use flipwave_isa::{Class, Inst, MemorySpace, Register, Target};
 use flipwave_sim::{EmbeddedGpu, Leads, Observer, Policy, Unobserved};
-use flipwave_tests::hook_compiler;
+use flipwave_tests::{gpu, hook_compiler};
 use flipwave_tools::{
     AddressDivergence, BankConflicts, BranchCounts, BranchDivergence, ConflictCounts, InstLocation,
     InstructionCount, KernelClock, LineCounts, MemoryTrace, ObservableTool, ObservedAccesses,
@@ -166,9 +166,14 @@ pub fn run<T: Compared>(
         dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(64);
     }
     let originals = dispatches.clone().into_iter();
-    let gpu = workload.device.clone();
-    let mut device = Watched::<T> { gpu, originals, blind, seen: Vec::new(), executed: 0 };
-    let code_of = |module| workload.device.code_object(module);
+    let mut device = Watched::<T> {
+        gpu: gpu(&workload.device).clone(),
+        originals,
+        blind,
+        seen: Vec::new(),
+        executed: 0,
+    };
+    let code_of = |module| gpu(&workload.device).code_object(module);
     let found = measure::<T, _>(&mut device, code_of, &dispatches, options, hook_compiler())
         .unwrap_or_else(|error| panic!("{error}"));
     let refused: Vec<_> =

@@ -5,7 +5,7 @@ use flipwave_device::{Completion, Device};
 use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, Position, Selection, When};
-use flipwave_tests::{hook_source, instrument};
+use flipwave_tests::{gpu, hook_source, instrument};
 use flipwave_tools::{ControlRule, DispatchControl, ModuleVersions};
 use std::num::NonZeroU64;
 
@@ -44,7 +44,7 @@ fn rules_choose_which_dispatches_are_instrumented() {
         (ControlRule::FirstPerGrid, [whole, part, 0, 0, 0]),
         (ControlRule::Every(two), [whole, 0, whole, 0, whole]),
     ] {
-        let mut device = instrumented.original.device.clone();
+        let mut device = gpu(&instrumented.original.device).clone();
         let mut control = DispatchControl::new(versions.clone(), rule);
         for round in 0..2 {
             for (number, expected) in expected.into_iter().enumerate() {

@@ -9,7 +9,7 @@ use flipwave_hooks::rewrite::{
 };
 use flipwave_injector::Workload;
 use flipwave_isa::Class;
-use flipwave_tests::{MACHINES, clean, compile_for, hook_compiler, hook_source, instrument};
+use flipwave_tests::{MACHINES, clean, compile_for, gpu, hook_compiler, hook_source, instrument};
 
 /// Kernels that are long enough to have dead SGPRs.
 pub const FILES: [&str; 3] = ["control.cl", "memory.cl", "pressure.hip"];
@@ -55,7 +55,7 @@ fn seen(workload: &Workload, keeping: &[ValueStorage]) -> Option<Vec<Vec<u64>>> 
     }
     let golden = workload.golden().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(clean(&instrumented.workload).outputs, golden.outputs);
-    let mut device = instrumented.workload.device.clone();
+    let mut device = gpu(&instrumented.workload.device).clone();
     for dispatch in dispatches {
         let end = device.dispatch(dispatch).expect("a launch");
         assert!(matches!(end, Completion::Completed(_)), "{end:?}");

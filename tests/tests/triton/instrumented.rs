@@ -5,7 +5,7 @@ use crate::lockstep::{portable_hooks, with_hooks};
 use crate::tools::check_all;
 use flipwave_campaigns::{Campaign, prepare};
 use flipwave_injector::Workload;
-use flipwave_tests::{Python, assert_lockstep, clean};
+use flipwave_tests::{Python, assert_lockstep, clean, gpu};
 use std::path::Path;
 
 fn workload(folder: &Path) -> Workload {
@@ -42,7 +42,7 @@ fn keeps_step(is_meant: impl Fn(&str, &str) -> bool) {
     each_chosen(|target, kernel, folder| {
         if is_meant(target, kernel) {
             let pair = with_hooks(&workload(folder), &portable_hooks());
-            assert_lockstep(pair.original.device.clone(), pair.twins());
+            assert_lockstep(gpu(&pair.original.device).clone(), pair.twins());
         }
     });
 }

@@ -6,9 +6,9 @@ use crate::program::prepare::Prepared;
 use crate::run::outcome::ComparedEnding;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Accelerations, Checkpoints, Golden, HookInjector, HookedCode, Injection, InjectionError, Site,
-    Workload, supports,
+    Accelerations, Checkpoints, Golden, Injection, InjectionError, Site, Workload,
 };
+use flipwave_injector_amdgpu::{HookInjector, HookedCode, supports};
 use flipwave_tools::ToolError;
 use std::sync::{Mutex, PoisonError};
 

@@ -31,10 +31,11 @@ pub use descriptor::{
 };
 pub use elf::{Section, Segment};
 pub use error::CodeObjectError;
+pub use flipwave_arch::SourceLine;
 pub use image::Image;
 pub use initial::{InitialSgprs, InitialValue};
 pub use kernel::Kernel;
-pub use lines::{LineTable, SourceLine};
+pub use lines::LineTable;
 pub use mapped::MappedFile;
 pub use metadata::{KernelMetadata, Metadata};
 pub use relocation::{Relocation, RelocationKind};

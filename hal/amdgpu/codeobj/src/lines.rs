@@ -3,7 +3,7 @@
 use crate::bytes::slice;
 use crate::compression::{Method, decompress};
 use crate::{CodeObject, CodeObjectError, Section};
-use flipwave_isa::Pc;
+use flipwave_arch::{Pc, SourceLine, SourceLines};
 use gimli::{
     AttributeValue, ColumnType, DebugAbbrev, DebugAbbrevOffset, DebugInfo, DebugLine,
     DebugLineOffset, DebugLineStr, DebugStr, EndianSlice, IncompleteLineProgram, LineProgramHeader,
@@ -23,17 +23,6 @@ const NAMES_LIMIT: usize = 64 << 20;
 /// Limit on the rows of a line table. A row takes at least one byte in the file, less in a compressed
 /// section.
 const ROWS_LIMIT: usize = 64 << 20;
-
-/// A source location.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SourceLine {
-    /// The file name. A relative name is joined to the compilation directory.
-    pub file: Arc<str>,
-    /// The line, counted from 1; 0 for code without a source line.
-    pub line: u32,
-    /// The column, counted from 1; 0 for the whole line.
-    pub column: u32,
-}
 
 /// The line table of a code object. Empty without DWARF.
 #[derive(Clone, Debug, Default)]
@@ -91,6 +80,12 @@ impl LineTable {
     fn source_line(&self, row: &Row) -> Option<SourceLine> {
         let file = Arc::clone(self.files.get(row.file)?);
         Some(SourceLine { file, line: row.line, column: row.column })
+    }
+}
+
+impl SourceLines for LineTable {
+    fn lookup(&self, pc: Pc) -> Option<SourceLine> {
+        LineTable::lookup(self, pc)
     }
 }
 

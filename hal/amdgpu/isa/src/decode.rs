@@ -1,12 +1,10 @@
 //! Combines LLVM's description of an instruction with its printed form.
 
 use crate::ffi::{Description, McOperand, flag};
-use crate::inst::{
-    Encoding, Flags, Inst, InstWords, Modifiers, Operand, Pc, Role, SdwaUnused, Value,
-};
+use crate::inst::{Encoding, Flags, Inst, InstWords, Modifiers, Operand, Role, SdwaUnused, Value};
 use crate::text::{self, Printed, Syntax};
 use crate::{
-    Class, ConstantType, Family, Generation, Half, Opcode, Operation, Register, RegisterRange,
+    Class, ConstantType, Family, Generation, Half, Opcode, Operation, Pc, Register, RegisterRange,
 };
 use std::sync::Arc;
 

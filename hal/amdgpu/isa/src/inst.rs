@@ -1,22 +1,11 @@
 //! Decoded instructions.
 
 use crate::{
-    Class, ConstantType, DataType, Generation, Half, MemoryAccess, Operation, RegisterRange,
+    Class, ConstantType, DataType, Generation, Half, MemoryAccess, Operation, Pc, RegisterRange,
 };
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-
-/// The address of an instruction, in bytes: inside a code object the ELF virtual address, as
-/// disassemblers print it; on a device the address where the code is loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pc(pub u64);
-
-impl fmt::Display for Pc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x}", self.0)
-    }
-}
 
 /// A decoded instruction at an address. Instructions with the same encoding share their [`InstWords`],
 /// to which this type dereferences.

@@ -2,11 +2,11 @@
 
 use crate::cache::Cache;
 use crate::ffi::{self, Description, McOperand, Session, SubtargetFeature};
-use crate::inst::{Inst, Pc};
 use crate::{
     Generation, Register, RegisterRange, Setting, Target, Vgpr, asm_check, decode, exact,
     llvm_crashes, unused_fields,
 };
+use crate::{Inst, Pc};
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::fmt::Write;

@@ -31,11 +31,11 @@ pub mod counter;
 mod decode;
 mod exact;
 mod exec;
+mod facts;
 mod ffi;
 pub mod hazard;
 mod inst;
 mod isa;
-mod lane;
 mod llvm_crashes;
 mod matrix_shape;
 mod mc_register;
@@ -45,6 +45,7 @@ pub mod message;
 mod opcode;
 mod operation;
 mod register;
+mod register_classes;
 mod register_set;
 mod residency;
 mod rules;
@@ -62,12 +63,12 @@ pub use constant::ConstantType;
 pub use control::Control;
 pub use exec::{ExecChange, LanesWritten};
 pub use ffi::SubtargetFeature;
+pub use flipwave_arch::{Float8, Lane, LaneMask, Pc};
 pub use inst::{
     BufferFormat, Dpp, DppControl, Encoding, Flags, Inst, InstWords, Modifiers, Operand,
-    OutputScale, Pc, Role, Sdwa, SdwaSelect, SdwaUnused, Value,
+    OutputScale, Role, Sdwa, SdwaSelect, SdwaUnused, Value,
 };
 pub use isa::{AssembleError, DecodeError, Isa, IsaError};
-pub use lane::{Lane, LaneMask};
 pub use memory::{MemoryAccess, MemoryKind, MemorySpace};
 pub use memory_operand::MemoryOperand;
 pub use opcode::{Family, Opcode};
@@ -76,5 +77,5 @@ pub use register::{AccVgpr, Half, Register, RegisterRange, Sgpr, Ttmp, UnknownRe
 pub use register_set::RegisterSet;
 pub use residency::{Allocation, Residency, ResidencyLimit, WorkgroupShape};
 pub use rules::Rules;
-pub use target::{AccVgprs, FlatScratch, Float8, Generation, Setting, Target, UnknownTarget};
+pub use target::{AccVgprs, FlatScratch, Generation, Setting, Target, UnknownTarget};
 pub use vgpr_msb::VgprMsb;

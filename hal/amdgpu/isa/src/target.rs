@@ -1,6 +1,7 @@
 //! GPU targets: processors with their register files, allocation rules and features.
 
 use crate::Vgpr;
+use flipwave_arch::Float8;
 use std::fmt;
 use std::str::FromStr;
 
@@ -67,17 +68,6 @@ pub enum FlatScratch {
     HardwareRegisters,
     /// Initialized by hardware; programs do not write it.
     Architected,
-}
-
-/// The encoding of the 8-bit floating-point types `fp8` and `bf8`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Float8 {
-    /// E4M3 with bias 8 and E5M2 with bias 16, both without infinities and with NaN in the encoding of
-    /// minus zero (CDNA 3 ISA, "BF8 / FP8").
-    Fnuz,
-    /// E4M3 with bias 7 and without infinities, and E5M2 that follows IEEE 754 conventions (OCP 8-bit
-    /// Floating Point Specification; CDNA 4 ISA, "Small Float Data Formats").
-    Ocp,
 }
 
 /// The setting of an optional feature in a target name.

@@ -11,11 +11,12 @@ use crate::execute::control::Step;
 use crate::execute::vector_memory;
 use crate::instruction::{Run, Traits};
 use crate::memory::{
-    LINE, Memory, PrivateNotes, TouchedNotes, TouchedPrivate, TouchedRegion, Window, WindowAccess,
+    Memory, PrivateNotes, TouchedNotes, TouchedPrivate, TouchedRegion, Window, WindowAccess,
 };
 use crate::wave::{LANES, Row, Wave};
 use flipwave_device::FaultCause;
 use flipwave_isa::LaneMask;
+use flipwave_machine::LINE;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;

@@ -4,12 +4,12 @@ use super::divided_survey::Division;
 use super::{EmbeddedGpu, Notes, Unsupported};
 use crate::counts::Counter;
 use crate::dispatch::checker::{Both, Checker, Counting};
-use crate::dispatch::execution::{Execution, Progress};
+use crate::dispatch::execution::Execution;
 use crate::dispatch::launch::{self, Launch};
 use crate::dispatch::observer::{Observer, Unobserved};
 use crate::fidelity::{self, Fidelity, FidelityCheck};
 use crate::instruction::{Op, Stretch, Traits};
-use crate::memory::{Footprints, Memory};
+use crate::memory::Memory;
 use crate::strict::{self, Finding, SegmentBounds, Strict, StrictOptions, Violation};
 use crate::translate::code::SlotAllocation;
 use crate::translate::program::Program;
@@ -17,6 +17,8 @@ use crate::wave::{ScalarIndex, Wave};
 use flipwave_codeobj::{CodeObject, InitialValue, SourceLine};
 use flipwave_device::{Completion, DeviceError, Dispatch, FaultCause, ModuleId};
 use flipwave_isa::{LaneMask, Pc, Target};
+use flipwave_machine::Footprints;
+use flipwave_machine::Progress;
 use std::sync::Arc;
 
 /// Strict-level check of a dispatch in progress, see [`EmbeddedGpu::begin_check`].

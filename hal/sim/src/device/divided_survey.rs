@@ -4,14 +4,15 @@ use super::checks::SurveyCheck;
 use super::parallel::{Pieces, add, workgroups_at_once};
 use super::{EmbeddedGpu, Notes};
 use crate::dispatch::checker::Both;
-use crate::dispatch::execution::{Execution, Progress};
+use crate::dispatch::execution::Execution;
 use crate::dispatch::observer::Unobserved;
-use crate::dispatch::policy::Stalls;
 use crate::dispatch::schedule::Scheduler;
 use crate::dispatch::slots::Slots;
 use crate::fidelity::FidelityCheck;
-use crate::memory::{FootprintUnion, Footprints};
 use flipwave_device::{Address, Completion, DeviceError, Statistics};
+use flipwave_machine::Progress;
+use flipwave_machine::Stalls;
+use flipwave_machine::{FootprintUnion, Footprints};
 use std::mem;
 use std::num::NonZeroUsize;
 

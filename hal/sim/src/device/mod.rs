@@ -12,22 +12,26 @@ pub use checks::{StrictCheck, SurveyCheck};
 pub use unsupported::Unsupported;
 
 use crate::dispatch::checker::{Checker, Unchecked};
-use crate::dispatch::execution::{Execution, Progress};
+use crate::dispatch::execution::Execution;
 use crate::dispatch::global_sync::GlobalSync;
 use crate::dispatch::launch::{Launch, PlacedKernel};
 use crate::dispatch::observer::{Observer, Unobserved};
 use crate::dispatch::policy::Policy;
 use crate::dispatch::schedule::Scheduler;
 use crate::dispatch::spare::Spares;
-use crate::memory::{AddressSpace, Footprints, WriteRecorder};
+use crate::machine::{Amdgpu, OriginalCode, Originals};
+use crate::memory::{AddressSpace, WriteRecorder};
 use crate::translate::code::SlotAllocation;
 use crate::translate::program::Program;
 use crate::wave::Level;
+use flipwave_arch::Architecture;
 use flipwave_codeobj::{CodeObject, Descriptor, LineTable};
 use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, ModuleId,
 };
 use flipwave_isa::{Pc, Residency, Target};
+use flipwave_machine::Footprints;
+use flipwave_machine::Progress;
 use helpers::Helpers;
 use module::Module;
 use parallel::Lengths;
@@ -40,12 +44,16 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct EmbeddedGpu {
     target: Target,
+    /// The target as an instruction set.
+    architecture: Arc<dyn Architecture>,
     level: Level,
     space: AddressSpace,
     policy: Policy,
     modules: Vec<Arc<Module>>,
     /// Modules that run in place of others, by index.
     stand_ins: BTreeMap<usize, usize>,
+    /// Original code of rewritten modules.
+    originals: Originals,
     /// Code of each module by its index; for each wave size of the target, in the order of
     /// [`Target::wave_sizes`].
     programs: Vec<Vec<Arc<Program>>>,
@@ -83,6 +91,8 @@ impl EmbeddedGpu {
             policy: Policy::default(),
             modules: Vec::new(),
             stand_ins: BTreeMap::new(),
+            originals: Originals::default(),
+            architecture: Arc::new(Amdgpu::new(target.clone())),
             spare: Spares::default(),
             sync: GlobalSync::default(),
             helpers: Helpers::default(),
@@ -198,6 +208,22 @@ impl EmbeddedGpu {
         self.module(original)?;
         self.stand_ins.insert(module.0 as usize, original.0 as usize);
         Ok(())
+    }
+
+    /// Makes observers of this device as a [`Machine`](flipwave_machine::Machine) see the original code of
+    /// a module, which was rewritten.
+    pub fn set_original(&mut self, module: ModuleId, original: Arc<dyn OriginalCode>) {
+        self.originals.insert(module.0, original);
+    }
+
+    /// Original code of rewritten modules.
+    pub(crate) fn originals(&self) -> &Originals {
+        &self.originals
+    }
+
+    /// The instruction set.
+    pub(crate) fn architecture_of(&self) -> &Arc<dyn Architecture> {
+        &self.architecture
     }
 
     /// Number of workgroups of a dispatch that are resident at once.

@@ -3,13 +3,14 @@
 use super::EmbeddedGpu;
 use super::helpers::panicked;
 use crate::dispatch::checker::Unchecked;
-use crate::dispatch::execution::{Execution, Progress};
+use crate::dispatch::execution::Execution;
 use crate::dispatch::observer::Unobserved;
-use crate::dispatch::policy::Stalls;
 use crate::dispatch::schedule::Scheduler;
 use crate::dispatch::slots::Slots;
 use crate::dispatch::turns::FEW;
 use flipwave_device::{Completion, DeviceError, DeviceFault, Statistics};
+use flipwave_machine::Progress;
+use flipwave_machine::Stalls;
 use rustc_hash::FxHashMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;

@@ -8,7 +8,7 @@ use crate::dispatch::stall::Search;
 use crate::dispatch::turns::TurnEnd;
 use crate::dispatch::workgroup::{Workgroup, WorkgroupCopy};
 use crate::memory::AddressSpace;
-use flipwave_device::{Completion, DeviceError, DeviceFault, Dim3, Statistics, WaveId};
+use flipwave_device::{DeviceError, DeviceFault, Dim3, Statistics, WaveId};
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -238,13 +238,4 @@ pub struct StallReport {
     pub fault: DeviceFault,
     /// Pages of memory that the waves read, by the address of their first byte.
     pub pages: BTreeSet<u64>,
-}
-
-/// Progress of a dispatch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// The dispatch can be advanced further.
-    Paused,
-    /// The dispatch has ended.
-    Ended(Completion),
 }

@@ -4,6 +4,7 @@ use crate::dispatch::wave_state::WaveState;
 use crate::instruction::Stretch;
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, LaneMask, Operation, Pc};
+use flipwave_machine::Watch;
 
 /// Receives the instructions that waves execute, and may change the state of the wave between them.
 ///
@@ -57,15 +58,6 @@ pub enum Interest {
     Address(Pc),
     /// Instructions of one operation.
     Operation(Operation),
-}
-
-/// Decision whether a wave remains observed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Watch {
-    /// Remains observed.
-    On,
-    /// Ends the observation of this wave.
-    Off,
 }
 
 /// One executed instruction.

@@ -2,6 +2,7 @@
 
 use crate::dispatch::leads::Leads;
 use crate::environment::{self, EnvironmentError};
+use flipwave_machine::Stalls;
 use std::sync::OnceLock;
 
 /// Choices of the runtime on which no correct program depends.
@@ -60,20 +61,6 @@ impl Compiling {
         let words = [("interpreter", Compiling::Never), ("compiled-at-once", Compiling::AtOnce)];
         environment::selected("FLIPWAVE_TIER", &words)
     }
-}
-
-/// Treatment of waves that all wait, some of them in loops in which nothing changes. If all waves
-/// wait at barriers or have halted, the dispatch ends in any case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stalls {
-    /// The watchdog ends the dispatch; its count does not depend on how workgroups are executed.
-    #[default]
-    Ignore,
-    /// The dispatch ends at once: nothing else can change memory in the meantime.
-    End,
-    /// The stall is reported, and the dispatch continues: see
-    /// [`Execution::take_stall`](super::execution::Execution::take_stall).
-    Report,
 }
 
 impl Default for Policy {

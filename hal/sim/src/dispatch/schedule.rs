@@ -10,9 +10,9 @@
 
 use crate::compile::{Outcome, Request, WaveContext, Workspace};
 use crate::dispatch::checker::Checker;
-use crate::dispatch::execution::{Execution, Position, Progress, StallReport};
-use crate::dispatch::observer::{Executed, Interest, Observer, Watch};
-use crate::dispatch::policy::{Compiling, Stalls};
+use crate::dispatch::execution::{Execution, Position, StallReport};
+use crate::dispatch::observer::{Executed, Interest, Observer};
+use crate::dispatch::policy::Compiling;
 use crate::dispatch::spare::Spare;
 use crate::dispatch::stall::{Watching, explain};
 use crate::dispatch::turns::{CurrentTurn, FEW, rounds_of_turn};
@@ -24,10 +24,14 @@ use crate::execute::control::Step;
 use crate::execute::step::step;
 use crate::instruction::control::{Control, SplitBarrier};
 use crate::instruction::{Flow, Run};
-use crate::memory::{AlignedBytes, Footprints, Memory, Recording};
+use crate::memory::{AlignedBytes, Memory, Recording};
 use crate::translate::program::Program;
 use crate::wave::{Level, Status, Wave};
 use flipwave_device::{Completion, DeviceFault, FaultCause, Statistics, WaveId, WaveLocation};
+use flipwave_machine::Footprints;
+use flipwave_machine::Progress;
+use flipwave_machine::Stalls;
+use flipwave_machine::Watch;
 use std::mem;
 use std::sync::Arc;
 

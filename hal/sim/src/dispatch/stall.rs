@@ -7,11 +7,10 @@
 //! forever. Loops that count, or that read a clock, do not return to a state.
 
 use crate::dispatch::execution::Execution;
-use crate::dispatch::observer::{Executed, Observer, Watch};
-use crate::dispatch::policy::Stalls;
+use crate::dispatch::observer::{Executed, Observer};
 use crate::dispatch::wave_state::WaveState;
 use crate::dispatch::workgroup::Workgroup;
-use crate::memory::{Memory, Region, RegionMut, WriteRecorder, WrittenByte};
+use crate::memory::{Memory, Region, RegionMut, WriteRecorder};
 use crate::translate::program::Program;
 use crate::wave::copy::WaveCopy;
 use crate::wave::{Status, Wave, private};
@@ -19,6 +18,9 @@ use flipwave_device::{
     DeviceFault, FaultCause, ModuleId, Stall, Wait, Waiting, WaveId, WaveLocation,
 };
 use flipwave_isa::{Family, Inst, MemoryKind, MemorySpace, Opcode};
+use flipwave_machine::Stalls;
+use flipwave_machine::Watch;
+use flipwave_machine::WrittenByte;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;

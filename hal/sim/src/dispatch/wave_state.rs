@@ -1,15 +1,17 @@
 //! Access of observers to the state of a wave.
 
 use crate::execute::accessed;
-use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement, Touch};
+use crate::execute::matrix_sum::{Steps, SummedElement, Touch};
 use crate::execute::operations::find_whole;
 use crate::execute::step::resolved;
 use crate::instruction::Op;
-use crate::memory::{Memory, WrittenByte, read_bytes};
+use crate::memory::{Memory, read_bytes};
 use crate::translate::program::Program;
 use crate::wave::{Wave, private};
+use flipwave_arch::{MatrixElement, ProductShape};
 use flipwave_device::{AccessKind, Address, FaultCause};
 use flipwave_isa::{Lane, LaneMask, Pc, Register};
+use flipwave_machine::WrittenByte;
 
 /// A wave between two instructions: its registers, its PC, and the memory it reaches.
 pub struct WaveState<'a> {

@@ -5,6 +5,7 @@ use super::lane_places::LanePlaces;
 use super::touched::{PrivateNotes, TouchedRegion};
 use flipwave_device::{AccessKind, Address, FaultCause};
 use flipwave_isa::Lane;
+use flipwave_machine::WrittenByte;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -101,17 +102,6 @@ pub struct Window {
     pub bytes: *mut u8,
     /// Location where accesses are recorded; null if they are not.
     pub touched: *mut TouchedRegion,
-}
-
-/// A byte of device memory that was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WrittenByte {
-    /// Address of the byte.
-    pub address: Address,
-    /// Value before the write.
-    pub before: u8,
-    /// Current value: that of the last write.
-    pub after: u8,
 }
 
 /// Consecutive mapped bytes.

@@ -57,9 +57,9 @@ impl LanePlaces<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::byte_set::ByteSetBuilder;
     use crate::tests::operations::Random;
     use flipwave_device::Address;
+    use flipwave_machine::ByteSetBuilder;
 
     /// The runs consist of exactly the bytes that the lanes access, in any arrangement.
     #[test]

@@ -6,23 +6,17 @@ mod address_space;
 mod aligned;
 pub mod aperture;
 pub mod atomic;
-mod byte_set;
 mod bytes;
-mod footprint;
 mod lane_places;
 mod recording;
 mod sparse;
 mod touched;
 mod write_recorder;
 
-pub use access::{Memory, WrittenByte, modify, read_bytes, write_bytes};
+pub use access::{Memory, modify, read_bytes, write_bytes};
 pub use access::{Region, RegionMut, Window, WindowAccess, exchange};
 pub use address_space::AddressSpace;
 pub use aligned::AlignedBytes;
-pub use byte_set::{ByteSet, LINE};
-#[cfg(test)]
-pub use footprint::FootprintBuilder;
-pub use footprint::{Footprint, FootprintUnion, Footprints};
 pub use lane_places::LanePlaces;
 pub use recording::Recording;
 pub use touched::{PrivateNotes, TouchedNotes, TouchedPrivate, TouchedRegion, TouchedRegions};

@@ -1,10 +1,10 @@
 //! Memory that records the reads and writes of a workgroup.
 
 use super::access::{Memory, Region, RegionMut, Window, WindowAccess};
-use super::footprint::FootprintBuilder;
 use super::lane_places::LanePlaces;
 use super::touched::{PrivateNotes, TouchedRegions};
 use flipwave_device::Address;
+use flipwave_machine::FootprintBuilder;
 use std::ops::Range;
 
 /// A wrapper that records accesses to another memory. It hands out only the requested bytes, except
@@ -147,7 +147,7 @@ mod tests {
     use super::WindowAccess::{Read, Write};
     use super::*;
     use crate::memory::AddressSpace;
-    use crate::memory::byte_set::ByteSet;
+    use flipwave_machine::ByteSet;
 
     const OWN: Range<u64> = AddressSpace::START + 100..AddressSpace::START + 1000;
 

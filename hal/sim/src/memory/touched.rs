@@ -2,8 +2,8 @@
 //! accesses are not observed.
 
 use super::access::{Window, WindowAccess};
-use super::byte_set::{LINE, Line, bits_of, line_of, lines_of};
-use super::footprint::FootprintBuilder;
+use flipwave_machine::FootprintBuilder;
+use flipwave_machine::{LINE, Line, bits_of, line_of, lines_of};
 use std::collections::BTreeMap;
 use std::mem;
 use std::ops::Range;

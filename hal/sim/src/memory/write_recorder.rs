@@ -1,7 +1,8 @@
 //! Memory that records writes.
 
-use super::access::{Memory, Region, RegionMut, WrittenByte};
+use super::access::{Memory, Region, RegionMut};
 use flipwave_device::Address;
+use flipwave_machine::WrittenByte;
 use std::ops::Range;
 
 /// A wrapper that hands out only the requested bytes of another memory, and records those that may

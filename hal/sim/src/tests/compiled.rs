@@ -22,7 +22,7 @@ use crate::instruction::lds::LdsAccess;
 use crate::instruction::scalar_memory::{self, ScalarAccess};
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
 use crate::instruction::{Adapt, Element, Half, Op, Run, Word};
-use crate::memory::{AddressSpace, FootprintBuilder, Memory, Recording, TouchedRegions};
+use crate::memory::{AddressSpace, Memory, Recording, TouchedRegions};
 use crate::tests::bench::op;
 use crate::tests::operations::{DEFAULT_MODE, Random, edges};
 use crate::wave::copy::WaveCopy;
@@ -30,6 +30,7 @@ use crate::wave::{Level, Machine, Row, RowIndex, ScalarIndex, Wave};
 use flipwave_depth::Depth;
 use flipwave_device::{Address, WaveId};
 use flipwave_isa::{Generation, LaneMask, Register, RegisterRange, SdwaSelect, SdwaUnused};
+use flipwave_machine::FootprintBuilder;
 use std::ops::Range;
 use std::sync::LazyLock;
 

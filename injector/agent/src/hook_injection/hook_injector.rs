@@ -7,9 +7,11 @@ use crate::report::Event;
 use crate::session::TargetProcess;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, FaultCause};
-use flipwave_injector::{LaunchShape, Site, SiteHooks};
+use flipwave_injector::Site;
+use flipwave_injector_amdgpu::{LaunchShape, SiteHooks};
 use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
+use flipwave_sim::Amdgpu;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,16 +49,24 @@ struct Code {
     is_armed: AtomicBool,
 }
 
+/// Parses the site of a fault in the planned code.
+fn parse_site(text: &str, planned: &[Planned]) -> Result<Site, String> {
+    let first = planned.first().ok_or("the plan of the hooks contains no code")?;
+    let object = CodeObject::parse(&first.original)
+        .map_err(|error| format!("the plan of the hooks: {error}"))?;
+    Site::parse(text, &Amdgpu::new(object.target().clone()))
+        .map_err(|error| format!("invalid fault site {text}: {error}"))
+}
+
 impl HookInjector {
     /// Reads the plan of a session.
     ///
     /// # Errors
     /// A message, if the session's files cannot be read.
     pub fn new(session: &HookInjectionSession) -> Result<HookInjector, String> {
-        let text = &session.site;
-        let site = text.parse().map_err(|error| format!("invalid fault site {text}: {error}"))?;
         let HookPlan(codes) = json(&session.plan)?;
-        let planned = codes.into_iter().map(Planned::read).collect::<Result<_, _>>()?;
+        let planned = codes.into_iter().map(Planned::read).collect::<Result<Vec<_>, _>>()?;
+        let site = parse_site(&session.site, &planned)?;
         Ok(HookInjector {
             process: session.process.clone(),
             is_target: OnceLock::new(),
@@ -102,7 +112,12 @@ impl HookInjector {
             None => Vec::new(),
         };
         let buffer = |number: u32| addresses.get(number as usize).copied().map(Address);
-        let armed = code.hooks.armed(&self.site, &shape, code.original.target(), buffer);
+        let armed = code.hooks.armed(
+            &self.site,
+            &shape,
+            &Amdgpu::new(code.original.target().clone()),
+            buffer,
+        );
         armed.map_err(|reason| reason.to_string())
     }
 

@@ -2,7 +2,7 @@
 
 use crate::session::TargetProcess;
 use crate::tool::ToolPath;
-use flipwave_injector::SiteHooks;
+use flipwave_injector_amdgpu::SiteHooks;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

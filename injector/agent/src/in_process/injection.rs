@@ -7,7 +7,7 @@ use flipwave_device::{Completion, DeviceError, DeviceFault};
 use flipwave_injector::{FaultObserver, Site, instruction_limit};
 use flipwave_isa::Target;
 use flipwave_kfd::{DispatchDriver, KernelDispatch, Machine};
-use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
+use flipwave_sim::{Amdgpu, EmbeddedGpu, Execution, MachineObserver, Progress, Unobserved};
 use std::path::Path;
 
 /// DispatchDriver that injects a fault at a site.
@@ -33,15 +33,16 @@ impl InjectionDriver {
         limits: &Path,
         target: &Target,
     ) -> Result<InjectionDriver, String> {
-        let site: Site =
-            site.parse().map_err(|error| format!("invalid fault site {site}: {error}"))?;
+        let architecture = Amdgpu::new(target.clone());
+        let site = Site::parse(site, &architecture)
+            .map_err(|error| format!("invalid fault site {site}: {error}"))?;
         // The driver lives until the process ends.
         let site: &'static Site = Box::leak(Box::new(site));
         let name = limits.display();
         let text = flipwave_host::input::read_text(limits, flipwave_host::input::TEXT)
             .map_err(|error| format!("{name}: {error}"))?;
         let limits = serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
-        let observer = FaultObserver::in_application(site, target);
+        let observer = FaultObserver::in_application(site, &architecture);
         let (process, is_target) = (process.clone(), None);
         let (is_watched, is_reported) = (false, false);
         Ok(InjectionDriver { process, is_target, site, observer, limits, is_watched, is_reported })
@@ -101,7 +102,7 @@ impl DispatchDriver for InjectionDriver {
         until: u64,
     ) -> Result<Progress, DeviceError> {
         if self.is_watched {
-            gpu.advance(execution, &mut self.observer, until)
+            gpu.advance(execution, &mut MachineObserver(&mut self.observer), until)
         } else {
             gpu.advance(execution, &mut Unobserved, until)
         }

@@ -3,7 +3,7 @@
 use super::record::{UnderWay, changed};
 use super::store::CheckpointStore;
 use flipwave_device::{Completion, DeviceError, DeviceFault, Dim3};
-use flipwave_sim::{EmbeddedGpu, Execution, Progress};
+use flipwave_machine::{Execution, Progress, Simulator};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The workgroups with faults of a dispatch, if each can be executed alone, in any order, on a device
@@ -66,7 +66,7 @@ impl<'a> Alone<'a> {
     }
 
     /// A device in the state before the dispatch.
-    pub fn device(&self) -> EmbeddedGpu {
+    pub fn device(&self) -> Simulator {
         self.under_way.saved.begun.device.clone()
     }
 
@@ -78,9 +78,9 @@ impl<'a> Alone<'a> {
     pub fn execute(
         &self,
         Part { position, before }: Part,
-        device: &mut EmbeddedGpu,
-        after: &EmbeddedGpu,
-        mut advance: impl FnMut(&mut EmbeddedGpu, &mut Execution, u64) -> Result<Progress, DeviceError>,
+        device: &mut Simulator,
+        after: &Simulator,
+        mut advance: impl FnMut(&mut Simulator, &mut Execution, u64) -> Result<Progress, DeviceError>,
     ) -> Result<AloneEnd, DeviceError> {
         let saved = &self.under_way.saved;
         let Some(footprint) = saved.footprints.get(position) else { return Ok(AloneEnd::Other) };

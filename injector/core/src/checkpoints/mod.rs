@@ -21,7 +21,7 @@ pub(crate) use resume::Attempt;
 
 use crate::site::Event;
 use flipwave_device::{Address, Statistics, WaveId};
-use flipwave_sim::{EmbeddedGpu, Execution, FootprintUnion, Footprints};
+use flipwave_machine::{Execution, FootprintUnion, Footprints, Simulator};
 use std::collections::{BTreeMap, HashSet};
 use store::InnerCheckpoints;
 
@@ -37,7 +37,7 @@ struct CheckpointedDispatch {
     /// changes.
     begun: Checkpoint,
     /// The device after the dispatch, before any memory change by the host.
-    ended: EmbeddedGpu,
+    ended: Simulator,
     /// Instruction counts of the dispatch.
     statistics: Statistics,
     footprints: Footprints,
@@ -49,7 +49,7 @@ struct CheckpointedDispatch {
 
 /// A checkpoint of a running dispatch.
 struct Checkpoint {
-    device: EmbeddedGpu,
+    device: Simulator,
     execution: Execution,
     /// Bytes of memory not shared with other checkpoints.
     written: u64,

@@ -8,7 +8,7 @@ use crate::golden::profiling::WorkgroupFootprints;
 use crate::inject::run::run_from;
 use crate::{Golden, Workload};
 use flipwave_device::{Address, Change, DeviceError, Dispatch, Statistics};
-use flipwave_sim::{EmbeddedGpu, Execution, Footprints, Progress, Unobserved};
+use flipwave_machine::{Execution, Footprints, Progress, Simulator, Unobserved};
 use std::collections::{BTreeMap, HashSet};
 
 /// Workgroups that execute more than this fraction (one in `LARGE`) of a dispatch are not executed
@@ -73,7 +73,7 @@ impl Checkpoints {
 
 /// For each dispatch, bytes of device memory allocated when it starts.
 fn memory_bytes(workload: &Workload) -> Vec<u64> {
-    let mut sizes: BTreeMap<Address, u64> = workload.device.allocations().collect();
+    let mut sizes: BTreeMap<Address, u64> = workload.device.allocations().into_iter().collect();
     let dispatches = 0..workload.program.dispatches.len();
     let found_by = |index| {
         for change in workload.program.changes.before(index) {
@@ -161,7 +161,7 @@ impl Recorder {
         &mut self,
         index: u32,
         dispatch: &Dispatch,
-        device: &mut EmbeddedGpu,
+        device: &mut Simulator,
     ) -> Result<Execution, DeviceError> {
         let footprints = self.touched.as_mut().and_then(|touched| touched.0.remove(&index));
         let Some((struck, footprints)) = self.struck.take(index).zip(footprints) else {
@@ -183,7 +183,7 @@ impl Recorder {
             Some(_) => {
                 saved.footprints.iter().map(|(_, footprint)| footprint.bytes_written()).sum()
             }
-            None => device.allocations().map(|(_, bytes)| bytes).sum(),
+            None => device.allocations().iter().map(|(_, bytes)| bytes).sum(),
         };
         let is_saved_whole = !dependent.is_empty();
         self.under_way = Some(UnderWay { index, saved, workgroups, is_saved_whole, written });
@@ -205,10 +205,10 @@ impl Recorder {
     /// instructions in total.
     pub fn advance(
         &mut self,
-        device: &mut EmbeddedGpu,
+        device: &mut Simulator,
         execution: &mut Execution,
         until: u64,
-        mut advance: impl FnMut(&mut EmbeddedGpu, &mut Execution, u64) -> Result<Progress, DeviceError>,
+        mut advance: impl FnMut(&mut Simulator, &mut Execution, u64) -> Result<Progress, DeviceError>,
     ) -> Result<Progress, DeviceError> {
         loop {
             let pause = match &self.under_way {
@@ -227,7 +227,7 @@ impl Recorder {
     }
 
     /// Records the checkpoints that are due.
-    fn save(&mut self, device: &mut EmbeddedGpu, execution: &Execution) -> Result<(), DeviceError> {
+    fn save(&mut self, device: &mut Simulator, execution: &Execution) -> Result<(), DeviceError> {
         let Some(under_way) = &mut self.under_way else { return Ok(()) };
         let executed = execution.statistics().wave_instructions;
         if self.store.workgroups.has_come(executed)
@@ -247,7 +247,7 @@ impl Recorder {
     }
 
     /// Ends the running dispatch. `device` is its final state, which shares memory.
-    pub fn end(&mut self, device: &EmbeddedGpu) {
+    pub fn end(&mut self, device: &Simulator) {
         if let Some(UnderWay { index, mut saved, .. }) = self.under_way.take() {
             saved.ended = device.clone();
             self.saved.insert(index, saved);
@@ -293,7 +293,7 @@ impl CheckpointedDispatch {
     pub(super) fn workgroup(
         &self,
         position: [u32; 3],
-        device: &EmbeddedGpu,
+        device: &Simulator,
         execution: &Execution,
     ) -> Result<Option<WorkgroupCheckpoint>, DeviceError> {
         let Some(footprint) = self.footprints.get(position) else { return Ok(None) };
@@ -307,8 +307,8 @@ impl CheckpointedDispatch {
 /// Byte ranges of `runs` whose contents differ between `begun` and `device`, with the contents on
 /// `device`.
 pub(super) fn changed(
-    begun: &EmbeddedGpu,
-    device: &EmbeddedGpu,
+    begun: &Simulator,
+    device: &Simulator,
     runs: impl IntoIterator<Item = (Address, u64)>,
 ) -> Result<Vec<(Address, Vec<u8>)>, DeviceError> {
     let mut changed = Vec::new();

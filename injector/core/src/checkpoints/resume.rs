@@ -10,7 +10,7 @@ use crate::site::Event;
 use crate::workload::program::Program;
 use crate::{Golden, Site, Workload};
 use flipwave_device::{Address, Completion, DeviceError, Dispatch, Statistics};
-use flipwave_sim::{ByteSet, EmbeddedGpu, Execution, Footprints, Progress};
+use flipwave_machine::{ByteSet, Execution, Footprints, Progress, Simulator};
 use std::ops::ControlFlow;
 
 /// A fault and the run it is injected into.
@@ -31,7 +31,7 @@ pub(crate) struct Attempt<'a> {
 /// The end of a struck workgroup that was executed alone.
 struct Alone {
     completion: Completion,
-    device: EmbeddedGpu,
+    device: Simulator,
     footprints: Footprints,
 }
 
@@ -75,13 +75,13 @@ impl Checkpoints {
         &self,
         attempt: &Attempt<'_>,
         completion: Completion,
-        device: EmbeddedGpu,
+        device: Simulator,
     ) -> Result<Ending, DeviceError> {
         let Attempt { workload, golden, limits, .. } = attempt;
         let before = golden.statistics[..attempt.index()].to_vec();
         let mut struck_completion = Some(completion);
         let mut has_converged = false;
-        let run = |index: u32, device: &mut EmbeddedGpu, dispatch: &Dispatch| {
+        let run = |index: u32, device: &mut Simulator, dispatch: &Dispatch| {
             if has_converged {
                 let statistics = golden.statistics[index as usize];
                 return Ok::<_, DeviceError>(Completion::Completed(statistics));
@@ -112,7 +112,7 @@ impl Checkpoints {
 
     /// The device after the golden run, if the last dispatch has faults and the host changes no memory
     /// after it.
-    fn after(&self, workload: &Workload) -> Option<&EmbeddedGpu> {
+    fn after(&self, workload: &Workload) -> Option<&Simulator> {
         let Program { dispatches, changes, .. } = &workload.program;
         let last = self.dispatches.get(&u32::try_from(dispatches.len()).ok()?.checked_sub(1)?)?;
         changes.before(dispatches.len()).is_empty().then_some(&last.ended)
@@ -176,7 +176,7 @@ impl CheckpointedDispatch {
         checkpoints: &Checkpoints,
         attempt: &Attempt<'_>,
         statistics: Statistics,
-        device: &EmbeddedGpu,
+        device: &Simulator,
         touched: &[(Address, u64)],
     ) -> Result<Option<Ending>, DeviceError> {
         let Ok(changed) = changed(&self.ended, device, touched.iter().copied()) else {
@@ -270,29 +270,21 @@ impl<'a> Attempt<'a> {
     /// if given.
     fn complete(
         &self,
-        device: &mut EmbeddedGpu,
+        device: &mut Simulator,
         execution: &mut Execution,
         observer: &mut FaultObserver<'_>,
         footprints: Option<&mut Footprints>,
     ) -> Result<Completion, DeviceError> {
-        let Workload { program: Program { dispatches, .. }, guests, cancellation, .. } =
-            self.workload;
-        let dispatch = &dispatches[self.index()];
-        let kernel = &dispatch.kernel;
-        match guests.get(&dispatch.module.0) {
-            Some(guest) => {
-                let mut guest = guest.observe(observer);
-                cancellation.finish(kernel, device, execution, &mut guest, footprints)
-            }
-            None => cancellation.finish(kernel, device, execution, observer, footprints),
-        }
+        let Workload { program, cancellation, .. } = self.workload;
+        let kernel = &program.dispatches[self.index()].kernel;
+        cancellation.finish(kernel, device, execution, observer, footprints)
     }
 
     /// Runs the struck dispatch to its end. Returns `None` if the run reaches the state of one of the
     /// golden run's later checkpoints, because the remaining run is then known.
     fn complete_unless_converged<'s>(
         &self,
-        device: &mut EmbeddedGpu,
+        device: &mut Simulator,
         execution: &mut Execution,
         observer: &mut FaultObserver<'_>,
         checkpoints: impl Iterator<Item = &'s Checkpoint>,
@@ -300,7 +292,7 @@ impl<'a> Attempt<'a> {
         let dispatch = &self.workload.program.dispatches[self.index()];
         // In rewritten code, an instruction stands for several original ones, and a wave may be inside
         // such a sequence; and a repeated fault never stops striking.
-        let is_rewritten = self.workload.guests.contains_key(&dispatch.module.0);
+        let is_rewritten = self.workload.device.is_rewritten(dispatch.module);
         let checkpoints =
             checkpoints.filter(|_| self.converges && !is_rewritten && self.event.is_single());
         for state in checkpoints {

@@ -2,7 +2,7 @@
 
 use super::{Checkpoint, WorkgroupCheckpoint};
 use flipwave_device::Dim3;
-use flipwave_sim::{EmbeddedGpu, Execution};
+use flipwave_machine::{Execution, Simulator};
 use std::collections::BTreeMap;
 
 /// Maximum number of workgroup checkpoints in all dispatches together.
@@ -145,7 +145,7 @@ impl Checkpoint {
 
     /// Returns `true` if a run of the same dispatch in this state continues exactly like the
     /// checkpointed run.
-    pub fn is_state_of(&self, device: &EmbeddedGpu, execution: &Execution) -> bool {
+    pub fn is_state_of(&self, device: &Simulator, execution: &Execution) -> bool {
         execution.continues_like(&self.execution) && device.is_in_state_of(&self.device)
     }
 

@@ -1,24 +1,10 @@
 //! Relative errors of floating-point values.
 
+use flipwave_arch::FloatFormat;
 use flipwave_host::output::float_text;
 use rustc_apfloat::ieee::{BFloat, Double, Half};
 use rustc_apfloat::{Float, FloatConvert};
 use std::fmt;
-
-/// Format and position of a floating-point number in a register or a register pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)]
-pub enum FloatFormat {
-    /// The low half of a register.
-    F16,
-    /// The high half of a register.
-    F16High,
-    Bf16,
-    Bf16High,
-    F32,
-    /// Two consecutive registers.
-    F64,
-}
 
 /// A relative error: +0.01 changes 1.0 to 1.01. A number from -2^1023 to 2^1023, compared by its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,8 +25,8 @@ impl RelativeError {
     /// error in double precision and rounds to nearest even. NaN stays unchanged; if the result is not
     /// a number, it is the quiet NaN of the format with positive sign.
     pub(crate) fn apply(self, format: FloatFormat, before: u64) -> u64 {
-        let old = format.number(before);
-        if old.is_nan() { before } else { format.with(before, old * (1.0 + self.value())) }
+        let old = number(format, before);
+        if old.is_nan() { before } else { with_number(format, before, old * (1.0 + self.value())) }
     }
 }
 
@@ -65,48 +51,31 @@ where
     narrow.to_bits() as u16
 }
 
-impl FloatFormat {
-    /// Number of registers that hold a number.
-    pub fn words(self) -> u8 {
-        if self == FloatFormat::F64 { 2 } else { 1 }
+/// Reads the number of a format from `bits`.
+pub(crate) fn number(format: FloatFormat, bits: u64) -> f64 {
+    match format {
+        FloatFormat::F16 => widened::<Half>(bits as u16),
+        FloatFormat::F16High => widened::<Half>((bits >> 16) as u16),
+        FloatFormat::Bf16 => widened::<BFloat>(bits as u16),
+        FloatFormat::Bf16High => widened::<BFloat>((bits >> 16) as u16),
+        FloatFormat::F32 => f32::from_bits(bits as u32).into(),
+        FloatFormat::F64 => f64::from_bits(bits),
     }
+}
 
-    /// Bits of a register that belong to the number; `None` if it occupies two registers.
-    pub(crate) fn bits_of_one_word(self) -> Option<u32> {
-        match self {
-            FloatFormat::F16 | FloatFormat::Bf16 => Some(0xffff),
-            FloatFormat::F16High | FloatFormat::Bf16High => Some(0xffff_0000),
-            FloatFormat::F32 => Some(u32::MAX),
-            FloatFormat::F64 => None,
-        }
-    }
-
-    /// Reads the number of this format from `bits`.
-    pub(crate) fn number(self, bits: u64) -> f64 {
-        match self {
-            FloatFormat::F16 => widened::<Half>(bits as u16),
-            FloatFormat::F16High => widened::<Half>((bits >> 16) as u16),
-            FloatFormat::Bf16 => widened::<BFloat>(bits as u16),
-            FloatFormat::Bf16High => widened::<BFloat>((bits >> 16) as u16),
-            FloatFormat::F32 => f32::from_bits(bits as u32).into(),
-            FloatFormat::F64 => f64::from_bits(bits),
-        }
-    }
-
-    /// Replaces the number of this format in `bits`, rounded to nearest even.
-    pub(crate) fn with(self, bits: u64, number: f64) -> u64 {
-        // The NaN produced by host arithmetic depends on the host.
-        let new = if number.is_nan() { f64::from_bits(0x7ff8 << 48) } else { number };
-        let low = |half: u16| bits & !0xffff | u64::from(half);
-        let high = |half: u16| bits & !0xffff_0000 | u64::from(half) << 16;
-        match self {
-            FloatFormat::F16 => low(narrowed::<Half>(new)),
-            FloatFormat::F16High => high(narrowed::<Half>(new)),
-            FloatFormat::Bf16 => low(narrowed::<BFloat>(new)),
-            FloatFormat::Bf16High => high(narrowed::<BFloat>(new)),
-            FloatFormat::F32 => (new as f32).to_bits().into(),
-            FloatFormat::F64 => new.to_bits(),
-        }
+/// Replaces the number of a format in `bits`, rounded to nearest even.
+pub(crate) fn with_number(format: FloatFormat, bits: u64, number: f64) -> u64 {
+    // The NaN produced by host arithmetic depends on the host.
+    let new = if number.is_nan() { f64::from_bits(0x7ff8 << 48) } else { number };
+    let low = |half: u16| bits & !0xffff | u64::from(half);
+    let high = |half: u16| bits & !0xffff_0000 | u64::from(half) << 16;
+    match format {
+        FloatFormat::F16 => low(narrowed::<Half>(new)),
+        FloatFormat::F16High => high(narrowed::<Half>(new)),
+        FloatFormat::Bf16 => low(narrowed::<BFloat>(new)),
+        FloatFormat::Bf16High => high(narrowed::<BFloat>(new)),
+        FloatFormat::F32 => (new as f32).to_bits().into(),
+        FloatFormat::F64 => new.to_bits(),
     }
 }
 

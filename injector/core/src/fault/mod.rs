@@ -11,7 +11,8 @@ mod values;
 
 pub use action::Action;
 pub use duration::{Duration, Intermittent};
-pub use float::{FloatFormat, RelativeError};
+pub use flipwave_arch::FloatFormat;
+pub use float::RelativeError;
 pub use masks::{MaskDistribution, MasksError};
 pub(crate) use model::all_ones;
 pub use model::{FaultModel, WrittenFaultModel};

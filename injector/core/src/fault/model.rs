@@ -100,7 +100,7 @@ impl FaultModel {
     }
 
     /// The model for instructions of one operation.
-    pub(crate) fn of_opcode(&self, opcode: &str) -> FaultModel {
+    pub fn of_opcode(&self, opcode: &str) -> FaultModel {
         match self {
             FaultModel::DrawnValues(values) => {
                 FaultModel::DrawnValues(Arc::new(values.of_opcode(opcode)))

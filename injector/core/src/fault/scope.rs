@@ -1,6 +1,6 @@
 //! Scope of a fault: the lanes struck at once.
 
-use flipwave_isa::LaneMask;
+use flipwave_arch::LaneMask;
 use std::fmt;
 use std::num::NonZeroU8;
 

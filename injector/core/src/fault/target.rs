@@ -1,7 +1,7 @@
 //! Targets of faults: the state that they strike.
 
 use super::Scope;
-use flipwave_sim::SumPart;
+use flipwave_arch::SumPart;
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,8 +1,9 @@
 //! Correct and wrong results of instructions measured by a study, for instance in RTL simulation.
 
+use super::float::{number, with_number};
 use super::{Action, FloatFormat, RelativeError};
 use crate::resolve::stream::Stream;
-use flipwave_isa::{DataType, Operation};
+use flipwave_arch::Architecture;
 use std::num::NonZeroU64;
 
 /// Pairs of a correct and a wrong result, by operation, with their frequencies.
@@ -64,18 +65,22 @@ pub enum ValuesError {
 }
 
 impl MeasuredValues {
-    /// Builds the table from these pairs.
+    /// Builds the table from these pairs, for operations of an instruction set.
     ///
     /// # Errors
     /// [`ValuesError`].
-    pub fn new(name: &str, pairs: Vec<MeasuredPair>) -> Result<MeasuredValues, ValuesError> {
+    pub fn new(
+        name: &str,
+        pairs: Vec<MeasuredPair>,
+        architecture: &dyn Architecture,
+    ) -> Result<MeasuredValues, ValuesError> {
         let mut total = 0u64;
         for (number, MeasuredPair { opcode, results, count }) in (1..).zip(&pairs) {
             if results.are_the_same() {
                 return Err(ValuesError::Same { number });
             }
             if let (Some(opcode), Results::Numbers(_)) = (opcode, results)
-                && !computes_numbers(opcode)
+                && !architecture.computes_numbers(opcode)
             {
                 return Err(ValuesError::NoNumbers { number, opcode: opcode.clone() });
             }
@@ -171,29 +176,22 @@ impl Results {
 
     /// The two numbers of this format, and the registers that hold them.
     fn numbers(self, format: FloatFormat) -> Option<([f64; 2], [u64; 2])> {
-        let decoded = |registers: [u64; 2]| (registers.map(|bits| format.number(bits)), registers);
+        let decoded = |registers: [u64; 2]| (registers.map(|bits| number(format, bits)), registers);
         match self {
             Results::Words(words) if format.words() == 1 => Some(decoded(words.map(u64::from))),
             Results::DoubleWords(words) if format.words() == 2 => Some(decoded(words)),
             Results::Numbers(numbers) => {
-                Some((numbers, numbers.map(|number| format.with(0, number))))
+                Some((numbers, numbers.map(|number| with_number(format, 0, number))))
             }
             _ => None,
         }
     }
 }
 
-/// Returns `true` if the operation's data type is floating-point.
-fn computes_numbers(opcode: &str) -> bool {
-    matches!(
-        Operation::named(opcode).data_type(),
-        DataType::F64 | DataType::F32 | DataType::F16 | DataType::Bf16
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::architecture;
 
     fn pair(opcode: &str, results: Results, count: u64) -> MeasuredPair {
         let opcode = (!opcode.is_empty()).then(|| opcode.to_owned());
@@ -251,6 +249,7 @@ mod tests {
                 pair("v_add_f32", Results::Numbers([1.0, 8.0]), 0),
                 pair("", Results::Words([0, 1]), 1),
             ],
+            &architecture(),
         )
         .unwrap();
         let add = values.of_opcode("v_add_f32");
@@ -267,14 +266,15 @@ mod tests {
         let general = values.of_opcode("v_xor_b32");
         assert_eq!(general.draw(32, None, &mut Stream::new(1, 0)), Some(Action::Flip(1)));
         let specific = pair("v_add_f32", Results::Words([0, 1]), 1);
-        let only = MeasuredValues::new("rtl.csv", vec![specific]).unwrap();
+        let only = MeasuredValues::new("rtl.csv", vec![specific], &architecture()).unwrap();
         assert!(!only.of_opcode("v_xor_b32").fit(32, None), "none was measured");
     }
 
     #[test]
     fn invalid_value_tables_are_rejected() {
-        let refused =
-            |pairs: &[MeasuredPair]| MeasuredValues::new("x", pairs.to_vec()).unwrap_err();
+        let refused = |pairs: &[MeasuredPair]| {
+            MeasuredValues::new("x", pairs.to_vec(), &architecture()).unwrap_err()
+        };
         let words = Results::Words([0, 1]);
         assert_eq!(refused(&[]), ValuesError::Empty);
         assert_eq!(refused(&[pair("", words, 0)]), ValuesError::Empty);

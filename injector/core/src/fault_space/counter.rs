@@ -1,6 +1,6 @@
 //! Counting of one dispatch's executions and sites.
 
-use super::instructions::{Frame, Instruction, Instructions, KnownMasked};
+use super::instructions::{CountedInstruction, Frame, Instructions, KnownMasked};
 use super::permanent::UnitCounter;
 use super::selection::Moment;
 use super::size::MaskedSites;
@@ -9,9 +9,9 @@ use super::words::Resources;
 use crate::Workload;
 use crate::fault::{Duration, FaultTarget, Scope};
 use crate::resolve::def_use::{Effect, NextUse};
+use flipwave_arch::{Instruction, LaneMask};
 use flipwave_device::{Dispatch, WaveId};
-use flipwave_isa::{Inst, LaneMask};
-use flipwave_sim::{Counter, Executed, Observer, Watch, WaveCounts, WaveState};
+use flipwave_machine::{Counts, Executed, Observer, Watch, WaveCounts, WaveState};
 use std::collections::HashMap;
 
 /// The lanes that a fault can strike in one execution, for values that exist per lane.
@@ -28,7 +28,7 @@ pub(crate) struct FaultSpaceCounter<'a> {
     /// `true` if the dispatch is selected.
     is_selected: bool,
     is_rewritten: bool,
-    resources: Box<dyn Fn(&WaveState<'_>) -> Resources + 'a>,
+    resources: Box<dyn Fn(&dyn WaveState) -> Resources + 'a>,
     /// Counts by instruction number.
     pub counts: Vec<Count>,
     pub waves: Vec<WaveCount>,
@@ -61,7 +61,7 @@ pub(crate) struct WaveCount {
 
 /// One execution of an instruction.
 pub(crate) struct Execution<'a> {
-    pub inst: &'a Inst,
+    pub inst: &'a dyn Instruction,
     pub wave: WaveId,
     /// Lanes that the instruction ran on.
     pub lanes: LaneMask,
@@ -73,7 +73,7 @@ pub(crate) struct Execution<'a> {
 
 impl<'a> Execution<'a> {
     /// Converts an observed execution.
-    pub fn of(executed: &Executed<'a>, state: &WaveState<'_>) -> Execution<'a> {
+    pub fn of(executed: &Executed<'a>, state: &dyn WaveState) -> Execution<'a> {
         Execution {
             inst: executed.inst,
             wave: executed.wave,
@@ -93,7 +93,7 @@ impl<'a> FaultSpaceCounter<'a> {
     ) -> FaultSpaceCounter<'a> {
         let units = match frame.fault.duration {
             Duration::Permanent(units) => {
-                Some(UnitCounter::new(units, workload.target(), dispatch))
+                Some(UnitCounter::new(units, workload.architecture(), dispatch))
             }
             _ => None,
         };
@@ -101,12 +101,12 @@ impl<'a> FaultSpaceCounter<'a> {
             frame,
             instructions: Instructions::new(
                 frame,
-                workload.target(),
+                workload.architecture(),
                 &dispatch.kernel,
                 workload.lines(dispatch),
             ),
             is_selected: frame.selection.has_dispatch(index, &dispatch.kernel),
-            is_rewritten: workload.guests.contains_key(&dispatch.module.0),
+            is_rewritten: workload.device.is_rewritten(dispatch.module),
             resources: Box::new(|state| workload.resources(dispatch, state)),
             counts: Vec::new(),
             waves: Vec::new(),
@@ -170,7 +170,8 @@ impl<'a> FaultSpaceCounter<'a> {
     /// Counts the sites of a value whose next use is known: values that are read are part of the fault
     /// space.
     fn decide(&mut self, wave: usize, decided: &Decided) {
-        let Instruction { stratum, sites, .. } = self.instructions.get(decided.origin.number);
+        let CountedInstruction { stratum, sites, .. } =
+            self.instructions.get(decided.origin.number);
         let sites = sites.of_register(decided.register, decided.lanes);
         let known = &mut self.counts[decided.origin.number].known;
         match decided.next_use {
@@ -199,11 +200,10 @@ impl<'a> FaultSpaceCounter<'a> {
     }
 
     /// Adds the counts of waves that have ended.
-    pub fn add(&mut self, counter: &mut Counter) {
-        let ended = counter.take_ended();
-        let instructions = counter.instructions();
-        for inst in &instructions[self.counts.len()..] {
-            self.instructions.number(inst);
+    pub fn add(&mut self, counts: &mut dyn Counts) {
+        let ended = counts.take_ended();
+        for number in self.counts.len()..counts.len() {
+            self.instructions.number(counts.instruction(number));
             self.counts.push(Count::default());
         }
         for WaveCounts { wave, instructions, .. } in ended {
@@ -218,7 +218,7 @@ impl<'a> FaultSpaceCounter<'a> {
                 }
                 let instruction = self.instructions.get(number);
                 count.left_out += instruction.left_out(|sites| sites.sum(&executed).1);
-                let Instruction { stratum, sites, .. } = instruction;
+                let CountedInstruction { stratum, sites, .. } = instruction;
                 let (eligible, sites) = sites.sum(&executed);
                 count.eligible += eligible;
                 count.sites += sites;
@@ -269,11 +269,11 @@ impl Observer for FaultSpaceCounter<'_> {
         true
     }
 
-    fn before(&mut self, _: &Inst, _: WaveId, state: &mut WaveState<'_>) {
-        self.exec = Some(state.exec());
+    fn before(&mut self, _: &dyn Instruction, _: WaveId, state: &mut dyn WaveState) {
+        self.exec = Some(state.active());
     }
 
-    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut dyn WaveState) -> Watch {
         self.instructions.set_resources(|| (self.resources)(state));
         self.count(&Execution::of(executed, state));
         Watch::On

@@ -4,8 +4,8 @@ use super::words::Words;
 use crate::fault::{Action, Fault, FaultModel, FloatFormat, Scope, lanes_at_offset};
 use crate::resolve::stream::Stream;
 use crate::site::{Lanes, Place};
-use flipwave_isa::{LaneMask, Register};
-use flipwave_sim::InstructionCount;
+use flipwave_arch::{LaneMask, RegisterId};
+use flipwave_machine::InstructionCount;
 use std::num::NonZeroU64;
 
 /// The unit that is drawn with equal probability.
@@ -95,7 +95,7 @@ impl ExecutionSites {
     }
 
     /// The registers among the words.
-    pub fn registers(&self) -> impl Iterator<Item = Register> {
+    pub fn registers(&self) -> impl Iterator<Item = RegisterId> {
         self.words.iter().filter_map(|words| match words.first {
             Place::Register(register) => Some(register),
             _ => None,
@@ -103,7 +103,7 @@ impl ExecutionSites {
     }
 
     /// Number of sites of one of the registers on `lanes`.
-    pub fn of_register(&self, register: Register, lanes: LaneMask) -> u64 {
+    pub fn of_register(&self, register: RegisterId, lanes: LaneMask) -> u64 {
         let of_word = u64::from(self.model.sites(register.bits(), None));
         if register.is_per_lane() { of_word * u64::from(lanes.count()) } else { of_word }
     }
@@ -112,7 +112,7 @@ impl ExecutionSites {
     /// lowest.
     pub fn get_of_register(
         &self,
-        register: Register,
+        register: RegisterId,
         lanes: LaneMask,
         number: u64,
     ) -> Option<ExecutionSite> {

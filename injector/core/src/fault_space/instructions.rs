@@ -2,10 +2,9 @@
 
 use super::execution_sites::Executor;
 use super::words::{Resources, words, words_of_sums};
-use super::{Draw, ExecutionSites, Group, Selection, Stratification};
+use super::{Draw, ExecutionSites, Selection, Stratification};
 use crate::fault::{Duration, Fault, Scope};
-use flipwave_codeobj::{LineTable, SourceLine};
-use flipwave_isa::{Class, Inst, Pc, Target};
+use flipwave_arch::{Architecture, Group, Instruction, Pc, SourceLine, SourceLines};
 use std::collections::HashMap;
 
 /// Definition of a fault space.
@@ -48,11 +47,11 @@ pub enum KnownMasked {
 /// The instructions of one dispatch.
 pub(crate) struct Instructions<'a> {
     frame: &'a Frame,
-    target: &'a Target,
+    architecture: &'a dyn Architecture,
     kernel: &'a str,
-    lines: Option<&'a LineTable>,
+    lines: Option<&'a dyn SourceLines>,
     resources: Option<Resources>,
-    entries: Vec<Instruction>,
+    entries: Vec<CountedInstruction>,
     strata: Vec<String>,
     by_pc: HashMap<Pc, usize>,
     /// The instruction executed last; most often, the next new instruction follows it.
@@ -60,7 +59,7 @@ pub(crate) struct Instructions<'a> {
 }
 
 /// One static instruction.
-pub(crate) struct Instruction {
+pub(crate) struct CountedInstruction {
     pub pc: Pc,
     pub text: String,
     pub opcode: &'static str,
@@ -74,7 +73,7 @@ pub(crate) struct Instruction {
     pub all_places: Option<ExecutionSites>,
 }
 
-impl Instruction {
+impl CountedInstruction {
     /// Number of excluded sites; `count` counts the sites of a `ExecutionSites`.
     pub fn left_out(&self, count: impl Fn(&ExecutionSites) -> u64) -> u64 {
         let all = self.all_places.as_ref().map_or(0, &count);
@@ -86,13 +85,13 @@ impl<'a> Instructions<'a> {
     /// Creates an empty table for a kernel on a target.
     pub fn new(
         frame: &'a Frame,
-        target: &'a Target,
+        architecture: &'a dyn Architecture,
         kernel: &'a str,
-        lines: Option<&'a LineTable>,
+        lines: Option<&'a dyn SourceLines>,
     ) -> Instructions<'a> {
         Instructions {
             frame,
-            target,
+            architecture,
             kernel,
             lines,
             resources: None,
@@ -109,12 +108,12 @@ impl<'a> Instructions<'a> {
     }
 
     /// The number of an instruction; assigns a new one at the first execution.
-    pub fn number(&mut self, inst: &Inst) -> usize {
+    pub fn number(&mut self, inst: &dyn Instruction) -> usize {
         let successor = self.last + 1;
-        let is_successor = self.entries.get(successor).is_some_and(|entry| entry.pc == inst.pc);
+        let is_successor = self.entries.get(successor).is_some_and(|entry| entry.pc == inst.pc());
         self.last = if is_successor {
             successor
-        } else if let Some(&known) = self.by_pc.get(&inst.pc) {
+        } else if let Some(&known) = self.by_pc.get(&inst.pc()) {
             known
         } else {
             self.add(inst)
@@ -122,30 +121,34 @@ impl<'a> Instructions<'a> {
         self.last
     }
 
-    fn add(&mut self, inst: &Inst) -> usize {
+    fn add(&mut self, inst: &dyn Instruction) -> usize {
         let Frame { fault, selection, stratification, draw, .. } = self.frame;
-        let line = self.lines.and_then(|lines| lines.lookup(inst.pc));
-        let group = Group::primary(inst);
-        let opcode = inst.operation.name();
+        let line = self.lines.and_then(|lines| lines.lookup(inst.pc()));
+        let group = inst.primary_group();
+        let opcode = inst.operation().name();
         let resources = self.resources.get_or_insert_default();
         let make = |words, fault: &Fault| match draw {
             Draw::Bits => ExecutionSites::new(words, fault),
-            Draw::Instructions => ExecutionSites::of_executions(words, fault, executor(inst)),
+            Draw::Instructions => {
+                let is_per_lane = inst.is_executed_by_lanes();
+                let executor = if is_per_lane { Executor::Lanes } else { Executor::Wave };
+                ExecutionSites::of_executions(words, fault, executor)
+            }
         };
         let mut all_places = None;
         let sites = if selection.has_instruction(inst, line.as_ref()) {
             let fault = Fault { model: fault.model.of_opcode(opcode), ..fault.clone() };
             let mut words = match fault.target.part_of_sum() {
                 None => words(inst, &fault, resources, &selection.registers),
-                Some(part) => match flipwave_sim::matrix_shape(inst, self.target) {
+                Some(part) => match self.architecture.matrix_shape(inst) {
                     Some(shape) => words_of_sums(part, &shape, &fault.model),
                     None => Vec::new(),
                 },
             };
             let left_out = &selection.unreached;
-            if left_out.has_instruction(self.kernel, inst.pc) {
+            if left_out.has_instruction(self.kernel, inst.pc()) {
                 all_places = Some(make(words.clone(), &fault));
-                words.retain(|words| !left_out.contains(self.kernel, inst.pc, words.first));
+                words.retain(|words| !left_out.contains(self.kernel, inst.pc(), words.first));
             }
             make(words, &fault)
         } else {
@@ -163,10 +166,10 @@ impl<'a> Instructions<'a> {
             self.strata.len() - 1
         });
         let number = self.entries.len();
-        self.by_pc.insert(inst.pc, number);
-        self.entries.push(Instruction {
-            pc: inst.pc,
-            text: inst.text.clone(),
+        self.by_pc.insert(inst.pc(), number);
+        self.entries.push(CountedInstruction {
+            pc: inst.pc(),
+            text: inst.text().to_owned(),
             opcode,
             group,
             line,
@@ -178,7 +181,7 @@ impl<'a> Instructions<'a> {
     }
 
     /// The instruction with this number.
-    pub fn get(&self, number: usize) -> &Instruction {
+    pub fn get(&self, number: usize) -> &CountedInstruction {
         &self.entries[number]
     }
 
@@ -188,16 +191,7 @@ impl<'a> Instructions<'a> {
     }
 
     /// All instructions, in the order of their numbers.
-    pub fn into_entries(self) -> Vec<Instruction> {
+    pub fn into_entries(self) -> Vec<CountedInstruction> {
         self.entries
     }
-}
-
-/// Executor of an instruction.
-fn executor(inst: &Inst) -> Executor {
-    let is_per_lane = matches!(
-        inst.class(),
-        Class::Valu | Class::Matrix | Class::Vmem | Class::Lds | Class::Image | Class::Graphics
-    );
-    if is_per_lane { Executor::Lanes } else { Executor::Wave }
 }

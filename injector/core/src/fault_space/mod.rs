@@ -7,7 +7,6 @@ mod collected;
 mod counter;
 mod draw;
 mod execution_sites;
-mod group;
 mod instructions;
 mod passages;
 mod permanent;
@@ -24,7 +23,7 @@ mod unreached;
 mod unread;
 mod words;
 
-pub use group::{Group, UnknownGroup};
+pub use flipwave_arch::{Group, UnknownGroup};
 pub(crate) use instructions::Frame;
 pub use instructions::KnownMasked;
 pub use plan::{DrawnSite, Plan, PlanError, Sampling, Stage};
@@ -44,6 +43,4 @@ pub(crate) use counter::FaultSpaceCounter;
 pub use execution_sites::Draw;
 pub(crate) use execution_sites::ExecutionSites;
 pub(crate) use permanent::workgroups;
-pub(crate) use words::{
-    Resources, Words, can_be_struck, destination_registers, result_word, words,
-};
+pub use words::{Resources, Words, result_word, words};

@@ -1,10 +1,10 @@
 //! Sites passed by waves that execute whole blocks of code.
 
 use super::counter::lanes_struck;
-use super::instructions::{Instruction, Instructions};
+use super::instructions::{CountedInstruction, Instructions};
 use super::profile::Profile;
-use flipwave_isa::LaneMask;
-use flipwave_sim::Stretch;
+use flipwave_arch::LaneMask;
+use flipwave_machine::Stretch;
 use std::collections::{BTreeMap, HashMap};
 
 /// Instructions of a dispatch, with their strata in the profile.
@@ -61,7 +61,7 @@ impl<'a> Known<'a> {
     /// Stratum and number of sites of an execution on `lanes`, if it has any.
     pub fn sites(&mut self, number: usize, lanes: LaneMask) -> Option<(usize, u64)> {
         let lanes = lanes_struck(&self.profile.frame, lanes, lanes);
-        let Instruction { sites, .. } = self.instructions.get(number);
+        let CountedInstruction { sites, .. } = self.instructions.get(number);
         let count = sites.count(lanes);
         Some((self.stratum(number)?, count)).filter(|(_, count)| *count > 0)
     }
@@ -84,28 +84,29 @@ impl<'a> Known<'a> {
 
 impl Passages {
     /// The passage of a block.
-    pub fn of(&mut self, stretch: Stretch<'_>, known: &mut Known<'_>) -> &mut Passage {
+    pub fn of(&mut self, stretch: &dyn Stretch, known: &mut Known<'_>) -> &mut Passage {
         let index = match self.last {
-            Some((number, index)) if number == stretch.number => index,
-            _ => *self.by_number.entry(stretch.number).or_insert_with(|| {
+            Some((number, index)) if number == stretch.number() => index,
+            _ => *self.by_number.entry(stretch.number()).or_insert_with(|| {
                 self.all.push(Passage::new(stretch, known));
                 self.all.len() - 1
             }),
         };
-        self.last = Some((stretch.number, index));
+        self.last = Some((stretch.number(), index));
         &mut self.all[index]
     }
 }
 
 impl Passage {
-    fn new(stretch: Stretch<'_>, known: &mut Known<'_>) -> Passage {
-        let all: Vec<usize> =
-            stretch.instructions().map(|inst| known.instructions.number(inst)).collect();
+    fn new(stretch: &dyn Stretch, known: &mut Known<'_>) -> Passage {
+        let mut all: Vec<usize> = Vec::new();
+        stretch.for_each_instruction(&mut |inst| all.push(known.instructions.number(inst)));
         let most = known.all_places(all, LaneMask::FULL);
         let mut parts = <[Part; 2]>::default();
-        for (inst, is_after) in stretch.parts() {
-            parts[usize::from(is_after)].numbers.push(known.instructions.number(inst));
-        }
+        stretch.for_each_part(&mut |part| {
+            let number = known.instructions.number(part.inst);
+            parts[usize::from(part.is_after_change)].numbers.push(number);
+        });
         Passage { most, parts }
     }
 

@@ -2,13 +2,13 @@
 
 use super::counter::Execution;
 use super::execution_sites::ExecutionSite;
-use super::instructions::Instruction;
+use super::instructions::CountedInstruction;
 use super::{ExecutionSites, Group};
 use crate::fault::Action;
 use crate::resolve::stream::Stream;
-use crate::site::{Lanes, Place, SimdShape, Unit};
+use crate::site::{Lanes, Place, Unit};
+use flipwave_arch::{Architecture, LaneMask, OperationName, SimdShape};
 use flipwave_device::{Dispatch, WaveId};
-use flipwave_isa::{LaneMask, Operation, Target};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -67,17 +67,26 @@ pub(crate) struct UnitCounter {
 
 impl UnitCounter {
     /// Creates an empty count for a dispatch on a device with this many compute units.
-    pub fn new(units: NonZeroU32, target: &Target, dispatch: &Dispatch) -> UnitCounter {
+    pub fn new(
+        units: NonZeroU32,
+        architecture: &dyn Architecture,
+        dispatch: &Dispatch,
+    ) -> UnitCounter {
         UnitCounter {
             units,
             workgroups: workgroups(dispatch),
-            simds: Unit::simds(target),
+            simds: architecture.simds(),
             found: BTreeMap::new(),
         }
     }
 
     /// Counts an execution of an instruction on `lanes`.
-    pub fn count(&mut self, instruction: &Instruction, execution: &Execution<'_>, lanes: LaneMask) {
+    pub fn count(
+        &mut self,
+        instruction: &CountedInstruction,
+        execution: &Execution<'_>,
+        lanes: LaneMask,
+    ) {
         if instruction.sites.words().is_empty() {
             return;
         }
@@ -101,7 +110,7 @@ impl UnitCounter {
     }
 
     fn unit(&self, opcode: &str, unit: u32, simd: u8) -> Unit {
-        Unit { opcode: Operation::named(opcode), units: self.units, unit, simd, slot: None }
+        Unit { opcode: OperationName::interned(opcode), units: self.units, unit, simd, slot: None }
     }
 
     fn place_of(&self, wave: WaveId) -> (u32, u8) {

@@ -9,7 +9,7 @@ use super::size::EmptyFaultSpace;
 use super::struck::StruckWorkgroups;
 use crate::{GoldenError, Workload};
 use flipwave_device::{Completion, Dim3, Dispatch, WaveId};
-use flipwave_sim::{Observer, Unobserved};
+use flipwave_machine::{Observer, Unobserved};
 use std::collections::{BTreeMap, HashMap};
 
 /// Method of drawing a plan from the fault space.
@@ -167,7 +167,7 @@ impl<'a> Plan<'a> {
         if !search.faults.is_empty() {
             self.workload.run_fault_free(|index, device, dispatch| {
                 search.look(index, dispatch, |observer| {
-                    self.workload.observe(device, dispatch, observer)
+                    self.workload.run(device, dispatch, observer, None)
                 })
             })?;
         }

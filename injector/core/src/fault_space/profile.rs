@@ -126,7 +126,7 @@ pub fn profile(
     workload.run_fault_free(|index, device, dispatch| {
         profiler.count(index, dispatch, |space_counter| {
             let completion = match space_counter {
-                Some(space_counter) => workload.observe(device, dispatch, space_counter),
+                Some(space_counter) => workload.run(device, dispatch, space_counter, None),
                 None => workload.dispatch(device, dispatch),
             };
             completion.map(Some)
@@ -211,7 +211,7 @@ fn check_code(workload: &Workload, frame: &Frame) -> Result<(), ProfileError> {
         if !frame.selection.has_dispatch(index, &dispatch.kernel) {
             continue;
         }
-        if strikes_code && workload.guests.contains_key(&dispatch.module.0) {
+        if strikes_code && workload.device.is_rewritten(dispatch.module) {
             return Err(ProfileError::Rewritten { target, dispatch: index });
         }
         if !frame.selection.lines.is_empty() && workload.lines(dispatch).is_none() {

@@ -16,9 +16,9 @@ use crate::resolve::def_use::{Effect, NextUse, NextUses};
 use crate::resolve::site_analysis::value_at;
 use crate::resolve::stream::Stream;
 use crate::site::{Event, Place, Site, When};
+use flipwave_arch::{Instruction, Lane, LaneMask, RegisterId};
 use flipwave_device::{Dispatch, WaveId};
-use flipwave_isa::{Inst, Lane, LaneMask, Register};
-use flipwave_sim::{Executed, Observer, Stretch, StretchObserver, Watch, WaveState};
+use flipwave_machine::{Executed, Observer, Stretch, StretchObserver, Watch, WaveState};
 use std::collections::HashMap;
 
 /// Observer that resolves the faults drawn in one dispatch. It counts sites like the profile did and
@@ -104,7 +104,7 @@ impl<'a> Resolver<'a> {
             seed,
             known: Known::new(
                 profile,
-                Instructions::new(&profile.frame, workload.target(), &dispatch.kernel, lines),
+                Instructions::new(&profile.frame, workload.architecture(), &dispatch.kernel, lines),
             ),
             counts_executions: profile.frame.counts_executions(),
             pursuits: faults.into_iter().map(pursuit).collect(),
@@ -289,7 +289,7 @@ fn analysis_of(
     site: &Site,
     execution: &Execution<'_>,
     value: &mut Value<'_>,
-) -> (Option<SiteAnalysis>, Option<(Register, LaneMask)>) {
+) -> (Option<SiteAnalysis>, Option<(RegisterId, LaneMask)>) {
     let is_single = site.event().is_some_and(|event| event.is_single());
     if !is_single {
         return (None, None);
@@ -303,7 +303,7 @@ fn analysis_of(
 
 /// For waves with pending faults.
 impl StretchObserver for Resolver<'_> {
-    fn allows(&mut self, wave: WaveId, _: u64, stretch: Stretch<'_>) -> u64 {
+    fn allows(&mut self, wave: WaveId, _: u64, stretch: &dyn Stretch) -> u64 {
         let Some(index) = self.index_of(wave) else { return 0 };
         let Pursuit { pending, left, passed, .. } = &self.pursuits[index];
         if stretch.has_own_lanes() || *left == 0 || self.next_uses.follows(wave) {
@@ -317,7 +317,7 @@ impl StretchObserver for Resolver<'_> {
         passage.most.iter().filter_map(times).min().unwrap_or(u64::MAX)
     }
 
-    fn executed(&mut self, wave: WaveId, stretch: Stretch<'_>, times: u64, lanes: [LaneMask; 2]) {
+    fn executed(&mut self, wave: WaveId, stretch: &dyn Stretch, times: u64, lanes: [LaneMask; 2]) {
         let Some(index) = self.index_of(wave) else { return };
         let Pursuit { passed, occurrences, .. } = &mut self.pursuits[index];
         let passage = self.passages.of(stretch, &mut self.known);
@@ -331,7 +331,7 @@ impl StretchObserver for Resolver<'_> {
         }
     }
 
-    fn executed_one(&mut self, wave: WaveId, inst: &Inst, lanes: LaneMask) {
+    fn executed_one(&mut self, wave: WaveId, inst: &dyn Instruction, lanes: LaneMask) {
         let Some(index) = self.index_of(wave) else { return };
         let Pursuit { passed, occurrences, .. } = &mut self.pursuits[index];
         let number = self.known.instructions.number(inst);
@@ -352,13 +352,13 @@ impl Observer for Resolver<'_> {
         index.is_some_and(|index| self.pursuits[index].left > 0 || self.next_uses.follows(wave))
     }
 
-    fn before(&mut self, _: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
+    fn before(&mut self, _: &dyn Instruction, wave: WaveId, state: &mut dyn WaveState) {
         if let Some(index) = self.index_of(wave) {
-            self.pursuits[index].exec = Some(state.exec());
+            self.pursuits[index].exec = Some(state.active());
         }
     }
 
-    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut dyn WaveState) -> Watch {
         let (workload, dispatch) = (self.workload, self.dispatch);
         self.known.instructions.set_resources(|| workload.resources(dispatch, state));
         let execution = Execution::of(executed, state);

@@ -2,9 +2,8 @@
 
 use super::{Group, Unreached};
 use crate::workload::kernel_name::kernel_is_called;
-use flipwave_codeobj::SourceLine;
+use flipwave_arch::{Instruction, LaneMask, Pc, RegisterSpan, SourceLine};
 use flipwave_device::WaveId;
-use flipwave_isa::{Inst, LaneMask, Pc, RegisterRange};
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -33,7 +32,7 @@ pub struct Selection {
     /// Source lines.
     pub lines: Vec<Lines>,
     /// Registers, for faults that strike registers.
-    pub registers: Vec<RegisterRange>,
+    pub registers: Vec<RegisterSpan>,
     /// Words that the injection method cannot strike; they are counted but not drawn.
     pub unreached: Unreached,
     /// Executions of the instruction by its wave, counted from 0; for an instruction in a loop that is
@@ -81,7 +80,7 @@ fn is_of_runtime(kernel: &str) -> bool {
 
 impl Selection {
     /// Returns `true` if a dispatch is selected.
-    pub(crate) fn has_dispatch(&self, index: u32, kernel: &str) -> bool {
+    pub fn has_dispatch(&self, index: u32, kernel: &str) -> bool {
         self.dispatches.as_ref().is_none_or(|all| all.contains(&index))
             && match &self.kernels[..] {
                 [] => self.runtime_kernels || !is_of_runtime(kernel),
@@ -90,11 +89,11 @@ impl Selection {
     }
 
     /// Returns `true` if an instruction is selected.
-    pub(crate) fn has_instruction(&self, inst: &Inst, line: Option<&SourceLine>) -> bool {
-        (self.groups.is_empty() || self.groups.iter().any(|group| group.matches(inst)))
+    pub fn has_instruction(&self, inst: &dyn Instruction, line: Option<&SourceLine>) -> bool {
+        (self.groups.is_empty() || self.groups.iter().any(|group| inst.is_in(*group)))
             && (self.opcodes.is_empty()
-                || self.opcodes.iter().any(|name| name == inst.operation.name()))
-            && fits(&self.pcs, &inst.pc)
+                || self.opcodes.iter().any(|name| name == inst.operation().name()))
+            && fits(&self.pcs, &inst.pc())
             && (self.lines.is_empty()
                 || line.is_some_and(|line| self.lines.iter().any(|lines| lines.contain(line))))
     }
@@ -132,7 +131,7 @@ impl fmt::Display for Selection {
         list("opcodes", self.opcodes.clone());
         list("pcs", self.pcs.iter().map(Pc::to_string).collect());
         list("lines", self.lines.iter().map(lines).collect());
-        list("registers", self.registers.iter().map(RegisterRange::to_string).collect());
+        list("registers", self.registers.iter().map(RegisterSpan::to_string).collect());
         list("workgroups", self.workgroups.iter().map(position).collect());
         let mut range = |name: &str, ends: Option<(u64, u64)>| {
             if let Some((first, last)) = ends {

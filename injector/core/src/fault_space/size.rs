@@ -1,7 +1,7 @@
 //! Size of the fault space that a campaign samples from.
 
 use super::Group;
-use flipwave_isa::Pc;
+use flipwave_arch::Pc;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;

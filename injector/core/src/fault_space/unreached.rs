@@ -1,7 +1,7 @@
 //! Sites that an injection method cannot strike and that are therefore not drawn.
 
 use crate::site::Place;
-use flipwave_isa::Pc;
+use flipwave_arch::Pc;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Words of instructions that are excluded from a fault space.
@@ -10,7 +10,7 @@ pub struct Unreached(BTreeMap<String, BTreeMap<Pc, BTreeSet<String>>>);
 
 impl Unreached {
     /// Excludes a word of an instruction in dispatches of a kernel.
-    pub(crate) fn insert(&mut self, kernel: &str, pc: Pc, place: Place) {
+    pub fn insert(&mut self, kernel: &str, pc: Pc, place: Place) {
         let kernel_words = self.0.entry(kernel.to_owned()).or_default();
         kernel_words.entry(pc).or_default().insert(kind(place).to_string());
     }

@@ -1,9 +1,9 @@
 //! Values of all registers in the fault space that have not been read yet. The next use of each is known as
 //! soon as an instruction reads or overwrites it, or its wave ends.
 
-use crate::resolve::def_use::{Effect, NextUse, can_be_followed};
+use crate::resolve::def_use::{Effect, NextUse};
+use flipwave_arch::{LaneMask, RegisterId};
 use flipwave_device::WaveId;
-use flipwave_isa::{LaneMask, Opcode, Register};
 use std::collections::{BTreeMap, HashMap};
 
 /// Execution that wrote a value.
@@ -21,7 +21,7 @@ pub(crate) struct Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decided {
     pub origin: Origin,
-    pub register: Register,
+    pub register: RegisterId,
     /// Lanes of the values; one lane for scalar registers.
     pub lanes: LaneMask,
     pub next_use: NextUse,
@@ -30,7 +30,7 @@ pub(crate) struct Decided {
 /// Values of all waves that have not been read yet.
 #[derive(Debug, Default)]
 pub(crate) struct Unread {
-    waves: HashMap<WaveId, BTreeMap<Register, Vec<Value>>>,
+    waves: HashMap<WaveId, BTreeMap<RegisterId, Vec<Value>>>,
 }
 
 /// Values of one register written by one instruction.
@@ -53,7 +53,7 @@ impl Unread {
             }
             return;
         }
-        let mut take = |register: Register, gone: LaneMask, next_use: NextUse| {
+        let mut take = |register: RegisterId, gone: LaneMask, next_use: NextUse| {
             let Some(values) = registers.get_mut(&register) else { return };
             values.retain_mut(|Value { origin, lanes: left }| {
                 let lanes = LaneMask(left.0 & gone.0);
@@ -64,13 +64,13 @@ impl Unread {
                 *left != LaneMask::EMPTY
             });
         };
-        for register in effect.registers_read() {
+        effect.inst.for_each_read(&mut |register| {
             take(register, effect.reads(register), NextUse::Read);
-        }
-        for register in effect.registers_written() {
+        });
+        effect.inst.for_each_written(&mut |register| {
             take(register, effect.overwrites(register), NextUse::Overwritten);
-        }
-        if effect.inst.operation.opcode() == Opcode::SEndpgm {
+        });
+        if effect.inst.ends_wave() {
             self.end(wave, decide);
         }
     }
@@ -81,7 +81,7 @@ impl Unread {
         &mut self,
         wave: WaveId,
         origin: Origin,
-        register: Register,
+        register: RegisterId,
         lanes: LaneMask,
         decide: &mut dyn FnMut(Decided),
     ) {
@@ -89,7 +89,7 @@ impl Unread {
         if lanes == LaneMask::EMPTY {
             return;
         }
-        if !can_be_followed(register) {
+        if !register.class.has_known_readers {
             return decide(Decided { origin, register, lanes, next_use: NextUse::Read });
         }
         let registers = self.waves.entry(wave).or_default();

@@ -2,15 +2,14 @@
 
 use crate::fault::{Fault, FaultModel, FaultTarget, FloatFormat};
 use crate::site::{Place, SumPlace};
-use flipwave_isa::{
-    Class, DataType, Encoding, Family, Inst, MemoryKind, Register, RegisterRange, RegisterSet,
-    Role, Value,
+use flipwave_arch::{
+    Instruction, MatrixElement, ProductShape, RegisterId, RegisterRole, RegisterSpan, SumPart,
+    SumType,
 };
-use flipwave_sim::{MatrixElement, ProductShape, SumPart, SumType};
 
 /// Consecutive words of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Words {
+pub struct Words {
     /// The first word.
     pub first: Place,
     /// Number of words.
@@ -21,9 +20,9 @@ pub(crate) struct Words {
 
 /// Registers and memory of a kernel's waves, in addition to those named by their instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Resources {
+pub struct Resources {
     /// Registers of the allocation.
-    pub registers: Vec<RegisterRange>,
+    pub registers: Vec<RegisterSpan>,
     /// LDS bytes of a workgroup.
     pub lds_bytes: u64,
     /// Scratch bytes of a lane.
@@ -41,8 +40,8 @@ impl Words {
     pub fn place(&self, index: u64) -> Option<Place> {
         let small = u8::try_from(index);
         Some(match self.first {
-            Place::Register(first) => Place::Register(first.offset(small.ok()?)?),
-            Place::Source(first) => Place::Source(first.offset(small.ok()?)?),
+            Place::Register(first) => Place::Register(first.offset(small.ok()?.into())?),
+            Place::Source(first) => Place::Source(first.offset(small.ok()?.into())?),
             Place::Lds(first) => Place::Lds(first + u32::try_from(4 * index).ok()?),
             Place::Scratch(first) => Place::Scratch(first + u32::try_from(4 * index).ok()?),
             Place::Memory { buffer, offset } => {
@@ -60,32 +59,33 @@ impl Words {
 }
 
 /// The words of `inst` that `fault` can strike, in the order of their numbers: registers in the order
-/// of [`Register`], vector before scalar and lower numbers before higher. If `registers` is not empty,
-/// only registers in one of its ranges.
-pub(crate) fn words(
-    inst: &Inst,
+/// of [`RegisterId`], vector before scalar and lower numbers before higher. If `registers` is not empty,
+/// only registers in one of its spans.
+pub fn words(
+    inst: &dyn Instruction,
     fault: &Fault,
     resources: &Resources,
-    registers: &[RegisterRange],
+    registers: &[RegisterSpan],
 ) -> Vec<Words> {
-    let named = |make: fn(Register) -> Place, found: Vec<Register>| -> Vec<Words> {
-        let mut found: Vec<Register> = found
-            .into_iter()
-            .filter(|register| can_be_struck(*register))
-            .filter(|register| {
-                registers.is_empty() || registers.iter().any(|all| all.contains(*register))
-            })
-            .collect();
+    let named = |make: fn(RegisterId) -> Place, role: RegisterRole, found: Vec<RegisterId>| {
+        let mut found = found;
+        found.retain(|register| {
+            registers.is_empty() || registers.iter().any(|span| span.contains(*register))
+        });
         found.sort_unstable();
         found.dedup();
-        let is_number = |register: &Register| !formats(inst, *register, fault.target).is_empty();
+        let is_number = |register: &RegisterId| !inst.float_formats(*register, role).is_empty();
         let by_format = match fault.model {
             FaultModel::RelativeError(_) => true,
             FaultModel::DrawnValues(_) => found.iter().any(is_number),
             _ => false,
         };
-        let formats = |register: Register| {
-            if by_format { formats(inst, register, fault.target) } else { vec![None] }
+        let formats = |register: RegisterId| -> Vec<Option<FloatFormat>> {
+            if by_format {
+                inst.float_formats(register, role).into_iter().map(Some).collect()
+            } else {
+                vec![None]
+            }
         };
         found
             .into_iter()
@@ -95,36 +95,20 @@ pub(crate) fn words(
             .map(|(register, format)| Words { first: make(register), count: 1, format })
             .collect()
     };
-    let memory = || inst.memory_operand();
+    let operands = |role| named(Place::Source, role, inst.registers(role));
     match fault.target {
         FaultTarget::DestinationRegister => {
-            named(Place::Register, destination_registers(inst).collect())
+            let role = RegisterRole::Destination;
+            named(Place::Register, role, inst.registers(role))
         }
-        FaultTarget::SourceOperand => named(Place::Source, source_registers(inst)),
+        FaultTarget::SourceOperand => operands(RegisterRole::Source),
         FaultTarget::Register => {
-            let all = resources.registers.iter().flat_map(|range| range.iter());
-            named(Place::Register, all.collect())
+            let all = resources.registers.iter().flat_map(|span| span.iter());
+            named(Place::Register, RegisterRole::Source, all.collect())
         }
-        FaultTarget::LoadAddress | FaultTarget::StoreAddress => {
-            let is_load = fault.target == FaultTarget::LoadAddress;
-            let operand =
-                memory().filter(|operand| (operand.access.kind == MemoryKind::Load) == is_load);
-            let ranges = operand.map(|operand| {
-                let m0 = operand.address_in_m0.then_some(RegisterRange::new(Register::M0, 1));
-                [operand.vaddr, operand.saddr, operand.resource, operand.soffset, m0]
-                    .into_iter()
-                    .flatten()
-            });
-            named(
-                Place::Source,
-                ranges.into_iter().flatten().flat_map(|range| range.iter()).collect(),
-            )
-        }
-        FaultTarget::StoreValue => {
-            let operand = memory().filter(|operand| operand.access.kind != MemoryKind::Load);
-            let ranges = operand.map(|operand| operand.stored).unwrap_or_default();
-            named(Place::Source, ranges.iter().flat_map(|range| range.iter()).collect())
-        }
+        FaultTarget::LoadAddress => operands(RegisterRole::LoadAddress),
+        FaultTarget::StoreAddress => operands(RegisterRole::StoreAddress),
+        FaultTarget::StoreValue => operands(RegisterRole::StoreValue),
         FaultTarget::Lds => vec![Words::of(Place::Lds(0), resources.lds_bytes / 4)],
         FaultTarget::Scratch => vec![Words::of(Place::Scratch(0), resources.scratch_bytes / 4)],
         FaultTarget::GlobalMemory => (0..)
@@ -132,9 +116,9 @@ pub(crate) fn words(
             .map(|(buffer, bytes)| Words::of(Place::Memory { buffer, offset: 0 }, bytes / 4))
             .collect(),
         FaultTarget::Instruction => {
-            vec![Words::of(Place::Encoding(0), u64::from(inst.size / 4))]
+            vec![Words::of(Place::Encoding(0), u64::from(inst.size() / 4))]
         }
-        FaultTarget::Branch if inst.flags.conditional && inst.branch_target.is_some() => {
+        FaultTarget::Branch if inst.conditional_target().is_some() => {
             vec![Words::of(Place::Branch, 1)]
         }
         FaultTarget::Branch => Vec::new(),
@@ -172,113 +156,27 @@ pub(crate) fn words_of_sums(part: SumPart, shape: &ProductShape, model: &FaultMo
     all
 }
 
-/// Destination registers of `inst`, in the order of its register list: every 32-bit word of vector
-/// registers, scalar registers, VCC, EXEC, M0, SCC and FLAT_SCRATCH that it writes, including implicit
-/// ones. MODE and trap-handler state are excluded.
-pub(crate) fn destination_registers(inst: &Inst) -> impl Iterator<Item = Register> {
-    inst.writes.iter().flat_map(|range| range.iter()).filter(|register| can_be_struck(*register))
-}
-
 /// Word `number` of the results of `inst`: its destination registers without duplicates, in the order
 /// of site numbers.
-pub(crate) fn result_word(inst: &Inst, number: u8) -> Option<Register> {
-    let mut registers: Vec<Register> = destination_registers(inst).collect();
+pub fn result_word(inst: &dyn Instruction, number: u8) -> Option<RegisterId> {
+    let mut registers = inst.registers(RegisterRole::Destination);
     registers.sort_unstable();
     registers.dedup();
     registers.get(usize::from(number)).copied()
-}
-
-/// Registers that `inst` reads: named operands, and implicitly read VCC, SCC and M0. EXEC counts if it
-/// is an operand, not if it only selects the lanes of a vector instruction.
-pub(crate) fn source_registers(inst: &Inst) -> Vec<Register> {
-    let operands =
-        inst.operands.iter().filter(|operand| operand.role == Role::Source || inst.flags.tied);
-    let named: RegisterSet = operands
-        .filter_map(|operand| match operand.value {
-            Value::Register(range) => Some(range),
-            _ => None,
-        })
-        .flat_map(|range| range.iter())
-        .collect();
-    let is_exec = |register: Register| matches!(register, Register::ExecLo | Register::ExecHi);
-    let read = inst.reads.iter().flat_map(|range| range.iter());
-    read.filter(|register| {
-        can_be_struck(*register) && (!is_exec(*register) || named.contains(*register))
-    })
-    .collect()
-}
-
-/// Returns `true` for registers that faults can strike: all except MODE, trap-handler state and
-/// read-only registers.
-pub(crate) fn can_be_struck(register: Register) -> bool {
-    matches!(
-        register,
-        Register::Vgpr(_)
-            | Register::AccVgpr(_)
-            | Register::Sgpr(_)
-            | Register::VccLo
-            | Register::VccHi
-            | Register::ExecLo
-            | Register::ExecHi
-            | Register::FlatScratchLo
-            | Register::FlatScratchHi
-            | Register::M0
-            | Register::Scc
-    )
-}
-
-/// Formats of the floating-point numbers that begin in a register of `inst`, by its data type: results,
-/// and operands except those of conversions. Empty for registers without such numbers.
-fn formats(inst: &Inst, register: Register, target: FaultTarget) -> Vec<Option<FloatFormat>> {
-    const OTHER_OPERANDS: [Family; 4] =
-        [Family::Convert, Family::Ldexp, Family::FrexpExponent, Family::CompareClass];
-    let is_arithmetic = matches!(inst.class(), Class::Valu | Class::Matrix)
-        && register.is_per_lane()
-        && (target == FaultTarget::DestinationRegister
-            || !OTHER_OPERANDS.into_iter().any(|family| inst.operation.is(family)));
-    if !is_arithmetic {
-        return Vec::new();
-    }
-    let halves = |[low, high]: [FloatFormat; 2]| {
-        let packed = inst.encoding == Encoding::Vop3p && inst.operation.is(Family::Packed);
-        let to_high = inst.modifiers.op_sel.is_some_and(|bits| {
-            let sources = inst.sources().count();
-            bits >> sources & 1 != 0 && target == FaultTarget::DestinationRegister
-        });
-        match (packed, to_high) {
-            (true, _) => vec![Some(low), Some(high)],
-            (false, true) => vec![Some(high)],
-            (false, false) => vec![Some(low)],
-        }
-    };
-    match inst.data_type() {
-        DataType::F64 => {
-            let mut ranges = inst.writes.iter().chain(&inst.reads);
-            let begins = ranges.any(|range| {
-                (0..range.words).step_by(2).any(|word| range.first.offset(word) == Some(register))
-                    && range.words % 2 == 0
-            });
-            if begins { vec![Some(FloatFormat::F64)] } else { Vec::new() }
-        }
-        DataType::F32 => vec![Some(FloatFormat::F32)],
-        DataType::F16 => halves([FloatFormat::F16, FloatFormat::F16High]),
-        DataType::Bf16 => halves([FloatFormat::Bf16, FloatFormat::Bf16High]),
-        _ => Vec::new(),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fault::{RelativeError, Scope};
-    use crate::testing::inst;
+    use crate::testing::{inst, register};
 
     /// The words of an instruction as text.
     fn named(text: &str, fault: &Fault) -> String {
         let resources = Resources {
             registers: vec![
-                RegisterRange::new("v0".parse().unwrap(), 2),
-                RegisterRange::new(Register::VccLo, 2),
+                RegisterSpan::new(register("v0"), 2),
+                RegisterSpan::new(register("vcc_lo"), 2),
             ],
             lds_bytes: 64,
             scratch_bytes: 16,

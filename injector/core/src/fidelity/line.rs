@@ -1,6 +1,7 @@
 //! The fidelity of a run on one line.
 
-use super::{DoubtRecord, Exactness, FidelityRecord};
+use super::{DoubtRecord, FidelityRecord};
+use flipwave_machine::Exactness;
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -1,12 +1,9 @@
 //! Fidelity of a run, for files, tables and other processes: the exactness of operations, and the
 //! decisions that depend on results that are not settled or only within an error.
 
-mod exactness;
 mod line;
 
-pub use exactness::{Exactness, NoExactness};
-
-use flipwave_sim::{Doubt, DoubtfulDecision, Fidelity, OperationFidelity};
+use flipwave_machine::{Doubt, DoubtfulDecision, Exactness, Fidelity, OperationFidelity};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
@@ -151,7 +148,7 @@ fn operation(found: &OperationFidelity) -> OperationRecord {
     OperationRecord {
         operation: found.operation.clone(),
         executions: found.executions,
-        fidelity: found.treatment.into(),
+        fidelity: found.exactness.clone(),
     }
 }
 
@@ -165,8 +162,8 @@ fn decision(found: &DoubtfulDecision) -> DecisionRecord {
         pc: found.pc.to_string(),
         line: found.line.as_ref().map(|line| format!("{}:{}", line.file, line.line)),
         instruction: found.text.split_whitespace().collect::<Vec<_>>().join(" "),
-        registers: found.registers.iter().map(ToString::to_string).collect(),
-        decides: found.purpose.to_string(),
+        registers: found.registers.clone(),
+        decides: found.decides.clone(),
         times: found.count,
     }
 }

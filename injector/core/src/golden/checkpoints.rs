@@ -1,7 +1,7 @@
 //! Device checkpoints around the dispatches of the golden run.
 
 use crate::{Golden, Workload};
-use flipwave_sim::EmbeddedGpu;
+use flipwave_machine::Simulator;
 use std::collections::BTreeMap;
 
 /// The golden run with device checkpoints before and after each dispatch that faults can hit. Such a
@@ -17,9 +17,9 @@ pub struct DispatchCheckpoints {
 #[derive(Clone, Debug)]
 pub(crate) struct DispatchCheckpoint {
     /// The device right before the dispatch, with the host's memory changes for this dispatch applied.
-    pub before: EmbeddedGpu,
+    pub before: Simulator,
     /// The device right after the dispatch, before any memory change by the host.
-    pub after: EmbeddedGpu,
+    pub after: Simulator,
 }
 
 /// Collects the checkpoints of a golden run while they fit into a memory budget.
@@ -50,11 +50,11 @@ impl CheckpointCollector {
 }
 
 impl DispatchCheckpoint {
-    /// Returns the checkpoints with the policy of faulty runs, which is that of the workload's device.
+    /// Returns the checkpoints with the treatment of stalls of faulty runs, which is that of the workload's device.
     pub fn of_faulty_runs(mut self, workload: &Workload) -> DispatchCheckpoint {
-        let policy = workload.device.policy();
-        self.before.set_policy(policy);
-        self.after.set_policy(policy);
+        let stalls = workload.device.stalls();
+        self.before.set_stalls(stalls);
+        self.after.set_stalls(stalls);
         self
     }
 }

@@ -8,9 +8,10 @@ use crate::fault_space::{
 };
 use crate::golden::checkpoints::{CheckpointCollector, DispatchCheckpoint, DispatchCheckpoints};
 use crate::{Golden, Workload};
-use flipwave_device::{Completion, DeviceError, Dispatch, WaveLocation};
-use flipwave_sim::strict::Violation;
-use flipwave_sim::{EmbeddedGpu, Fidelity, FidelityCheck, Footprints, Unobserved};
+use flipwave_device::{Completion, DeviceError, Dispatch};
+use flipwave_machine::{
+    Fidelity, FidelityCheck, Footprints, OutsideSegment, Simulator, Unobserved,
+};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
@@ -76,7 +77,7 @@ impl WorkgroupFootprints {
 pub fn run_with_profiling(
     workload: &Workload,
     options: &ProfilingOptions<'_>,
-) -> (Result<ProfiledRun, ProfileError>, Vec<(u32, Violation)>) {
+) -> (Result<ProfiledRun, ProfileError>, Vec<(u32, OutsideSegment)>) {
     let mut violations = Vec::new();
     (run(workload, options, &mut violations), violations)
 }
@@ -84,7 +85,7 @@ pub fn run_with_profiling(
 fn run(
     workload: &Workload,
     options: &ProfilingOptions<'_>,
-    violations: &mut Vec<(u32, Violation)>,
+    violations: &mut Vec<(u32, OutsideSegment)>,
 ) -> Result<ProfiledRun, ProfileError> {
     let frame = Frame {
         fault: options.fault.clone(),
@@ -94,7 +95,7 @@ fn run(
         known_masked: options.known_masked,
     };
     let mut profiler = Profiler::new(workload, frame, options.counting)?;
-    let mut fidelity = FidelityCheck::new();
+    let mut fidelity = workload.device.fidelity_check();
     let settled_from = workload.settled_from();
     let mut touched = options.touched.then(WorkgroupFootprints::default);
     let mut keeper = options.touched.then(CheckpointCollector::default);
@@ -112,7 +113,7 @@ fn run(
         let before = is_wanted.then(|| shared_clone(device));
         let completion = profiler.count(index, dispatch, |space_counter| {
             let touched = footprints.as_mut().filter(|_| has_room);
-            let followed = Followed { fidelity: &mut fidelity, threads };
+            let followed = Followed { fidelity: &mut *fidelity, threads };
             let instruments = Instruments {
                 space_counter,
                 footprints: touched,
@@ -151,19 +152,19 @@ fn run(
             checkpoints: keeper.map(|keeper| keeper.into_checkpoints(golden.clone())),
         }
     });
-    let fidelity = workload.fidelity(&mut fidelity);
+    let fidelity = workload.device.fidelity(&mut *fidelity);
     Ok(ProfiledRun { golden, profile: profiler.into_profile(), fidelity, recorded })
 }
 
 /// Clones a device; the clone shares its memory.
-fn shared_clone(device: &mut EmbeddedGpu) -> EmbeddedGpu {
+fn shared_clone(device: &mut Simulator) -> Simulator {
     device.share_memory();
     device.clone()
 }
 
 /// The fidelity check of a run, and the maximum number of threads that execute the run.
 pub(crate) struct Followed<'a> {
-    fidelity: &'a mut FidelityCheck,
+    fidelity: &'a mut dyn FidelityCheck,
     threads: NonZeroUsize,
 }
 
@@ -174,7 +175,7 @@ pub(crate) struct Instruments<'a, 'c> {
     /// Receives the footprints of the workgroups.
     pub footprints: Option<&'a mut Footprints>,
     /// Receives the out-of-bounds accesses to LDS and private memory, with the index of the dispatch.
-    pub violations: &'a mut Vec<(u32, Violation)>,
+    pub violations: &'a mut Vec<(u32, OutsideSegment)>,
     /// Tracks fidelity.
     pub followed: Option<Followed<'a>>,
 }
@@ -185,55 +186,56 @@ pub(crate) fn run_dispatch_profiled(
     workload: &Workload,
     index: u32,
     dispatch: &Dispatch,
-    device: &mut EmbeddedGpu,
+    device: &mut Simulator,
     instruments: Instruments<'_, '_>,
 ) -> Result<(Completion, bool), DeviceError> {
     let Instruments { mut space_counter, mut footprints, violations, mut followed } = instruments;
     let mut execution = device.begin(dispatch)?;
     let counted = space_counter.as_deref().and_then(FaultSpaceCounter::counted_lanes);
-    let mut check = device.begin_survey(&execution, counted);
+    let mut check = device.begin_survey(&execution, counted)?;
     let (kernel, cancellation) = (&dispatch.kernel, &workload.cancellation);
     if let Some(followed) = &mut followed {
         device.begin_fidelity(kernel, &execution, followed.fidelity);
     }
     let completion = match &mut space_counter {
         Some(space_counter) if counted.is_none() => {
-            workload.as_it_was(dispatch, *space_counter, |observer| {
-                cancellation.run_to_end(kernel, &mut execution, |execution, until| {
-                    let check = &mut check;
-                    let fidelity = followed.as_mut().map(|followed| &mut *followed.fidelity);
-                    let footprints = footprints.as_deref_mut();
-                    device.advance_surveyed(execution, observer, check, fidelity, footprints, until)
-                })
+            cancellation.run_to_end(kernel, &mut execution, |execution, until| {
+                let fidelity = followed.as_mut().map(|followed| &mut *followed.fidelity);
+                let footprints = footprints.as_deref_mut();
+                device.advance_surveyed(
+                    execution,
+                    *space_counter,
+                    &mut *check,
+                    fidelity,
+                    footprints,
+                    until,
+                )
             })
         }
         space_counter => cancellation.run_to_end(kernel, &mut execution, |execution, until| {
             let progress = match (&mut followed, footprints.as_deref_mut()) {
                 (Some(Followed { fidelity, threads }), Some(footprints)) => {
-                    let (check, fidelity) = (&mut check, &mut **fidelity);
+                    let (check, fidelity) = (&mut *check, &mut **fidelity);
                     device.advance_surveyed_divided(
                         execution, check, fidelity, footprints, *threads, until,
                     )
                 }
                 (followed, footprints) => {
-                    let (check, observer) = (&mut check, &mut Unobserved);
+                    let (check, observer) = (&mut *check, &mut Unobserved);
                     let fidelity = followed.as_mut().map(|followed| &mut *followed.fidelity);
                     device.advance_surveyed(execution, observer, check, fidelity, footprints, until)
                 }
             };
-            if let (Some(space_counter), Some(counter)) =
-                (space_counter.as_deref_mut(), &mut check.counter)
+            if let (Some(space_counter), Some(counts)) =
+                (space_counter.as_deref_mut(), check.counts())
             {
-                space_counter.add(counter);
+                space_counter.add(counts);
             }
             progress
         }),
     }?;
     let matches_single_thread = footprints.is_none_or(|footprints| check.end_division(footprints));
-    violations.extend(device.outside_segments(check).into_iter().map(|mut violation| {
-        let place = WaveLocation { pc: violation.place.pc, wave: violation.wave };
-        violation.place.pc = workload.original_place(dispatch, place).pc;
-        (index, violation)
-    }));
+    let outside = device.outside_segments(check);
+    violations.extend(outside.into_iter().map(|violation| (index, violation)));
     Ok((completion, matches_single_thread))
 }

@@ -5,13 +5,9 @@ use crate::golden::{Golden, GoldenError};
 use crate::inject::injection::Ending;
 use crate::inject::run::run;
 use crate::workload::Workload;
-use flipwave_device::{
-    Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, KernelPacket, WaveId,
-    WaveLocation,
-};
-use flipwave_sim::strict::{StrictOptions, Violation};
-use flipwave_sim::{
-    ByteSet, EmbeddedGpu, Fidelity, FidelityCheck, Footprints, Policy, Stalls, Unobserved,
+use flipwave_device::{Completion, DeviceError, DeviceFault, Dispatch, FaultCause};
+use flipwave_machine::{
+    ByteSet, Fidelity, Footprints, OutsideSegment, Simulator, Stalls, Unobserved,
 };
 use std::collections::BTreeMap;
 
@@ -24,34 +20,6 @@ impl Workload {
         self.run_fault_free(|_, device, dispatch| self.dispatch(device, dispatch))
     }
 
-    /// Runs the workload without a fault and reports violations of the hardware's rules.
-    ///
-    /// # Errors
-    /// As [`Workload::golden`].
-    pub fn golden_strict(&self) -> Result<(Golden, Vec<Violation>), GoldenError> {
-        self.golden_strict_with(StrictOptions::default())
-    }
-
-    /// Like [`Workload::golden_strict`], with options.
-    ///
-    /// # Errors
-    /// As [`Workload::golden`].
-    pub fn golden_strict_with(
-        &self,
-        options: StrictOptions,
-    ) -> Result<(Golden, Vec<Violation>), GoldenError> {
-        let mut violations = Vec::new();
-        let golden = self.run_fault_free(|_, device, dispatch| {
-            let mut execution = device.begin(dispatch)?;
-            let kernel = &dispatch.kernel;
-            let (end, found) =
-                self.cancellation.finish_strict(kernel, device, &mut execution, options)?;
-            violations.extend(found);
-            Ok(end)
-        })?;
-        Ok((golden, violations))
-    }
-
     /// Runs the workload without a fault and reports which executed operations are exact and which
     /// results that are not settled influence control flow or addresses. The run equals
     /// [`Workload::golden`].
@@ -59,19 +27,19 @@ impl Workload {
     /// # Errors
     /// As [`Workload::golden`].
     pub fn golden_with_fidelity(&self) -> Result<(Golden, Fidelity), GoldenError> {
-        let mut check = FidelityCheck::new();
+        let mut check = self.device.fidelity_check();
         let settled_from = self.settled_from();
         let golden = self.run_fault_free(|index, device, dispatch| {
             if index == settled_from {
                 check.only_count();
             }
             let mut execution = device.begin(dispatch)?;
-            device.begin_fidelity(&dispatch.kernel, &execution, &mut check);
+            device.begin_fidelity(&dispatch.kernel, &execution, &mut *check);
             self.cancellation.run_to_end(&dispatch.kernel, &mut execution, |execution, until| {
-                device.advance_with_fidelity(execution, &mut Unobserved, &mut check, until)
+                device.advance_with_fidelity(execution, &mut *check, until)
             })
         })?;
-        Ok((golden, self.fidelity(&mut check)))
+        Ok((golden, self.device.fidelity(&mut *check)))
     }
 
     /// Index of the first dispatch from which on, according to the code, no decision depends on results
@@ -88,22 +56,12 @@ impl Workload {
         0
     }
 
-    /// Collects the fidelity findings of a run, with PCs mapped to the original code.
-    pub(crate) fn fidelity(&self, check: &mut FidelityCheck) -> Fidelity {
-        let mut fidelity = self.device.fidelity(check);
-        for decision in &mut fidelity.decisions {
-            if let Some(guest) = self.guests.get(&decision.module.0) {
-                let wave = decision.wave.unwrap_or(WaveId { workgroup: [0; 3], wave: 0 });
-                decision.pc = guest.place(WaveLocation { pc: decision.pc, wave }).pc;
-            }
-        }
-        fidelity
-    }
-
     /// Runs the workload without a fault and also returns the out-of-bounds accesses to LDS or private
     /// memory, each with the index of its dispatch, even if the run fails. The run equals
     /// [`Workload::golden`].
-    pub fn golden_within_segments(&self) -> (Result<Golden, GoldenError>, Vec<(u32, Violation)>) {
+    pub fn golden_within_segments(
+        &self,
+    ) -> (Result<Golden, GoldenError>, Vec<(u32, OutsideSegment)>) {
         let mut violations = Vec::new();
         let golden = self.run_fault_free(|index, device, dispatch| {
             let instruments = Instruments {
@@ -144,12 +102,15 @@ impl Workload {
 
     /// Runs the workload on a clone of the device and executes each dispatch, given its index, with
     /// `dispatch_one`. Waves stuck in an infinite loop end the run.
-    pub(crate) fn run_fault_free(
+    ///
+    /// # Errors
+    /// As [`Workload::golden`].
+    pub fn run_fault_free(
         &self,
-        dispatch_one: impl FnMut(u32, &mut EmbeddedGpu, &Dispatch) -> Result<Completion, DeviceError>,
+        dispatch_one: impl FnMut(u32, &mut Simulator, &Dispatch) -> Result<Completion, DeviceError>,
     ) -> Result<Golden, GoldenError> {
         let mut device = self.start()?;
-        device.set_policy(Policy { stalls: Stalls::End, ..device.policy() });
+        device.set_stalls(Stalls::End);
         self.run_on(device, dispatch_one)
     }
 
@@ -157,12 +118,8 @@ impl Workload {
     /// and executes each dispatch, given its index, with `dispatch_one`.
     pub(crate) fn run_on(
         &self,
-        device: EmbeddedGpu,
-        mut dispatch_one: impl FnMut(
-            u32,
-            &mut EmbeddedGpu,
-            &Dispatch,
-        ) -> Result<Completion, DeviceError>,
+        device: Simulator,
+        mut dispatch_one: impl FnMut(u32, &mut Simulator, &Dispatch) -> Result<Completion, DeviceError>,
     ) -> Result<Golden, GoldenError> {
         let limits: Vec<u64> =
             self.program.dispatches.iter().map(|dispatch| dispatch.instruction_limit).collect();
@@ -194,16 +151,9 @@ impl Workload {
 
 /// Checks that the packet in memory, which the device executes, matches the recorded dispatch, which is
 /// used where there is no device.
-fn check_packet(index: u32, device: &EmbeddedGpu, recorded: &Dispatch) -> Result<(), GoldenError> {
-    let Some(queued) = recorded.queued else { return Ok(()) };
-    let mut bytes = [0; KernelPacket::SIZE];
-    device.read(queued.packet, &mut bytes)?;
-    let packet = KernelPacket::from_bytes(&bytes);
-    let Dispatch { grid, workgroup, dynamic_lds, .. } = *recorded;
-    let kernel =
-        device.code_object(recorded.module).and_then(|object| object.kernel(&recorded.kernel));
-    let declared = kernel.map_or(0, |kernel| kernel.descriptor.group_segment_fixed_size);
-    let lds_bytes = declared.saturating_add(dynamic_lds);
+fn check_packet(index: u32, device: &Simulator, recorded: &Dispatch) -> Result<(), GoldenError> {
+    let Some((packet, lds_bytes)) = device.packet(recorded)? else { return Ok(()) };
+    let Dispatch { grid, workgroup, .. } = *recorded;
     if (packet.grid, packet.workgroup, packet.lds_bytes) == (grid, workgroup, lds_bytes) {
         return Ok(());
     }

@@ -11,9 +11,9 @@ use crate::fault_space::{
     Stratification, StratumSites,
 };
 use crate::golden::profiling::WorkgroupFootprints;
+use flipwave_arch::{OperationName, Pc};
 use flipwave_device::{Address, Dim3, Statistics, WaveId};
-use flipwave_isa::{Operation, Pc};
-use flipwave_sim::{ByteSet, Footprint, Footprints};
+use flipwave_machine::{ByteSet, Footprint, Footprints};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ impl StoredProfile {
             kernel: stored.kernel,
             pc: Pc(stored.pc),
             text: stored.text,
-            opcode: Operation::named(&stored.opcode).name(),
+            opcode: OperationName::interned(&stored.opcode).name(),
             group: stored.group,
             line: stored.line,
             executions: stored.executions,
@@ -230,8 +230,9 @@ fn bytes(runs: &Runs) -> ByteSet {
 mod tests {
     use super::*;
     use crate::fidelity::{
-        DecisionRecord, DoubtRecord, Exactness, FidelityCounts, FidelityRecord, OperationRecord,
+        DecisionRecord, DoubtRecord, FidelityCounts, FidelityRecord, OperationRecord,
     };
+    use flipwave_machine::Exactness;
     use std::fmt::Debug;
 
     /// Checks the serialized bytes of a value against hexadecimal text (whitespace ignored) and that

@@ -2,9 +2,9 @@
 
 use crate::site::Place;
 use crate::workload::program::Buffer;
+use flipwave_arch::{Lane, Pc};
 use flipwave_device::Address;
-use flipwave_isa::Lane;
-use flipwave_sim::WaveState;
+use flipwave_machine::WaveState;
 
 /// Storage that faults can strike: the registers and memory of waves, and the workload's buffers.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ impl Cells<'_> {
     /// no such place.
     pub fn read(
         self,
-        state: &mut WaveState<'_>,
+        state: &mut dyn WaveState,
         place: Place,
         lane: Lane,
         words: u8,
@@ -34,7 +34,7 @@ impl Cells<'_> {
     /// read-only.
     pub fn write(
         self,
-        state: &mut WaveState<'_>,
+        state: &mut dyn WaveState,
         place: Place,
         lane: Lane,
         words: u8,
@@ -45,7 +45,7 @@ impl Cells<'_> {
         is_written && high.is_none_or(|at| self.write_word(state, at, lane, (value >> 32) as u32))
     }
 
-    fn word(self, state: &mut WaveState<'_>, place: Place, lane: Lane) -> Option<u32> {
+    fn word(self, state: &mut dyn WaveState, place: Place, lane: Lane) -> Option<u32> {
         match place {
             Place::Register(register) | Place::Source(register) => state.read(register, lane),
             Place::Lds(offset) => state.read_lds(offset),
@@ -60,7 +60,7 @@ impl Cells<'_> {
         }
     }
 
-    fn write_word(self, state: &mut WaveState<'_>, place: Place, lane: Lane, value: u32) -> bool {
+    fn write_word(self, state: &mut dyn WaveState, place: Place, lane: Lane, value: u32) -> bool {
         match place {
             Place::Register(register) | Place::Source(register) => {
                 state.write(register, lane, value)
@@ -74,7 +74,7 @@ impl Cells<'_> {
                 .is_some_and(|address| state.write_memory(address, value)),
             Place::ProgramCounter(word) => {
                 let kept_bits = state.pc().0 & !(u64::from(u32::MAX) << (32 * word));
-                state.set_pc(flipwave_isa::Pc(kept_bits | u64::from(value) << (32 * word)));
+                state.set_pc(Pc(kept_bits | u64::from(value) << (32 * word)));
                 true
             }
             Place::Encoding(_) | Place::Branch | Place::Destination(_) | Place::Sum(_) => false,

@@ -3,10 +3,10 @@
 use crate::fault_space::result_word;
 use crate::inject::cell::Cells;
 use crate::inject::injection::{InjectedChange, InjectionError};
-use crate::site::{Event, Place, SimdShape, Site, SumPlace, Unit, When};
+use crate::site::{Event, Place, Site, SumPlace, Unit, When};
+use flipwave_arch::{Architecture, Instruction, Lane, LaneMask, Pc, RegisterId, SimdShape};
 use flipwave_device::WaveId;
-use flipwave_isa::{Inst, Lane, LaneMask, Pc, Register, Target};
-use flipwave_sim::{
+use flipwave_machine::{
     Executed, Interest, Observer, Stretch, StretchObserver, SummedElement, Watch, WaveState,
 };
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ type WaveNumber = (u32, [u32; 3], u32);
 
 /// Saved value of a source operand while the instruction reads a faulty one.
 struct Borrowed {
-    register: Register,
+    register: RegisterId,
     lane: Lane,
     value: u32,
 }
@@ -51,8 +51,8 @@ impl<'a> FaultObserver<'a> {
     /// Creates an observer for a program that runs by itself on a device with this target. The caller
     /// begins each dispatch and runs only dispatches that can contain the site. The program has no
     /// buffers: sites in memory are never struck.
-    pub fn in_application(site: &'a Site, target: &Target) -> FaultObserver<'a> {
-        FaultObserver::new(site, Cells { buffers: &[] }, Unit::simds(target))
+    pub fn in_application(site: &'a Site, architecture: &dyn Architecture) -> FaultObserver<'a> {
+        FaultObserver::new(site, Cells { buffers: &[] }, architecture.simds())
     }
 
     /// Creates an observer that has struck nothing yet.
@@ -109,8 +109,8 @@ impl<'a> FaultObserver<'a> {
     }
 
     /// Counts executions by a wave if they are of the site's instruction.
-    fn pass(&mut self, wave: WaveId, inst: &Inst, times: u64) {
-        if self.site.event().is_some_and(|event| event.pc == inst.pc) {
+    fn pass(&mut self, wave: WaveId, inst: &dyn Instruction, times: u64) {
+        if self.site.event().is_some_and(|event| event.pc == inst.pc()) {
             *self.occurrences.entry(wave).or_default() += times;
         }
     }
@@ -135,7 +135,7 @@ impl<'a> FaultObserver<'a> {
         }
     }
 
-    fn strike(&mut self, place: Place, lanes: LaneMask, wave: WaveId, state: &mut WaveState<'_>) {
+    fn strike(&mut self, place: Place, lanes: LaneMask, wave: WaveId, state: &mut dyn WaveState) {
         for lane in lanes.lanes() {
             let struck = self.strike_one(place, lane, state);
             self.note(wave, struck);
@@ -146,7 +146,7 @@ impl<'a> FaultObserver<'a> {
         &self,
         place: Place,
         lane: Lane,
-        state: &mut WaveState<'_>,
+        state: &mut dyn WaveState,
     ) -> Result<InjectedChange, InjectionError> {
         let site = *self.site;
         let words = site.action.words();
@@ -157,9 +157,12 @@ impl<'a> FaultObserver<'a> {
             return Err(missing());
         }
         let found = self.cells.read(state, place, lane, words).ok_or_else(missing)?;
-        // The two lowest bits of the PC do not exist; flipping them has no effect.
+        // Flipping bits of the PC that do not exist has no effect.
         let is_kept = match place {
-            Place::ProgramCounter(0) => found & !3 == wanted & !3,
+            Place::ProgramCounter(half) => {
+                let bits = state.pc_bits() >> (32 * half);
+                found & bits == wanted & bits
+            }
             _ => found == wanted,
         };
         if !is_kept {
@@ -188,18 +191,18 @@ impl<'a> FaultObserver<'a> {
     }
 
     /// The site's lanes, for an instruction that runs on `active`.
-    fn lanes(&self, active: LaneMask, state: &WaveState<'_>) -> LaneMask {
+    fn lanes(&self, active: LaneMask, state: &dyn WaveState) -> LaneMask {
         // A scalar value shared by all lanes is struck once.
         self.site.lanes.map_or(LaneMask(1), |lanes| lanes.of(active, state.all_lanes()))
     }
 
     /// Saves a source operand and strikes it, before the instruction.
-    fn lend(&mut self, register: Register, wave: WaveId, state: &mut WaveState<'_>) {
-        let lanes = self.lanes(state.exec(), state);
+    fn lend(&mut self, register: RegisterId, wave: WaveId, state: &mut dyn WaveState) {
+        let lanes = self.lanes(state.active(), state);
         for lane in lanes.lanes() {
             let words = self.site.action.words();
             for word in 0..words {
-                if let Some(register) = register.offset(word)
+                if let Some(register) = register.offset(word.into())
                     && let Some(value) = state.read(register, lane)
                 {
                     self.borrowed.push(Borrowed { register, lane, value });
@@ -210,10 +213,12 @@ impl<'a> FaultObserver<'a> {
     }
 
     /// Restores source operands after the instruction, except those that it wrote.
-    fn give_back(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) {
+    fn give_back(&mut self, executed: &Executed<'_>, state: &mut dyn WaveState) {
         for Borrowed { register, lane, value } in self.borrowed.drain(..) {
-            let is_written = executed.inst.writes.iter().any(|range| range.contains(register))
-                && (!register.is_per_lane() || executed.lanes.contains(lane));
+            let mut is_written = false;
+            executed.inst.for_each_written(&mut |written| is_written |= written == register);
+            let is_written =
+                is_written && (!register.is_per_lane() || executed.lanes.contains(lane));
             if !is_written {
                 state.write(register, lane, value);
             }
@@ -222,11 +227,17 @@ impl<'a> FaultObserver<'a> {
 
     /// Computes an element of a matrix product with a part of its sum struck, before the instruction
     /// overwrites its inputs.
-    fn sum_up(&mut self, place: SumPlace, inst: &Inst, wave: WaveId, state: &WaveState<'_>) {
+    fn sum_up(
+        &mut self,
+        place: SumPlace,
+        inst: &dyn Instruction,
+        wave: WaveId,
+        state: &dyn WaveState,
+    ) {
         let site = *self.site;
         let shape = state.matrix_shape();
         if !shape.is_some_and(|shape| place.is_of(&shape, site.action.words())) {
-            let (text, site) = (inst.text.trim().to_owned(), Box::new(site));
+            let (text, site) = (inst.text().trim().to_owned(), Box::new(site));
             self.note(wave, Err(InjectionError::NoSuchSum { text, shape, site }));
             return;
         }
@@ -250,7 +261,7 @@ impl<'a> FaultObserver<'a> {
     }
 
     /// Writes the matrix element computed by [`FaultObserver::sum_up`].
-    fn write_summed(&mut self, wave: WaveId, state: &mut WaveState<'_>) {
+    fn write_summed(&mut self, wave: WaveId, state: &mut dyn WaveState) {
         if let Some((element, [before, after])) = self.summed.take() {
             let absorbed = !state.write_matrix_element(&element);
             self.note(wave, Ok(InjectedChange { before, after, words: 1, absorbed }));
@@ -258,13 +269,13 @@ impl<'a> FaultObserver<'a> {
     }
 
     /// Changes a dword of the instruction that is about to be executed.
-    fn alter(&mut self, word: u8, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
+    fn alter(&mut self, word: u8, inst: &dyn Instruction, wave: WaveId, state: &mut dyn WaveState) {
         let site = *self.site;
-        let dwords = inst.size / 4;
+        let dwords = inst.size() / 4;
         if u32::from(word) >= u32::from(dwords) {
             // The dword belongs to the next instruction.
             let error = InjectionError::NoSuchDword {
-                text: inst.text.trim().to_owned(),
+                text: inst.text().trim().to_owned(),
                 dwords: dwords.into(),
                 site: Box::new(site),
             };
@@ -291,14 +302,14 @@ impl<'a> FaultObserver<'a> {
     }
 
     /// Changes the direction of the branch that was just executed.
-    fn decide(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
+    fn decide(&mut self, inst: &dyn Instruction, wave: WaveId, state: &mut dyn WaveState) {
         let site = *self.site;
         let missing = InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) };
-        let Some(target) = inst.branch_target.filter(|_| inst.flags.conditional) else {
+        let Some(target) = inst.conditional_target() else {
             self.note(wave, Err(missing));
             return;
         };
-        let next = Pc(inst.pc.0.wrapping_add(inst.size.into()));
+        let next = Pc(inst.pc().0.wrapping_add(inst.size().into()));
         let before = u64::from(state.pc() == target);
         let after = site.action.apply(before) & 1;
         state.set_pc(if after == 1 { target } else { next });
@@ -306,7 +317,7 @@ impl<'a> FaultObserver<'a> {
     }
 
     /// Strikes the result of an instruction executed on the unit of a permanent fault.
-    fn strike_result(&mut self, unit: &Unit, executed: &Executed<'_>, state: &mut WaveState<'_>) {
+    fn strike_result(&mut self, unit: &Unit, executed: &Executed<'_>, state: &mut dyn WaveState) {
         let Place::Destination(number) = self.site.place else { return };
         let Some(register) = result_word(executed.inst, number) else { return };
         if register.is_per_lane() != unit.slot.is_some() {
@@ -322,22 +333,20 @@ impl<'a> FaultObserver<'a> {
 
 /// For waves that a single event strikes.
 impl StretchObserver for FaultObserver<'_> {
-    fn allows(&mut self, wave: WaveId, executed: u64, stretch: Stretch<'_>) -> u64 {
+    fn allows(&mut self, wave: WaveId, executed: u64, stretch: &dyn Stretch) -> u64 {
         let Some(event) = self.site.event() else { return 0 };
         match self.time {
-            Some(time) => time.saturating_sub(executed) / stretch.instructions().len() as u64,
-            None if stretch.instructions().all(|inst| inst.pc != event.pc) => u64::MAX,
+            Some(time) => time.saturating_sub(executed) / stretch.instruction_count(),
+            None if !stretch.has_instruction_at(event.pc) => u64::MAX,
             None => event.occurrence.saturating_sub(self.occurrence(wave)),
         }
     }
 
-    fn executed(&mut self, wave: WaveId, stretch: Stretch<'_>, times: u64, _: [LaneMask; 2]) {
-        for (inst, _) in stretch.parts() {
-            self.pass(wave, inst, times);
-        }
+    fn executed(&mut self, wave: WaveId, stretch: &dyn Stretch, times: u64, _: [LaneMask; 2]) {
+        stretch.for_each_part(&mut |part| self.pass(wave, part.inst, times));
     }
 
-    fn executed_one(&mut self, wave: WaveId, inst: &Inst, _: LaneMask) {
+    fn executed_one(&mut self, wave: WaveId, inst: &dyn Instruction, _: LaneMask) {
         self.pass(wave, inst, 1);
     }
 }
@@ -364,8 +373,9 @@ impl Observer for FaultObserver<'_> {
         }
     }
 
-    fn before(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
-        if !self.site.place.is_struck_before() || !self.is_struck(inst.pc, wave, state.executed()) {
+    fn before(&mut self, inst: &dyn Instruction, wave: WaveId, state: &mut dyn WaveState) {
+        if !self.site.place.is_struck_before() || !self.is_struck(inst.pc(), wave, state.executed())
+        {
             return;
         }
         match self.site.place {
@@ -376,21 +386,21 @@ impl Observer for FaultObserver<'_> {
         }
     }
 
-    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut dyn WaveState) -> Watch {
         let event = match &self.site.when {
             When::At(event) => event,
             When::Always(unit) => {
-                if executed.inst.operation == unit.opcode {
+                if executed.inst.operation() == unit.opcode {
                     self.strike_result(unit, executed, state);
                 }
                 return Watch::On;
             }
         };
-        if executed.inst.pc != event.pc {
+        if executed.inst.pc() != event.pc {
             return Watch::On;
         }
         let time = state.executed().saturating_sub(1);
-        if self.is_struck(executed.inst.pc, executed.wave, time) {
+        if self.is_struck(executed.inst.pc(), executed.wave, time) {
             match self.site.place {
                 Place::Source(_) => self.give_back(executed, state),
                 Place::Encoding(_) => {}
@@ -420,9 +430,9 @@ mod tests {
     const SIMDS: SimdShape = SimdShape { count: 4, width: 16 };
 
     fn site() -> Site {
-        "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x00000001"
-            .parse()
-            .unwrap()
+        crate::testing::site(
+            "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x00000001",
+        )
     }
 
     #[test]

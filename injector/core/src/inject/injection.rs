@@ -1,12 +1,10 @@
 //! The result of one injection.
 
 use crate::Output;
-use crate::device_side::refusal::Refusal;
 use crate::site::{Place, Site, SiteError};
+use flipwave_arch::ProductShape;
 use flipwave_device::{DeviceError, DeviceFault, Statistics};
-use flipwave_hooks::hook::VariableError;
-use flipwave_hooks::rewrite::RewriteError;
-use flipwave_sim::ProductShape;
+use std::error::Error;
 
 /// Result of an injected fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,7 +162,7 @@ pub enum InjectionError {
         /// The site.
         site: Box<Site>,
         /// The reason.
-        reason: Refusal,
+        reason: Box<dyn Error + Send + Sync>,
     },
     /// The hook could not be inserted into the code.
     #[error("cannot insert a hook for {site}: {reason}")]
@@ -172,11 +170,11 @@ pub enum InjectionError {
         /// The site.
         site: Box<Site>,
         /// The reason.
-        reason: Box<RewriteError>,
+        reason: Box<dyn Error + Send + Sync>,
     },
     /// The hook's variables are invalid.
     #[error(transparent)]
-    Variable(#[from] VariableError),
+    Variable(Box<dyn Error + Send + Sync>),
     /// The device refused a request.
     #[error(transparent)]
     Device(#[from] DeviceError),

@@ -6,7 +6,7 @@ use crate::inject::injection::{Ending, InjectedChange, Injection, InjectionError
 use crate::site::Site;
 use crate::workload::Workload;
 use flipwave_device::{Completion, DeviceError, DeviceFault, Dispatch, FaultCause, Statistics};
-use flipwave_sim::EmbeddedGpu;
+use flipwave_machine::Simulator;
 use std::ops::ControlFlow;
 
 /// Runs `workload` with a fault at `site`. `limits` are the watchdog limits of the dispatches in wave
@@ -29,17 +29,16 @@ pub fn inject(
             return workload.dispatch(device, dispatch);
         }
         observer.begin(workgroups(dispatch));
-        workload.observe(device, dispatch, &mut observer)
+        workload.run(device, dispatch, &mut observer, None)
     })?;
     conclude(site, observer.outcome(), ending)
 }
 
 /// Checks that the site can exist in the workload.
-pub(crate) fn check(
-    workload: &Workload,
-    site: &Site,
-    limits: &[u64],
-) -> Result<(), InjectionError> {
+///
+/// # Errors
+/// [`InjectionError`] with the part of the site that does not exist.
+pub fn check(workload: &Workload, site: &Site, limits: &[u64]) -> Result<(), InjectionError> {
     site.check()?;
     let dispatches = workload.program.dispatches.len();
     if let Some(event) = site.event()
@@ -55,11 +54,14 @@ pub(crate) fn check(
 
 /// Runs a workload on `device`, which is in the state before the first dispatch, and executes each
 /// dispatch with `dispatch_one`.
-pub(crate) fn run<E: From<DeviceError>>(
+///
+/// # Errors
+/// The errors of `dispatch_one`, and [`DeviceError`] if the host's memory changes cannot be applied.
+pub fn run<E: From<DeviceError>>(
     workload: &Workload,
     limits: &[u64],
-    device: EmbeddedGpu,
-    dispatch_one: impl FnMut(u32, &mut EmbeddedGpu, &Dispatch) -> Result<Completion, E>,
+    device: Simulator,
+    dispatch_one: impl FnMut(u32, &mut Simulator, &Dispatch) -> Result<Completion, E>,
 ) -> Result<Ending, E> {
     Ok(match run_from(workload, limits, 0, device, Vec::new(), dispatch_one)? {
         ControlFlow::Continue((device, statistics)) => {
@@ -77,10 +79,10 @@ pub(crate) fn run_from<E: From<DeviceError>>(
     workload: &Workload,
     limits: &[u64],
     first: usize,
-    mut device: EmbeddedGpu,
+    mut device: Simulator,
     mut statistics: Vec<Statistics>,
-    mut dispatch_one: impl FnMut(u32, &mut EmbeddedGpu, &Dispatch) -> Result<Completion, E>,
-) -> Result<ControlFlow<Ending, (EmbeddedGpu, Vec<Statistics>)>, E> {
+    mut dispatch_one: impl FnMut(u32, &mut Simulator, &Dispatch) -> Result<Completion, E>,
+) -> Result<ControlFlow<Ending, (Simulator, Vec<Statistics>)>, E> {
     let dispatches = (0..).zip(workload.program.dispatches.iter().zip(limits)).skip(first);
     for (index, (dispatch, limit)) in dispatches {
         let dispatch = Dispatch { instruction_limit: *limit, ..dispatch.clone() };
@@ -98,9 +100,11 @@ pub(crate) fn run_from<E: From<DeviceError>>(
     Ok(ControlFlow::Continue((device, statistics)))
 }
 
-/// Builds the injection's result, or an error if the fault did not strike or the run has no valid
-/// outcome.
-pub(crate) fn conclude(
+/// Builds the injection's result.
+///
+/// # Errors
+/// [`InjectionError`] if the fault did not strike or the run has no valid outcome.
+pub fn conclude(
     site: &Site,
     struck: Option<Result<InjectedChange, InjectionError>>,
     ending: Ending,
@@ -134,15 +138,15 @@ pub(crate) fn conclude(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::wave;
-    use flipwave_isa::Pc;
+    use crate::testing::{site, wave};
+    use flipwave_arch::Pc;
 
     /// In a golden run, an instruction that the decoder does not support is a gap; after a fault, it is
     /// an illegal instruction if LLVM decides so.
     #[test]
     fn undecoded_instructions_are_illegal_after_a_fault() {
         let text = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x1";
-        let site: Site = text.parse().unwrap();
+        let site = site(text);
         let place = flipwave_device::WaveLocation { pc: Pc(0x200), wave: wave(0, 0) };
         let fault = DeviceFault { cause: FaultCause::NotDecoded { word: 7 }, place };
         let struck = InjectedChange { before: 0, after: 1, words: 1, absorbed: false };
@@ -156,7 +160,7 @@ mod tests {
     #[test]
     fn unreached_sites_have_no_outcome() {
         let text = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x1";
-        let site: Site = text.parse().unwrap();
+        let site = site(text);
         let completed = Ending::Completed { outputs: Vec::new(), statistics: Vec::new() };
         let error = conclude(&site, None, completed).unwrap_err().to_string();
         assert_eq!(error, format!("the fault was not injected: the run never reached {site}"));

@@ -4,8 +4,8 @@
 //! A fault in a value that is never read is masked: until the value is read, the faulty run equals the
 //! golden run.
 
+use flipwave_arch::{Instruction, LaneMask, RegisterId};
 use flipwave_device::WaveId;
-use flipwave_isa::{Family, Inst, LaneMask, LanesWritten, Opcode, Register, RegisterRange};
 use std::collections::HashMap;
 
 /// The next use of a value after the fault site.
@@ -29,19 +29,14 @@ pub(crate) struct NextUses {
 #[derive(Clone, Copy, Debug)]
 struct Followed {
     index: u64,
-    register: Register,
+    register: RegisterId,
     /// For a per-lane register, the lanes that still hold the value.
     lanes: LaneMask,
 }
 
-/// Returns `true` for registers whose readers are all known because each instruction lists them.
-pub(crate) fn can_be_followed(register: Register) -> bool {
-    !matches!(register, Register::FlatScratchLo | Register::FlatScratchHi)
-}
-
 impl NextUses {
     /// Follows the value currently held by a wave's register in the given lanes.
-    pub fn follow(&mut self, index: u64, wave: WaveId, register: Register, lanes: LaneMask) {
+    pub fn follow(&mut self, index: u64, wave: WaveId, register: RegisterId, lanes: LaneMask) {
         let lanes = if register.is_per_lane() { lanes } else { LaneMask(1) };
         self.waves.entry(wave).or_default().push(Followed { index, register, lanes });
     }
@@ -92,7 +87,7 @@ impl Followed {
 
 /// Effect of one execution of an instruction on register values.
 pub(crate) struct Effect<'a> {
-    pub inst: &'a Inst,
+    pub inst: &'a dyn Instruction,
     /// EXEC before the instruction.
     pub exec: LaneMask,
     /// Lanes that the instruction ran on.
@@ -101,54 +96,30 @@ pub(crate) struct Effect<'a> {
 
 impl Effect<'_> {
     /// Lanes whose value of a register is read; for scalar registers, all or none.
-    pub fn reads(&self, register: Register) -> LaneMask {
+    pub fn reads(&self, register: RegisterId) -> LaneMask {
+        let mut is_read = false;
+        self.inst.for_each_read(&mut |read| is_read |= read == register);
         match register.is_per_lane() {
-            _ if !self.registers_read().any(|read| read == register) => LaneMask::EMPTY,
+            _ if !is_read => LaneMask::EMPTY,
             true if !self.inst.reads_other_lanes() => self.exec,
             _ => LaneMask::FULL,
         }
     }
 
     /// Lanes whose value of a register is certainly overwritten; for scalar registers, all or none.
-    pub fn overwrites(&self, register: Register) -> LaneMask {
-        match (register.is_per_lane(), self.inst.lanes_written()) {
-            _ if !self.registers_written().any(|written| written == register) => LaneMask::EMPTY,
-            (false, _) => LaneMask::FULL,
-            (true, LanesWritten::Some) => LaneMask::EMPTY,
-            (true, _) => self.written,
+    pub fn overwrites(&self, register: RegisterId) -> LaneMask {
+        let mut is_written = false;
+        self.inst.for_each_written(&mut |written| is_written |= written == register);
+        match register.is_per_lane() {
+            _ if !is_written => LaneMask::EMPTY,
+            false => LaneMask::FULL,
+            true if self.inst.overwrites_some_lanes() => LaneMask::EMPTY,
+            true => self.written,
         }
-    }
-
-    /// Registers read.
-    pub fn registers_read(&self) -> impl Iterator<Item = Register> {
-        self.inst.reads.iter().flat_map(|range| flags_as_masks(*range).iter())
-    }
-
-    /// Registers written.
-    pub fn registers_written(&self) -> impl Iterator<Item = Register> {
-        self.inst.writes.iter().flat_map(|range| flags_as_masks(*range).iter())
     }
 
     /// Returns `true` if the instruction may read any register.
     pub fn reads_unknown_registers(&self) -> bool {
-        reaches_unknown_registers(self.inst)
+        self.inst.reaches_unknown_registers()
     }
-}
-
-/// Maps the flags VCCZ and EXECZ to the masks they are computed from.
-fn flags_as_masks(range: RegisterRange) -> RegisterRange {
-    match range.first {
-        Register::Vccz => RegisterRange::new(Register::VccLo, 2),
-        Register::Execz => RegisterRange::new(Register::ExecLo, 2),
-        _ => range,
-    }
-}
-
-/// Returns `true` if an instruction, or the instructions whose meaning it changes, access registers
-/// that they do not name: by an index in M0, in GPR-index mode, or not at all where vector instructions
-/// are skipped.
-fn reaches_unknown_registers(inst: &Inst) -> bool {
-    inst.indexes_registers()
-        || inst.operation.is(Family::GprIndex)
-        || inst.operation.opcode() == Opcode::SSetvskip
 }

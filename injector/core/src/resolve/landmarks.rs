@@ -2,9 +2,9 @@
 
 use crate::site::Event;
 use crate::{GoldenError, Workload};
+use flipwave_arch::Pc;
 use flipwave_device::WaveId;
-use flipwave_isa::Pc;
-use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use flipwave_machine::{Executed, Observer, Watch, WaveState};
 use std::collections::HashMap;
 
 /// The first and the last instruction that a workload executes.
@@ -26,7 +26,7 @@ pub fn landmarks(workload: &Workload) -> Result<Option<Landmarks>, GoldenError> 
     workload.run_fault_free(|index, device, dispatch| {
         walk.dispatch = index;
         walk.occurrences.clear();
-        workload.observe(device, dispatch, &mut walk)
+        workload.run(device, dispatch, &mut walk, None)
     })?;
     Ok(walk.first.zip(walk.last).map(|(first, last)| Landmarks { first, last }))
 }
@@ -44,8 +44,8 @@ impl Observer for Walk {
         true
     }
 
-    fn after(&mut self, executed: &Executed<'_>, _: &mut WaveState<'_>) -> Watch {
-        let (pc, WaveId { workgroup, wave }) = (executed.inst.pc, executed.wave);
+    fn after(&mut self, executed: &Executed<'_>, _: &mut dyn WaveState) -> Watch {
+        let (pc, WaveId { workgroup, wave }) = (executed.inst.pc(), executed.wave);
         let occurrence = self.occurrences.entry((executed.wave, pc)).or_default();
         let event = Event {
             dispatch: self.dispatch,

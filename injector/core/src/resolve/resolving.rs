@@ -10,7 +10,7 @@ use crate::golden::checkpoints::{DispatchCheckpoint, DispatchCheckpoints};
 use crate::golden::profiling::RecordedRun;
 use crate::{Golden, GoldenError, Workload};
 use flipwave_device::{Completion, DeviceError, Dim3, Dispatch, Statistics};
-use flipwave_sim::{EmbeddedGpu, Execution};
+use flipwave_machine::{Execution, Simulator};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -139,16 +139,14 @@ impl ResolvingState<'_> {
         &mut self,
         index: u32,
         dispatch: &Dispatch,
-        device: &mut EmbeddedGpu,
+        device: &mut Simulator,
         execution: &mut Execution,
     ) -> Result<Completion, DeviceError> {
         let ResolvingState { workload, search, recorder, .. } = self;
         search.look(index, dispatch, |observer| {
-            workload.as_it_was(dispatch, observer, |observer| {
-                workload.cancellation.run_to_end(&dispatch.kernel, execution, |execution, until| {
-                    recorder.advance(device, execution, until, |device, execution, until| {
-                        device.advance(execution, observer, until)
-                    })
+            workload.cancellation.run_to_end(&dispatch.kernel, execution, |execution, until| {
+                recorder.advance(device, execution, until, |device, execution, until| {
+                    device.advance(execution, observer, until)
                 })
             })
         })
@@ -161,7 +159,7 @@ impl ResolvingState<'_> {
         &mut self,
         index: u32,
         dispatch: &Dispatch,
-        after: &EmbeddedGpu,
+        after: &Simulator,
     ) -> Result<bool, PlanError> {
         let ResolvingState { search, recorder, threads, .. } = self;
         let Some(alone) = recorder.alone() else { return Ok(false) };
@@ -227,7 +225,7 @@ struct ShareContext<'a> {
     alone: &'a Alone<'a>,
     search: &'a Search<'a>,
     /// The device after the dispatch.
-    after: &'a EmbeddedGpu,
+    after: &'a Simulator,
 }
 
 /// Executes workgroups of a dispatch, each alone, and resolves the faults drawn in them.
@@ -239,11 +237,9 @@ fn execute_share(
     let mut device = alone.device();
     let (kernel, cancellation) = (&dispatch.kernel, &workload.cancellation);
     for part in workgroups {
-        let end = workload.as_it_was(dispatch, &mut resolver, |observer| {
-            alone.execute(part, &mut device, after, |device, execution, until| {
-                cancellation.run_until(kernel, execution, until, |execution, until| {
-                    device.advance(execution, observer, until)
-                })
+        let end = alone.execute(part, &mut device, after, |device, execution, until| {
+            cancellation.run_until(kernel, execution, until, |execution, until| {
+                device.advance(execution, &mut resolver, until)
             })
         });
         match end.map_err(GoldenError::from)? {

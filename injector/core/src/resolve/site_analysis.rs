@@ -2,12 +2,12 @@
 
 use crate::fault_space::SiteAnalysis;
 use crate::inject::cell::Cells;
-use crate::resolve::def_use::{Effect, NextUse, NextUses, can_be_followed};
+use crate::resolve::def_use::{Effect, NextUse, NextUses};
 use crate::site::{Event, Place, Site};
 use crate::{GoldenError, Workload};
+use flipwave_arch::{Instruction, Lane, LaneMask, RegisterId};
 use flipwave_device::WaveId;
-use flipwave_isa::{Inst, Lane, LaneMask, Register};
-use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use flipwave_machine::{Executed, Observer, Watch, WaveState};
 
 /// Runs `workload` without a fault and determines what the golden run reveals about a fault at `site`,
 /// as a plan does for its faults. Returns `None` for sites that are not reached and for faults that
@@ -30,7 +30,7 @@ pub fn analyze_site(workload: &Workload, site: &Site) -> Result<Option<SiteAnaly
     };
     workload.run_fault_free(|index, device, dispatch| {
         if index == event.dispatch {
-            workload.observe(device, dispatch, &mut look)
+            workload.run(device, dispatch, &mut look, None)
         } else {
             workload.dispatch(device, dispatch)
         }
@@ -52,12 +52,12 @@ pub(crate) fn value_at(
     active: LaneMask,
     all: LaneMask,
     value: &mut dyn FnMut(Place, Lane, u8) -> Option<u64>,
-) -> Option<(u64, Option<(Register, LaneMask)>)> {
+) -> Option<(u64, Option<(RegisterId, LaneMask)>)> {
     let Place::Register(register) = site.place else { return None };
     let lanes = site.lanes.map_or(LaneMask(1), |lanes| lanes.of(active, all));
     let words = site.action.words();
     let before = value(site.place, lanes.nth(0).unwrap_or(Lane(0)), words)?;
-    let followed = (words == 1 && can_be_followed(register)).then_some((register, lanes));
+    let followed = (words == 1 && register.class.has_known_readers).then_some((register, lanes));
     Some((before, followed))
 }
 
@@ -78,14 +78,14 @@ impl Observer for Look<'_> {
         self.event.strikes_wave(wave)
     }
 
-    fn before(&mut self, _: &Inst, _: WaveId, state: &mut WaveState<'_>) {
-        self.exec = state.exec();
+    fn before(&mut self, _: &dyn Instruction, _: WaveId, state: &mut dyn WaveState) {
+        self.exec = state.active();
     }
 
-    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut dyn WaveState) -> Watch {
         let Executed { inst, wave, lanes } = *executed;
         self.next_uses.observe(wave, &Effect { inst, exec: self.exec, written: lanes });
-        if self.found.is_none() && inst.pc == self.event.pc {
+        if self.found.is_none() && inst.pc() == self.event.pc {
             if self.event.strikes(self.occurrences) {
                 let all = state.all_lanes();
                 let time = state.executed().saturating_sub(1);

@@ -4,9 +4,10 @@ mod fields;
 mod text;
 
 use crate::fault::{Action, Intermittent, all_ones};
+use flipwave_arch::{
+    Lane, LaneMask, MatrixElement, OperationName, Pc, ProductShape, RegisterId, SumPart,
+};
 use flipwave_device::WaveId;
-use flipwave_isa::{Lane, LaneMask, Operation, Pc, Register, Target};
-use flipwave_sim::{MatrixElement, ProductShape, SumPart};
 use std::num::NonZeroU32;
 
 /// A fault: when and where it strikes, and what it does. A site is absolute: it denotes the same events
@@ -76,7 +77,7 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unit {
     /// The operation whose executions are struck.
-    pub opcode: Operation,
+    pub opcode: OperationName,
     /// Number of compute units of the device.
     pub units: NonZeroU32,
     /// Index of the compute unit.
@@ -87,24 +88,15 @@ pub struct Unit {
     pub slot: Option<u8>,
 }
 
-/// SIMD units of a compute unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SimdShape {
-    /// SIMDs per compute unit.
-    pub count: u8,
-    /// Lanes that a SIMD executes at once.
-    pub width: u8,
-}
-
 /// Place that a fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// A register, after the instruction. Plans only use registers that the instruction writes or the
     /// kernel allocates; a site written by hand may name any register of the wave.
-    Register(Register),
+    Register(RegisterId),
     /// A register as the instruction reads it: changed before the instruction, and restored after it
     /// unless the instruction wrote it.
-    Source(Register),
+    Source(RegisterId),
     /// The word at this byte offset in the workgroup's LDS, after the instruction.
     Lds(u32),
     /// The word at this byte offset in the lane's scratch memory, after the instruction.
@@ -239,7 +231,7 @@ impl Event {
     }
 
     /// Returns `true` if the event strikes this execution, given by its number within the wave.
-    pub(crate) fn strikes(&self, occurrence: u64) -> bool {
+    pub fn strikes(&self, occurrence: u64) -> bool {
         match (occurrence.checked_sub(self.occurrence), self.intermittent) {
             (None, _) => false,
             (Some(n), None) => n == 0,
@@ -260,16 +252,6 @@ impl Event {
 }
 
 impl Unit {
-    /// SIMD units per compute unit, and lanes that each executes at once: four SIMDs of 16 lanes up to
-    /// gfx9 ("Compute unit" in the CDNA and Vega ISA documents), two of 32 lanes from gfx10 on (RDNA
-    /// ISA documents).
-    pub(crate) fn simds(target: &Target) -> SimdShape {
-        match target.simds_per_unit() {
-            2 => SimdShape { count: 2, width: 32 },
-            _ => SimdShape { count: 4, width: 16 },
-        }
-    }
-
     /// The compute unit and SIMD that a wave runs on. `workgroups` is the number of workgroups in x and
     /// y, `simds` the number of SIMDs per compute unit.
     pub(crate) fn place_of(&self, wave: WaveId, workgroups: [u32; 2], simds: u8) -> (u32, u8) {
@@ -313,7 +295,7 @@ impl Lanes {
 
 impl Place {
     /// Returns `true` if each lane has its own value.
-    pub(crate) fn is_per_lane(self) -> bool {
+    pub fn is_per_lane(self) -> bool {
         match self {
             Place::Register(register) | Place::Source(register) => register.is_per_lane(),
             Place::Scratch(_) => true,
@@ -434,14 +416,12 @@ pub enum SiteError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::wave;
+    use crate::testing::{site, wave};
 
     #[test]
     fn events_strike_only_their_waves_and_executions() {
-        let one: Site =
-            "dispatch=0 workgroup=3,0,0 wave=1 pc=0x0 occurrence=5 register=scc flip=0x1"
-                .parse()
-                .unwrap();
+        let one =
+            site("dispatch=0 workgroup=3,0,0 wave=1 pc=0x0 occurrence=5 register=scc flip=0x1");
         let event = *one.event().unwrap();
         assert!(event.strikes_wave(wave(3, 1)));
         assert!(!event.strikes_wave(wave(3, 0)) && !event.strikes_wave(wave(2, 1)));
@@ -459,7 +439,7 @@ mod tests {
     fn check_rejects_sites_that_text_cannot_express() {
         let text = "dispatch=0 workgroup=0,0,0 wave=0 pc=0x0 occurrence=0 program_counter=1 \
                     flip=0x00000001";
-        let high: Site = text.parse().unwrap();
+        let high = site(text);
         assert_eq!(high.check(), Ok(()));
         let none = Site { place: Place::ProgramCounter(2), ..high };
         assert_eq!(none.check(), Err(SiteError::NoSuchHalf { word: 2 }));
@@ -473,8 +453,7 @@ mod tests {
 
     #[test]
     fn waves_and_lanes_map_to_units_as_documented() {
-        let site: Site =
-            "opcode=v_fma_f32 units=4 unit=3 simd=1 slot=5 destination=0 flip=0x1".parse().unwrap();
+        let site = site("opcode=v_fma_f32 units=4 unit=3 simd=1 slot=5 destination=0 flip=0x1");
         let When::Always(unit) = site.when else { panic!("{site:?}") };
         let wave = |workgroup, wave| WaveId { workgroup, wave };
         // In a grid of 2 x 3 workgroups in x and y, workgroups 3 and 7 are at 1,1,0 and 1,0,1.
@@ -484,8 +463,5 @@ mod tests {
         assert!(!unit.runs(wave([0, 1, 0], 1), [2, 3], 4));
         assert_eq!(unit.lanes(16), LaneMask(1 << 5 | 1 << 21 | 1 << 37 | 1 << 53));
         assert_eq!(unit.lanes(32), LaneMask(1 << 5 | 1 << 37));
-        let shape = |count, width| SimdShape { count, width };
-        assert_eq!(Unit::simds(&"gfx90a".parse().unwrap()), shape(4, 16));
-        assert_eq!(Unit::simds(&"gfx1100".parse().unwrap()), shape(2, 32));
     }
 }

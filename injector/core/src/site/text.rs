@@ -3,10 +3,8 @@
 use super::fields::{Fields, decimal, hexadecimal};
 use super::{Event, Lanes, Place, Site, SiteError, SumPlace, Unit, When};
 use crate::fault::{Action, FloatFormat, Intermittent, RelativeError};
-use flipwave_isa::{Lane, LaneMask, Operation, Pc, Register};
-use flipwave_sim::{MatrixElement, SumPart};
+use flipwave_arch::{Architecture, Lane, LaneMask, MatrixElement, Pc, SumPart};
 use std::fmt;
-use std::str::FromStr;
 
 /// Keys of relative errors.
 const RELATIVES: [(FloatFormat, &str); 6] = [
@@ -114,14 +112,16 @@ impl fmt::Display for Action {
     }
 }
 
-impl FromStr for Site {
-    type Err = SiteError;
-
-    /// Parses the form that `Display` writes; fields may be separated by any whitespace.
-    fn from_str(text: &str) -> Result<Site, SiteError> {
+impl Site {
+    /// Parses the form that `Display` writes, for a program of an instruction set; fields may be separated
+    /// by any whitespace.
+    ///
+    /// # Errors
+    /// [`SiteError`] with the invalid field.
+    pub fn parse(text: &str, architecture: &dyn Architecture) -> Result<Site, SiteError> {
         let mut fields = Fields::of(text);
         let when = if fields.key() == Some("opcode") {
-            When::Always(unit(&mut fields)?)
+            When::Always(unit(&mut fields, architecture)?)
         } else {
             When::At(event(&mut fields)?)
         };
@@ -132,7 +132,7 @@ impl FromStr for Site {
             }
             _ => None,
         };
-        let (place, action) = (place(&mut fields)?, action(&mut fields)?);
+        let (place, action) = (place(&mut fields, architecture)?, action(&mut fields)?);
         fields.end()?;
         let site = Site { when, place, lanes, action };
         site.check()?;
@@ -166,12 +166,10 @@ fn event(fields: &mut Fields<'_>) -> Result<Event, SiteError> {
     })
 }
 
-fn unit(fields: &mut Fields<'_>) -> Result<Unit, SiteError> {
+fn unit(fields: &mut Fields<'_>, architecture: &dyn Architecture) -> Result<Unit, SiteError> {
     Ok(Unit {
-        opcode: fields.read("opcode", "the name of an operation", |name| {
-            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-            (!name.is_empty() && name.bytes().all(is_name)).then(|| Operation::named(name))
-        })?,
+        opcode: fields
+            .read("opcode", "the name of an operation", |name| architecture.operation(name))?,
         units: fields.read("units", "a number above 0", decimal)?,
         unit: fields.number("unit")?,
         simd: fields.number("simd")?,
@@ -190,17 +188,15 @@ fn lanes(text: &str) -> Option<Lanes> {
     }
 }
 
-fn place(fields: &mut Fields<'_>) -> Result<Place, SiteError> {
-    const REGISTER: &str = "a register like v4, a0, s12, vcc_lo, exec_hi, m0 or scc";
-    fn register(text: &str) -> Option<Register> {
-        text.parse().ok()
-    }
+fn place(fields: &mut Fields<'_>, architecture: &dyn Architecture) -> Result<Place, SiteError> {
+    let names = architecture.register_examples();
+    let register = |text: &str| architecture.register(text);
     fn half(text: &str) -> Option<u8> {
         decimal(text).filter(|word| *word < 2)
     }
     Ok(match fields.key() {
-        Some("register") => Place::Register(fields.read("register", REGISTER, register)?),
-        Some("source") => Place::Source(fields.read("source", REGISTER, register)?),
+        Some("register") => Place::Register(fields.read("register", names, register)?),
+        Some("source") => Place::Source(fields.read("source", names, register)?),
         Some("lds") => Place::Lds(fields.hexadecimal("lds")?),
         Some("scratch") => Place::Scratch(fields.hexadecimal("scratch")?),
         Some("buffer") => Place::Memory {
@@ -272,6 +268,7 @@ fn action(fields: &mut Fields<'_>) -> Result<Action, SiteError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{parse, register, site};
 
     const TEXT: &str = "dispatch=0 workgroup=3,1,0 wave=2 pc=0x1a9c occurrence=5 lane=17 \
                         register=v4 flip=0x00000400";
@@ -316,9 +313,9 @@ mod tests {
                 .to_owned(),
         );
         for text in texts {
-            let site: Site = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            let site = site(&text);
             assert_eq!(site.to_string(), text);
-            assert_eq!(site.to_string().parse(), Ok(site));
+            assert_eq!(parse(&site.to_string()), Ok(site));
         }
     }
 
@@ -333,7 +330,7 @@ mod tests {
 
     #[test]
     fn text_has_the_documented_meaning() {
-        let site: Site = TEXT.parse().unwrap();
+        let site = site(TEXT);
         let expected = Site {
             when: When::At(Event {
                 dispatch: 0,
@@ -343,7 +340,7 @@ mod tests {
                 occurrence: 5,
                 intermittent: None,
             }),
-            place: Place::Register("v4".parse().unwrap()),
+            place: Place::Register(register("v4")),
             lanes: Some(Lanes::One(Lane(17))),
             action: Action::Flip(0x400),
         };
@@ -397,7 +394,7 @@ mod tests {
         ] {
             let text = TEXT.replacen(from, to, 1);
             assert_ne!(text, TEXT);
-            let error = text.parse::<Site>().unwrap_err().to_string();
+            let error = parse(&text).unwrap_err().to_string();
             assert!(error.contains(message), "{text}\n{error}");
         }
         let permanent = "opcode=v_fma_f32 units=4 unit=3 simd=0 slot=0 destination=0 flip=0x1";
@@ -407,7 +404,7 @@ mod tests {
             ("unit=3", "unit=4", "unit 4 does not exist"),
             ("destination=0", "lane=0 register=v0", "expected `destination`, not register=v0"),
         ] {
-            let error = permanent.replacen(from, to, 1).parse::<Site>().unwrap_err().to_string();
+            let error = parse(&permanent.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");
         }
     }

@@ -1,7 +1,7 @@
 //! Bytes of LDS and device memory that differ between the two runs.
 
-use flipwave_device::{Address, Device, DeviceError};
-use flipwave_sim::{EmbeddedGpu, WrittenByte};
+use flipwave_device::{Address, DeviceError};
+use flipwave_machine::{Simulator, WrittenByte};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -108,14 +108,15 @@ struct Line {
 impl Memory {
     /// Creates memory without differences; the device's allocations between two dispatches outlive
     /// dispatches.
-    pub fn new(device: &EmbeddedGpu) -> Memory {
-        let lasting = device.allocations().map(|(start, bytes)| start.0..start.0 + bytes);
+    pub fn new(device: &Simulator) -> Memory {
+        let allocations = device.allocations().into_iter();
+        let lasting = allocations.map(|(start, bytes)| start.0..start.0 + bytes);
         Memory { lasting: lasting.collect(), ..Memory::default() }
     }
 
     /// Finds all differences between the memories of two devices with the same allocations, between two
     /// dispatches.
-    pub fn between(golden: &EmbeddedGpu, faulty: &EmbeddedGpu) -> Result<Memory, DeviceError> {
+    pub fn between(golden: &Simulator, faulty: &Simulator) -> Result<Memory, DeviceError> {
         /// Bytes compared at once.
         const PART: u64 = 1 << 16;
         let mut memory = Memory::new(golden);

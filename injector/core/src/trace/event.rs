@@ -1,9 +1,8 @@
 //! Trace records: steps of the faulty run, and events.
 
 use super::Spread;
-use flipwave_codeobj::SourceLine;
+use flipwave_arch::{Lane, OperationName, Pc, RegisterId, SourceLine};
 use flipwave_device::{Address, WaveId};
-use flipwave_isa::{Lane, Operation, Pc, Register};
 
 /// One executed instruction of the faulty run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +16,8 @@ pub struct Step {
     pub wave: WaveId,
     /// Address of the instruction.
     pub pc: Pc,
-    /// Operation of the instruction.
-    pub operation: Operation,
+    /// OperationName of the instruction.
+    pub operation: OperationName,
     /// Assembly text.
     pub text: String,
     /// Source line, if the code has line information.
@@ -84,7 +83,7 @@ pub enum Wrong {
     /// A register of the wave differs.
     Register {
         /// The register.
-        register: Register,
+        register: RegisterId,
         /// The lowest wrong lane, for per-lane registers.
         lane: Option<Lane>,
         /// The value in the golden run.

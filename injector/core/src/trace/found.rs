@@ -5,7 +5,7 @@ use super::{What, Wrong};
 use crate::Buffer;
 use crate::site::Place;
 use flipwave_device::Address;
-use flipwave_sim::WrittenByte;
+use flipwave_machine::WrittenByte;
 
 /// Differences after an instruction that did not exist before it.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use super::TraceError;
 use super::log::{Entry, Keep, Log};
 use crate::CancellationToken;
 use flipwave_device::{DeviceError, WaveId};
-use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
+use flipwave_machine::{Execution, Progress, Simulator, Unobserved};
 
 /// Wave instructions by which the golden run is advanced at a time.
 const CHUNK: u64 = 256;
@@ -17,7 +17,7 @@ const LOG_WORDS: usize = 64 << 20;
 
 /// The golden run of a dispatch, in parallel to the faulty run.
 pub struct Golden<'a> {
-    pub gpu: EmbeddedGpu,
+    pub gpu: Simulator,
     execution: Execution,
     pub log: Log,
     has_ended: bool,
@@ -26,7 +26,7 @@ pub struct Golden<'a> {
 
 impl Golden<'_> {
     pub fn new(
-        gpu: EmbeddedGpu,
+        gpu: Simulator,
         execution: Execution,
         cancellation: &CancellationToken,
     ) -> Golden<'_> {

@@ -5,7 +5,7 @@ use super::story::Story;
 use super::{Gone, Spread, Step, What, found};
 use crate::Buffer;
 use flipwave_device::{Address, DeviceError};
-use flipwave_sim::EmbeddedGpu;
+use flipwave_machine::Simulator;
 
 /// Differences between the two runs after a dispatch.
 pub struct Left {
@@ -27,7 +27,7 @@ impl Left {
     /// None for the device of the faulty run.
     pub fn record(
         &self,
-        faulty: &EmbeddedGpu,
+        faulty: &Simulator,
         outputs: &[Buffer],
         story: &mut Story,
     ) -> Result<(), DeviceError> {
@@ -58,8 +58,8 @@ impl Left {
     /// [`DeviceError`] if the devices have different allocations.
     pub fn change(
         self,
-        golden: &EmbeddedGpu,
-        faulty: &EmbeddedGpu,
+        golden: &Simulator,
+        faulty: &Simulator,
         outputs: &[Buffer],
         story: &mut Story,
     ) -> Result<Memory, DeviceError> {

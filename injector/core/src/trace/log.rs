@@ -1,11 +1,11 @@
 //! Log of the golden run by wave, kept until the faulty run has executed as much.
 
 use super::bytes::differing;
-use super::registers::{Words, words, written};
+use super::registers::{Words, words};
 use super::workgroups::Workgroups;
+use flipwave_arch::{Instruction, Pc, RegisterId};
 use flipwave_device::{Address, Dim3, WaveId};
-use flipwave_isa::{Inst, Pc, Register};
-use flipwave_sim::{Executed, Observer, Watch, WaveState};
+use flipwave_machine::{Executed, Observer, Watch, WaveState};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// One instruction of the golden run.
@@ -16,7 +16,7 @@ pub struct Entry {
     /// `true` if the instruction ends the wave.
     pub ends: bool,
     /// Registers that it wrote, or may have written, with their values.
-    pub registers: Vec<(Register, Words)>,
+    pub registers: Vec<(RegisterId, Words)>,
     pub bytes: Bytes,
 }
 
@@ -154,20 +154,20 @@ impl Observer for Log {
         true
     }
 
-    fn before(&mut self, _: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
-        if state.lds_bytes() > 0 {
+    fn before(&mut self, _: &dyn Instruction, wave: WaveId, state: &mut dyn WaveState) {
+        if state.lds().len() > 0 {
             self.lds.get_or(wave.workgroup, || state.lds().to_vec());
         }
     }
 
-    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut dyn WaveState) -> Watch {
         let Executed { inst, wave, .. } = *executed;
         let keep = self.streams.get(&wave).map_or(Keep::All, |stream| stream.keep);
-        let registers = if keep == Keep::All { written(inst, state) } else { Vec::new() };
+        let registers = if keep == Keep::All { state.written_by(inst) } else { Vec::new() };
         let held = |register| words(state, register).map(|words| (register, words));
         let registers = registers.into_iter().filter_map(held).collect();
         let mut bytes = Bytes::default();
-        if inst.flags.loads || inst.flags.stores {
+        if inst.accesses_memory() {
             if let Some(before) = self.lds.get(wave.workgroup) {
                 bytes.lds = differing(before, state.lds());
                 if !bytes.lds.is_empty() {

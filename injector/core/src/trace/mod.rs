@@ -48,9 +48,8 @@ use story::Story;
 /// instructions.
 pub fn trace(workload: &Workload, site: &Site, limits: &[u64]) -> Result<Trace, TraceError> {
     check(workload, site, limits)?;
-    let guests = &workload.guests;
-    let emulated =
-        workload.program.dispatches.iter().find(|dispatch| guests.contains_key(&dispatch.module.0));
+    let is_rewritten = |dispatch: &&Dispatch| workload.device.is_rewritten(dispatch.module);
+    let emulated = workload.program.dispatches.iter().find(is_rewritten);
     if let Some(Dispatch { kernel, .. }) = emulated {
         return Err(TraceError::Emulated { kernel: kernel.clone() });
     }

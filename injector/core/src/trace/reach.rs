@@ -6,7 +6,7 @@ use crate::inject::fault_observer::FaultObserver;
 use crate::inject::injection::InjectionError;
 use crate::{Site, Workload};
 use flipwave_device::Completion;
-use flipwave_sim::{EmbeddedGpu, Progress};
+use flipwave_machine::{Progress, Simulator};
 
 /// Wave instructions executed between checks for the first strike; up to this many may be executed in
 /// parallel before it.
@@ -15,7 +15,7 @@ const CHUNK: u64 = 4096;
 /// Position of the first strike.
 pub struct Reached {
     /// The device in the state before the dispatch.
-    pub device: EmbeddedGpu,
+    pub device: Simulator,
     /// Index of the dispatch.
     pub dispatch: u32,
     /// Wave instructions of the dispatch that are executed before any strike.

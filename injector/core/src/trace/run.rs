@@ -11,10 +11,8 @@ use crate::inject::fault_observer::FaultObserver;
 use crate::inject::injection::InjectionError;
 use crate::site::When;
 use crate::{Site, Workload};
-use flipwave_device::{
-    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause,
-};
-use flipwave_sim::{EmbeddedGpu, Progress};
+use flipwave_device::{Address, Completion, DeviceError, DeviceFault, Dispatch, FaultCause};
+use flipwave_machine::{Progress, Simulator};
 
 /// Wave instructions between checks for remaining differences.
 const CHUNK: u64 = 4096;
@@ -120,7 +118,7 @@ impl Run<'_, '_> {
         Ok(TraceEnding::Faulted { dispatch, fault })
     }
 
-    fn completed(&self, memory: &Memory, faulty: &EmbeddedGpu) -> Result<TraceEnding, DeviceError> {
+    fn completed(&self, memory: &Memory, faulty: &Simulator) -> Result<TraceEnding, DeviceError> {
         let mut wrong: Vec<WrongOutput> = Vec::new();
         let (memory_bytes, _) = memory.wrong();
         if memory_bytes == 0 {

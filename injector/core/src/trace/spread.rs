@@ -126,7 +126,7 @@ mod tests {
             dispatch: 0,
             wave: wave(0, 0),
             pc: inst.pc,
-            operation: inst.operation,
+            operation: flipwave_arch::Instruction::operation(&inst),
             text: inst.text.clone(),
             line: None,
         }

@@ -59,13 +59,12 @@ impl Waves {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::wave;
-    use flipwave_isa::{Register, Vgpr};
+    use crate::testing::{register, wave};
 
     #[test]
     fn sum_follows_every_change() {
         let mut waves = Waves::default();
-        let v1 = Register::Vgpr(Vgpr(1));
+        let v1 = register("v1");
         let wrong = |wrong_wave: &mut WrongWave| wrong_wave.set(v1, [1, 2].into(), &[0, 0]);
         waves.change(wave(0, 0), wrong);
         waves.change(wave(0, 1), wrong);

@@ -4,8 +4,8 @@
 //! writes contain the data that the host wrote when the workload was recorded. Faults therefore do not
 //! affect what the host computes from results.
 
-use flipwave_device::{Address, Change, Device, DeviceError};
-use flipwave_sim::EmbeddedGpu;
+use flipwave_device::{Address, Change, DeviceError};
+use flipwave_machine::Simulator;
 use std::sync::Arc;
 
 /// Applies a change to the memory of a device.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// # Errors
 /// [`DeviceError::NotAllocated`] for unmapped memory, [`DeviceError::Occupied`] for memory that is
 /// already mapped, [`DeviceError::OutOfMemory`].
-pub(crate) fn apply(change: &Change, device: &mut EmbeddedGpu) -> Result<(), DeviceError> {
+pub(crate) fn apply(change: &Change, device: &mut Simulator) -> Result<(), DeviceError> {
     match change {
         Change::Map { address, bytes } => device.allocate_at(*address, *bytes),
         Change::Unmap { address } => device.free(*address),
@@ -57,7 +57,7 @@ impl Changes {
     }
 
     /// All memory ranges that the changes map.
-    pub(crate) fn mapped(&self) -> impl Iterator<Item = (Address, u64)> {
+    pub fn mapped(&self) -> impl Iterator<Item = (Address, u64)> {
         self.before.iter().flatten().filter_map(|change| match change {
             Change::Map { address, bytes } => Some((*address, *bytes)),
             _ => None,

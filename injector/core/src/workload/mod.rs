@@ -9,73 +9,47 @@ use crate::cancellation::CancellationToken;
 use crate::fault_space::Resources;
 use crate::golden::Golden;
 use crate::inject::cell::Cells;
-use crate::site::{SimdShape, Unit};
 use crate::workload::change::apply;
 use crate::workload::output::Output;
 use crate::workload::program::{Buffer, Program};
-use flipwave_codeobj::LineTable;
-use flipwave_device::{
-    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, WaveLocation,
-};
-use flipwave_isa::{AccVgpr, Register, RegisterRange, Sgpr, Target, Vgpr};
-use flipwave_sim::{EmbeddedGpu, Footprints, Observer, Unobserved, WaveState};
-use flipwave_tools::Guest;
-use std::collections::BTreeMap;
+use flipwave_arch::{Architecture, SimdShape, SourceLines};
+use flipwave_device::{Address, Completion, DeviceError, DeviceFault, Dispatch};
+use flipwave_machine::{Footprints, Observer, Simulator, Unobserved, WaveState};
 use std::iter;
-use std::sync::Arc;
 
 /// A prepared workload. Each run starts from a clone of the device, so runs are independent.
 #[derive(Clone)]
 pub struct Workload {
-    /// The device, with code objects loaded and buffers filled.
-    pub device: EmbeddedGpu,
+    /// The device, with code loaded and buffers filled. Faults are injected into the original code of
+    /// modules that were rewritten.
+    pub device: Simulator,
     /// Launches and outputs of the program.
     pub program: Program,
-    /// The original code of rewritten modules, by module; faults are injected into the original code.
-    pub guests: BTreeMap<u32, Arc<Guest>>,
     /// Cancels and monitors its runs.
     pub cancellation: CancellationToken,
 }
 
 impl Workload {
     /// Runs a dispatch of the workload on a clone of its device.
-    pub(crate) fn dispatch(
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the device refuses the dispatch.
+    pub fn dispatch(
         &self,
-        device: &mut EmbeddedGpu,
+        device: &mut Simulator,
         dispatch: &Dispatch,
     ) -> Result<Completion, DeviceError> {
         self.run(device, dispatch, &mut Unobserved, None)
     }
 
-    /// Runs a dispatch on a clone of the workload's device under an observer.
-    pub(crate) fn observe(
+    /// Runs a dispatch on a clone of the workload's device under an observer, and adds the footprints of
+    /// its workgroups to `footprints`, if given.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the device refuses the dispatch.
+    pub fn run(
         &self,
-        device: &mut EmbeddedGpu,
-        dispatch: &Dispatch,
-        observer: &mut dyn Observer,
-    ) -> Result<Completion, DeviceError> {
-        self.as_it_was(dispatch, observer, |observer| self.run(device, dispatch, observer, None))
-    }
-
-    /// Runs a dispatch with `run`. `observer` sees the original code if the dispatch's code was
-    /// rewritten.
-    pub(crate) fn as_it_was<T>(
-        &self,
-        dispatch: &Dispatch,
-        observer: &mut dyn Observer,
-        run: impl FnOnce(&mut dyn Observer) -> T,
-    ) -> T {
-        match self.guests.get(&dispatch.module.0) {
-            Some(guest) => run(&mut guest.observe(observer)),
-            None => run(observer),
-        }
-    }
-
-    /// Runs a dispatch under an observer that sees the code as executed, and adds the footprints of its
-    /// workgroups to `footprints`, if given.
-    pub(crate) fn run(
-        &self,
-        device: &mut EmbeddedGpu,
+        device: &mut Simulator,
         dispatch: &Dispatch,
         observer: &mut dyn Observer,
         footprints: Option<&mut Footprints>,
@@ -86,34 +60,17 @@ impl Workload {
 
     /// Maps a device fault in rewritten code to the original code.
     pub(crate) fn original(&self, dispatch: &Dispatch, fault: DeviceFault) -> DeviceFault {
-        fault.map_locations(|place| self.original_place(dispatch, place))
+        fault.map_locations(|location| self.device.original(dispatch.module, location))
     }
 
-    /// Maps a location in rewritten code to the original code.
-    pub(crate) fn original_place(&self, dispatch: &Dispatch, place: WaveLocation) -> WaveLocation {
-        match self.guests.get(&dispatch.module.0) {
-            Some(guest) => guest.place(place),
-            None => place,
-        }
-    }
-
-    /// The GPU's target.
-    pub(crate) fn target(&self) -> &Target {
-        self.device.target()
+    /// The GPU's instruction set.
+    pub fn architecture(&self) -> &dyn Architecture {
+        &**self.device.architecture()
     }
 
     /// SIMD units per compute unit and their width.
-    pub(crate) fn simds(&self) -> SimdShape {
-        Unit::simds(self.target())
-    }
-
-    pub(crate) fn wave_lanes(&self, dispatch: &Dispatch) -> u8 {
-        let object = self.device.code_object(dispatch.module);
-        let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));
-        match kernel.map(|kernel| kernel.descriptor.wavefront_size()) {
-            Some(32) => 32,
-            _ => 64,
-        }
+    pub fn simds(&self) -> SimdShape {
+        self.architecture().simds()
     }
 
     /// Storage that faults can strike.
@@ -122,49 +79,25 @@ impl Workload {
     }
 
     /// Source lines of the original code of a dispatch, if known.
-    pub(crate) fn lines(&self, dispatch: &Dispatch) -> Option<&LineTable> {
-        let lines = match self.guests.get(&dispatch.module.0) {
-            Some(guest) => guest.lines(),
-            None => self.device.lines(dispatch.module)?,
-        };
-        (!lines.is_empty()).then_some(lines)
+    pub fn lines(&self, dispatch: &Dispatch) -> Option<&dyn SourceLines> {
+        self.device.lines(dispatch.module)
     }
 
     /// Registers and memory available to the waves of a dispatch, one of which is in `state`.
-    pub(crate) fn resources(&self, dispatch: &Dispatch, state: &WaveState<'_>) -> Resources {
-        let rows = |first: Register| {
-            let next = |register: &Register| register.offset(1);
-            let all = std::iter::successors(Some(first), next);
-            all.take_while(|register| state.lanes(*register).is_some()).collect::<Vec<_>>()
-        };
-        let object = self.device.code_object(dispatch.module);
-        let kernel = object.and_then(|object| object.kernel(&dispatch.kernel));
-        let sgprs = kernel.map_or(0, |kernel| kernel.descriptor.rsrc1.sgprs);
-        // Up to gfx9 the highest six of an allocation are VCC, FLAT_SCRATCH and XNACK_MASK
-        // (AMDGPUUsage, "GRANULATED_WAVEFRONT_SGPR_COUNT"); from gfx10 on 106 are numbered.
-        let numbered = if sgprs >= 128 { 106 } else { sgprs.saturating_sub(6).min(102) };
-        let mut registers = Vec::new();
-        for file in [rows(Register::Vgpr(Vgpr(0))), rows(Register::AccVgpr(AccVgpr(0)))] {
-            // A range has at most 255 registers.
-            let ranges = file.chunks(255).map(|some| RegisterRange::new(some[0], some.len() as u8));
-            registers.extend(ranges);
-        }
-        let halves = if state.wave_lanes() == 64 { 2 } else { 1 };
-        registers.push(RegisterRange::new(Register::Sgpr(Sgpr(0)), numbered as u8));
-        registers.push(RegisterRange::new(Register::VccLo, halves));
-        registers.push(RegisterRange::new(Register::ExecLo, halves));
-        registers.push(RegisterRange::new(Register::M0, 1));
-        registers.push(RegisterRange::new(Register::Scc, 1));
+    pub(crate) fn resources(&self, dispatch: &Dispatch, state: &dyn WaveState) -> Resources {
         Resources {
-            registers,
-            lds_bytes: state.lds_bytes() as u64,
+            registers: self.device.registers(dispatch, state),
+            lds_bytes: state.lds().len() as u64,
             scratch_bytes: state.private_bytes().into(),
             buffers: self.program.buffers.iter().map(|buffer| buffer.bytes as u64).collect(),
         }
     }
 
     /// A clone of the device in the state before the first dispatch.
-    pub(crate) fn start(&self) -> Result<EmbeddedGpu, DeviceError> {
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the host's memory changes cannot be applied.
+    pub fn start(&self) -> Result<Simulator, DeviceError> {
         let mut device = self.device.clone();
         self.change(&mut device, 0)?;
         Ok(device)
@@ -174,7 +107,7 @@ impl Workload {
     ///
     /// # Errors
     /// None on a device that has run all preceding dispatches and changes.
-    pub(crate) fn change(&self, device: &mut EmbeddedGpu, index: usize) -> Result<(), DeviceError> {
+    pub(crate) fn change(&self, device: &mut Simulator, index: usize) -> Result<(), DeviceError> {
         self.program.changes.before(index).iter().try_for_each(|change| apply(change, device))
     }
 
@@ -182,7 +115,7 @@ impl Workload {
     ///
     /// # Errors
     /// [`DeviceError`] if the device has no such memory.
-    pub fn read_outputs(&self, device: &EmbeddedGpu) -> Result<Vec<Vec<u8>>, DeviceError> {
+    pub fn read_outputs(&self, device: &Simulator) -> Result<Vec<Vec<u8>>, DeviceError> {
         let read = |output: &Buffer| {
             let mut bytes = vec![0; output.bytes];
             device.read(output.address, &mut bytes)?;
@@ -192,7 +125,7 @@ impl Workload {
     }
 
     /// Reads the outputs from `device` as [`Output`] values.
-    pub(crate) fn outputs(&self, device: &EmbeddedGpu) -> Result<Vec<Output>, DeviceError> {
+    pub(crate) fn outputs(&self, device: &Simulator) -> Result<Vec<Output>, DeviceError> {
         Ok(self.read_outputs(device)?.into_iter().map(Output::from).collect())
     }
 
@@ -200,9 +133,9 @@ impl Workload {
     /// is the device after the golden run, which makes unchanged memory fast to detect.
     pub(crate) fn outputs_beside(
         &self,
-        device: &EmbeddedGpu,
+        device: &Simulator,
         golden: &Golden,
-        after: Option<&EmbeddedGpu>,
+        after: Option<&Simulator>,
     ) -> Result<Vec<Output>, DeviceError> {
         let beside = |(buffer, golden): (&Buffer, &Output)| {
             let (start, length) = (buffer.address, buffer.bytes as u64);

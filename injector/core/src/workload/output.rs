@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::testing::workload;
     use crate::{Buffer, Golden};
-    use flipwave_device::{Address, Device};
+    use flipwave_device::Address;
 
     const LENGTH: usize = 2 * Output::BLOCK + 10;
 

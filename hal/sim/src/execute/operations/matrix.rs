@@ -17,10 +17,11 @@ mod wide;
 
 use super::row::{MatrixProduct, WholeWaveOperation};
 use super::sources;
-use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement};
+use crate::execute::matrix_sum::{Steps, SummedElement};
 use crate::instruction::Op;
 use crate::wave::{LANES, Level, Machine, Row, Wave};
 use element::{Brain, Byte, Double, Element, Fused, Half, Pairwise, Single};
+use flipwave_arch::{MatrixElement, ProductShape};
 use flipwave_isa::{Float8, Generation, LaneMask};
 #[cfg(target_arch = "x86_64")]
 use registers::MOST_DEPTH;

@@ -46,9 +46,9 @@ pub use row::WholeWaveOperation;
 pub use variant::Variant;
 
 use crate::execute::lane::Numerics;
-use crate::execute::matrix_sum::ProductShape;
 use crate::instruction::VectorOperation;
 use crate::wave::Machine;
+use flipwave_arch::ProductShape;
 use flipwave_isa::{Inst, Target};
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,9 +1,10 @@
 //! Rows of the tables of operations.
 
 use crate::execute::lane::Kind;
-use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement};
+use crate::execute::matrix_sum::{Steps, SummedElement};
 use crate::instruction::{Op, ScalarFunction};
 use crate::wave::Wave;
+use flipwave_arch::{MatrixElement, ProductShape};
 
 /// Makes a table of operations.
 ///

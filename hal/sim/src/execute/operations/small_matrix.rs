@@ -13,10 +13,11 @@
 use super::row::{MatrixProduct, WholeWaveOperation};
 use crate::execute::lane::Kind;
 use crate::execute::lane::small_float::{SmallFloat, power};
-use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SummedElement};
+use crate::execute::matrix_sum::{Steps, SummedElement};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, ScalarIndex, Wave};
+use flipwave_arch::{MatrixElement, ProductShape};
 use flipwave_isa::Float8;
 
 /// Columns of B, and rows of A per eight registers.

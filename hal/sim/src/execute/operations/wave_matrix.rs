@@ -12,13 +12,11 @@
 use super::row::{MatrixProduct, WholeWaveOperation};
 use crate::execute::lane::small_float::{SmallFloat, brain_to_single, single_to_brain};
 use crate::execute::lane::{Kind, binary16};
-use crate::execute::matrix_sum::{
-    Fused, MatrixElement, ProductShape, Steps, SumType, SummedElement, integers as add_integers,
-    link,
-};
+use crate::execute::matrix_sum::{Fused, Steps, SummedElement, integers as add_integers, link};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, Wave};
+use flipwave_arch::{MatrixElement, ProductShape, SumType};
 use flipwave_isa::{Float8, Generation};
 use half::f16;
 

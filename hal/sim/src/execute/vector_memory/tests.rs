@@ -5,15 +5,14 @@ use crate::dispatch::stall::Watching;
 use crate::execute::lds;
 use crate::instruction::{Op, Run};
 use crate::memory::aperture::{PRIVATE, SHARED};
-use crate::memory::{
-    AddressSpace, FootprintBuilder, Memory, Recording, TouchedRegions, WriteRecorder, WrittenByte,
-};
+use crate::memory::{AddressSpace, Memory, Recording, TouchedRegions, WriteRecorder};
 use crate::tests::bench::Bench;
 use crate::tests::operations::Random;
 use crate::wave::level::at_each_level;
 use crate::wave::{Level, Row, RowIndex, Wave};
 use flipwave_device::{Address, FaultCause};
 use flipwave_isa::LaneMask;
+use flipwave_machine::{FootprintBuilder, WrittenByte};
 use std::collections::BTreeSet;
 
 at_each_level! {

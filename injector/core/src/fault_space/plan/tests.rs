@@ -6,8 +6,9 @@ use crate::fault_space::{Draw, Group};
 use crate::fault_space::{Selection, Stratification};
 use crate::site::{Event, Lanes, Place, Site, When};
 use crate::testing::{Event as Executed, dispatch, executions, trace, wave, workload};
+use flipwave_arch::RegisterSpan;
+use flipwave_isa::Pc;
 use flipwave_isa::{Lane, LaneMask};
-use flipwave_isa::{Pc, Register, RegisterRange};
 use flipwave_sim::Watch;
 use std::collections::HashSet;
 
@@ -88,7 +89,7 @@ fn site_numbers_enumerate_the_fault_space() {
                 };
                 expected.extend((0..bits).map(|bit| Site {
                     when: When::At(event),
-                    place: Place::Register(register.parse().unwrap()),
+                    place: Place::Register(crate::testing::register(register)),
                     lanes: lane.map(Lanes::One),
                     action: Action::Flip(1 << bit),
                 }));
@@ -388,11 +389,11 @@ fn only_selected_sites_are_drawn() {
     let every = |selection: Selection, holds: fn(&Site, &Event) -> bool| {
         drawn(selection).iter().all(|site| holds(site, site.event().unwrap()))
     };
-    let registers = vec!["v4".parse().map(|register| RegisterRange::new(register, 2)).unwrap()];
+    let registers = vec![RegisterSpan::new(crate::testing::register("v4"), 2)];
     for (selection, holds) in [
         (
             Selection { registers, ..all.clone() },
-            (|site, _| matches!(site.place, Place::Register(Register::Vgpr(v)) if v.0 / 2 == 2))
+            (|site, _| matches!(site.place, Place::Register(v) if ["v4", "v5"].contains(&&*v.to_string())))
                 as fn(&Site, &Event) -> bool,
         ),
         (Selection { occurrences: Some(1..=1), ..all.clone() }, |_, event| event.occurrence == 1),

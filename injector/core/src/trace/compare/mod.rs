@@ -13,10 +13,9 @@ use super::workgroups::Workgroups;
 use super::{Spread, Step, What, Wrong};
 use crate::inject::fault_observer::FaultObserver;
 use crate::{Buffer, Site};
-use flipwave_codeobj::LineTable;
+use flipwave_arch::{Instruction, LaneMask, RegisterId, SourceLines};
 use flipwave_device::{Address, DeviceError, WaveId};
-use flipwave_isa::{Inst, LaneMask, Register};
-use flipwave_sim::{Executed, WaveState};
+use flipwave_machine::{Executed, WaveState};
 
 /// Context of a traced dispatch.
 #[derive(Clone, Copy)]
@@ -25,7 +24,7 @@ pub struct Scene<'a> {
     /// Index of the dispatch.
     pub dispatch: u32,
     /// Source lines of its code.
-    pub lines: Option<&'a LineTable>,
+    pub lines: Option<&'a dyn SourceLines>,
     /// Outputs of the workload.
     pub outputs: &'a [Buffer],
 }
@@ -49,9 +48,9 @@ pub struct Compare<'r, 'a> {
     /// Number of words that the fault had struck after the last instruction.
     struck: u64,
     /// The running instruction, if it was struck before its execution.
-    under_way: Option<(Inst, WaveId)>,
+    under_way: Option<(Box<dyn Instruction>, WaveId)>,
     /// Contents of the wave's registers that the fault may strike, from before the fault.
-    kept: Vec<(Register, Words)>,
+    kept: Vec<(RegisterId, Words)>,
     /// `true` if the running instruction reads a wrong register.
     reads_wrong: bool,
     /// Error that occurred while advancing the golden run.
@@ -105,8 +104,8 @@ impl<'r, 'a> Compare<'r, 'a> {
     fn compare_registers(
         &mut self,
         executed: &Executed<'_>,
-        golden: Vec<(Register, Words)>,
-        state: &WaveState<'_>,
+        golden: Vec<(RegisterId, Words)>,
+        state: &dyn WaveState,
     ) -> (Option<Wrong>, bool) {
         let kept = std::mem::take(&mut self.kept);
         let Executed { wave, lanes, .. } = *executed;
@@ -152,7 +151,7 @@ impl<'r, 'a> Compare<'r, 'a> {
     }
 
     /// Compares the writes of both runs to device memory.
-    fn compare_memory(&mut self, golden: &Bytes, state: &mut WaveState<'_>, found: &mut Found) {
+    fn compare_memory(&mut self, golden: &Bytes, state: &mut dyn WaveState, found: &mut Found) {
         let written = state.take_written();
         let now = |place: u64| byte_at(state, place);
         let change = self.memory.change(&golden.memory, &written, now);
@@ -160,7 +159,7 @@ impl<'r, 'a> Compare<'r, 'a> {
     }
 
     /// Compares the writes of the golden run in waves that the faulty run does not execute.
-    fn compare_apart(&mut self, state: &mut WaveState<'_>, found: &mut Found) {
+    fn compare_apart(&mut self, state: &mut dyn WaveState, found: &mut Found) {
         for (workgroup, bytes) in self.golden.log.take_apart() {
             self.compare_lds(WaveId { workgroup, wave: 0 }, &bytes.lds, None);
             let now = |place: u64| byte_at(state, place);
@@ -198,7 +197,7 @@ impl<'r, 'a> Compare<'r, 'a> {
         executed: &Executed<'_>,
         entry: Option<Entry>,
         is_struck: bool,
-        state: &mut WaveState<'_>,
+        state: &mut dyn WaveState,
     ) -> Found {
         let Executed { inst, wave, .. } = *executed;
         let mut found = Found::default();
@@ -214,7 +213,7 @@ impl<'r, 'a> Compare<'r, 'a> {
                 found.is_wrong = is_wrong;
             }
         }
-        let may_write = is_struck || inst.flags.loads || inst.flags.stores;
+        let may_write = is_struck || inst.accesses_memory();
         let change = self.compare_lds(wave, &bytes.lds, may_write.then(|| state.lds()));
         found.add_lds(&change);
         if may_write || !bytes.memory.is_empty() {
@@ -235,7 +234,7 @@ impl<'r, 'a> Compare<'r, 'a> {
 }
 
 /// Reads a byte of the faulty run's memory.
-fn byte_at(state: &mut WaveState<'_>, place: u64) -> Option<u8> {
+fn byte_at(state: &mut dyn WaveState, place: u64) -> Option<u8> {
     let word = state.read_memory(Address(place & !3))?;
     Some(word.to_le_bytes()[(place % 4) as usize])
 }

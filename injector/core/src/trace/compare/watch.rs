@@ -5,11 +5,11 @@ use crate::site::Place;
 use crate::trace::bytes::{Lds, Memory};
 use crate::trace::found::Found;
 use crate::trace::left::Left;
-use crate::trace::registers::{all, words};
+use crate::trace::registers::words;
 use crate::trace::{Gone, Spread, Step, TraceError, What};
+use flipwave_arch::{Instruction, RegisterId};
 use flipwave_device::WaveId;
-use flipwave_isa::{Class, Family, Inst, Register};
-use flipwave_sim::{EmbeddedGpu, Executed, Observer, Watch, WaveState};
+use flipwave_machine::{Executed, Observer, Simulator, Watch, WaveState};
 
 impl Compare<'_, '_> {
     /// Ends the comparison of a dispatch that has completed on `faulty`: records how its memory differs
@@ -17,7 +17,7 @@ impl Compare<'_, '_> {
     ///
     /// # Errors
     /// [`TraceError`] if the golden run cannot be completed.
-    pub fn conclude(mut self, faulty: &EmbeddedGpu) -> Result<(EmbeddedGpu, Left), TraceError> {
+    pub fn conclude(mut self, faulty: &Simulator) -> Result<(Simulator, Left), TraceError> {
         self.golden.finish()?;
         let memory = Memory::between(&self.golden.gpu, faulty)?;
         let left = Left { memory, step: self.last };
@@ -38,7 +38,7 @@ impl Compare<'_, '_> {
             && let Some((inst, wave)) = self.under_way.take()
         {
             self.story.pass(true);
-            let step = self.step(&inst, wave);
+            let step = self.step(&*inst, wave);
             self.story.record(What::Fault(None), self.spread(), &step);
         }
     }
@@ -49,21 +49,21 @@ impl Compare<'_, '_> {
         std::mem::replace(&mut self.struck, words) < words
     }
 
-    fn step(&self, inst: &Inst, wave: WaveId) -> Step {
+    fn step(&self, inst: &dyn Instruction, wave: WaveId) -> Step {
         Step {
             time: self.story.time().unwrap_or(0),
             dispatch: self.scene.dispatch,
             wave,
-            pc: inst.pc,
-            operation: inst.operation,
-            text: inst.text.clone(),
-            line: self.scene.lines.and_then(|lines| lines.lookup(inst.pc)),
+            pc: inst.pc(),
+            operation: inst.operation(),
+            text: inst.text().to_owned(),
+            line: self.scene.lines.and_then(|lines| lines.lookup(inst.pc())),
         }
     }
 
     /// Returns `true` if an instruction at this PC may be struck.
-    fn may_strike(&self, inst: &Inst) -> bool {
-        self.scene.site.event().is_some_and(|event| event.pc == inst.pc)
+    fn may_strike(&self, inst: &dyn Instruction) -> bool {
+        self.scene.site.event().is_some_and(|event| event.pc == inst.pc())
     }
 
     fn is_watched_by_strike(&mut self, wave: WaveId) -> bool {
@@ -71,14 +71,15 @@ impl Compare<'_, '_> {
     }
 
     /// Lets the fault strike after an instruction.
-    fn let_strike(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) {
+    fn let_strike(&mut self, executed: &Executed<'_>, state: &mut dyn WaveState) {
         if !self.is_watched_by_strike(executed.wave) {
             return;
         }
         if let Place::Register(first) = self.scene.site.place
             && self.may_strike(executed.inst)
         {
-            let registers = (0..self.scene.site.action.words()).filter_map(|n| first.offset(n));
+            let registers =
+                (0..self.scene.site.action.words()).filter_map(|n| first.offset(n.into()));
             self.keep(registers, state);
         }
         if let Some(observer) = &mut self.observer {
@@ -86,7 +87,7 @@ impl Compare<'_, '_> {
         }
     }
 
-    fn keep(&mut self, registers: impl IntoIterator<Item = Register>, state: &WaveState<'_>) {
+    fn keep(&mut self, registers: impl IntoIterator<Item = RegisterId>, state: &dyn WaveState) {
         let held = |register| words(state, register).map(|words| (register, words));
         self.kept = registers.into_iter().filter_map(held).collect();
     }
@@ -122,7 +123,7 @@ impl Compare<'_, '_> {
     }
 
     /// Determines how the instruction removed the last difference.
-    fn manner(&self, inst: &Inst) -> Gone {
+    fn manner(&self, inst: &dyn Instruction) -> Gone {
         if self.reads_wrong {
             Gone::Masked
         } else if inst.ends_wave() {
@@ -133,39 +134,34 @@ impl Compare<'_, '_> {
     }
 }
 
-/// Returns `true` if the instruction synchronizes waves.
-fn synchronizes(inst: &Inst) -> bool {
-    inst.class() == Class::Barrier || inst.operation.is(Family::GlobalWaveSync)
-}
-
 impl Observer for Compare<'_, '_> {
     fn watches(&mut self, wave: WaveId) -> bool {
         self.lds.start(wave);
         true
     }
 
-    fn before(&mut self, inst: &Inst, wave: WaveId, state: &mut WaveState<'_>) {
-        if state.lds_bytes() > 0 {
+    fn before(&mut self, inst: &dyn Instruction, wave: WaveId, state: &mut dyn WaveState) {
+        if state.lds().len() > 0 {
             self.lds.get_or(wave.workgroup, || Lds::new(state.lds()));
         }
-        let exec = state.exec();
+        let exec = state.active();
         self.reads_wrong =
             self.waves.get(wave).is_some_and(|wave_diff| wave_diff.is_read(inst, exec));
         if self.is_watched_by_strike(wave) {
             if matches!(self.scene.site.place, Place::Encoding(_)) && self.may_strike(inst) {
                 // The registers that the altered instruction writes are not known yet.
-                self.keep(all(state), state);
+                self.keep(state.changeable(), state);
             }
             if let Some(observer) = &mut self.observer {
                 observer.before(inst, wave, state);
                 if observer.words() > self.struck {
-                    self.under_way = Some((inst.clone(), wave));
+                    self.under_way = Some((inst.boxed(), wave));
                 }
             }
         }
     }
 
-    fn after(&mut self, executed: &Executed<'_>, state: &mut WaveState<'_>) -> Watch {
+    fn after(&mut self, executed: &Executed<'_>, state: &mut dyn WaveState) -> Watch {
         let wave = executed.wave;
         let before = self.spread();
         self.let_strike(executed, state);
@@ -174,8 +170,8 @@ impl Observer for Compare<'_, '_> {
         // Signals between waves are not registers. They may differ from here on, so waves may continue
         // in a different order than in the golden run before any register differs.
         self.has_parted |= (is_struck || self.reads_wrong)
-            && (synchronizes(executed.inst)
-                || original.is_some_and(|(original, _)| synchronizes(&original)));
+            && (executed.inst.synchronizes()
+                || original.is_some_and(|(original, _)| original.synchronizes()));
         let entry = match self.golden.next(wave) {
             Ok(entry) => entry,
             Err(error) => {

@@ -11,9 +11,10 @@ use crate::compile::value::{Shape, Value};
 use crate::compile::workspace::{PRIVATE_BLOCK, PRIVATE_WINDOWS};
 use crate::instruction::vector_memory::{Space, VectorAccess};
 use crate::instruction::{Op, Run, Word};
-use crate::memory::{LINE, aperture};
+use crate::memory::aperture;
 use crate::wave::{RowIndex, ScalarIndex};
 use flipwave_isa::Generation;
+use flipwave_machine::LINE;
 use std::fmt::{Display, Write};
 
 /// Location of the first active lane's word.

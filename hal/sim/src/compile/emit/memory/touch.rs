@@ -5,7 +5,7 @@ use super::group::{Group, Labels, Touched};
 use crate::compile::emit::emitter::Emitter;
 use crate::compile::frame::offset;
 use crate::compile::value::Value;
-use crate::memory::LINE;
+use flipwave_machine::LINE;
 
 impl Emitter<'_> {
     /// Branches to one of two labels. Before the first label, records the bytes of the active

@@ -32,9 +32,10 @@ use super::sizes::{Bounds, Digits, Sizes};
 use crate::execute::lane::binary16::to_f32;
 use crate::execute::lane::small_float::{SmallFloat, brain_to_single};
 use crate::execute::lane::{Kind, LaneValue, settle};
-use crate::execute::matrix_sum::{Steps, SumType, chain, integers};
+use crate::execute::matrix_sum::{Steps, chain, integers};
 use crate::execute::operations::single;
 use crate::wave::LANES;
+use flipwave_arch::SumType;
 use half::f16;
 use std::marker::PhantomData;
 

@@ -16,13 +16,12 @@ use super::registers::{permuted_lane, row, sum_row};
 use super::sizes::{Bounds, Digits, Limits, Sizes};
 use super::vectors::{Term, Vector, WIDTH, add_fused, add_integers, add_together, are_tame};
 use crate::execute::lane::small_float::SmallFloat;
-use crate::execute::matrix_sum::{
-    MatrixElement, ProductShape, Steps, SumType, SummedElement, integers,
-};
+use crate::execute::matrix_sum::{Steps, SummedElement, integers};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Level, Row, Wave};
+use flipwave_arch::{MatrixElement, ProductShape, SumType};
 use flipwave_isa::{Float8, LaneMask};
 
 /// Format of an element.

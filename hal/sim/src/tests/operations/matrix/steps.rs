@@ -3,10 +3,11 @@
 use super::levels::random_wave;
 use super::wide::prepared;
 use super::{C, D, Random};
-use crate::execute::matrix_sum::{MatrixElement, ProductShape, Steps, SumPart};
+use crate::execute::matrix_sum::Steps;
 use crate::execute::operations::whole_wave_operations;
 use crate::instruction::Op;
 use crate::wave::{Level, Machine, Row, RowIndex};
+use flipwave_arch::{MatrixElement, ProductShape, SumPart};
 
 const MACHINES: [(&str, u8); 9] = [
     ("gfx908", 64),

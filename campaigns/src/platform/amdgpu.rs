@@ -1,0 +1,190 @@
+//! AMD GPUs.
+
+use super::other_platform::OtherPlatformError;
+use super::{LoadedMachine, Platform, ProgramLoader};
+use crate::file::kernels::{Argument, Code, Launch};
+use crate::program::compile::Compiler;
+use crate::program::error::PrepareError;
+use crate::program::object_file::{ObjectFileError, read_code_object};
+use flipwave_arch::Architecture;
+use flipwave_codeobj::{CodeObject, Kernel};
+use flipwave_device::{
+    Address, ArgumentValue, Device, DeviceError, Dispatch, ModuleId, layout_with_dynamic_lds,
+};
+use flipwave_host::output::printable;
+use flipwave_injector::{demangled_kernel, kernel_is_called};
+use flipwave_isa::Target;
+use flipwave_machine::Simulator;
+use flipwave_sim::{Amdgpu, EmbeddedGpu};
+use std::sync::Arc;
+
+/// The embedded GPU with AMD's instruction sets.
+pub(super) struct AmdgpuPlatform;
+
+impl Platform for AmdgpuPlatform {
+    fn architecture(&self, target: &str) -> Option<Arc<dyn Architecture>> {
+        let target: Target = target.parse().ok()?;
+        Some(Arc::new(Amdgpu::new(target)))
+    }
+
+    fn targets(&self) -> Vec<String> {
+        Target::names().map(str::to_owned).collect()
+    }
+
+    fn machine(
+        &self,
+        architecture: &dyn Architecture,
+    ) -> Result<Box<dyn LoadedMachine>, PrepareError> {
+        let other = || OtherPlatformError { target: architecture.target().to_owned() };
+        let amdgpu = architecture.as_any().downcast_ref::<Amdgpu>().ok_or_else(other)?;
+        let device = EmbeddedGpu::new(amdgpu.target().clone())?;
+        Ok(Box::new(AmdgpuLoader::new(device)))
+    }
+}
+
+/// The embedded GPU of a simulator.
+///
+/// # Errors
+/// [`OtherPlatformError`] for machines of other platforms.
+pub(crate) fn amdgpu(simulator: &Simulator) -> Result<&EmbeddedGpu, OtherPlatformError> {
+    let other = || OtherPlatformError { target: simulator.architecture().target().to_owned() };
+    simulator.downcast().ok_or_else(other)
+}
+
+/// The embedded GPU of a simulator.
+///
+/// # Errors
+/// [`OtherPlatformError`] for machines of other platforms.
+pub(crate) fn amdgpu_mut(
+    simulator: &mut Simulator,
+) -> Result<&mut EmbeddedGpu, OtherPlatformError> {
+    let target = simulator.architecture().target().to_owned();
+    simulator.downcast_mut().ok_or(OtherPlatformError { target })
+}
+
+/// Loads code objects and their sources to an AMD GPU.
+pub(crate) struct AmdgpuLoader<D> {
+    /// The GPU.
+    pub device: D,
+    /// Set when the first source is compiled.
+    compiler: Option<Compiler>,
+    loaded: Vec<Module>,
+}
+
+/// A loaded code object.
+struct Module {
+    code: Code,
+    object: CodeObject,
+    id: ModuleId,
+}
+
+impl<D: Device> AmdgpuLoader<D> {
+    /// Wraps a GPU that has loaded nothing.
+    pub fn new(device: D) -> AmdgpuLoader<D> {
+        AmdgpuLoader { device, compiler: None, loaded: Vec::new() }
+    }
+
+    fn find(&self, code: &Code) -> Option<&Module> {
+        self.loaded.iter().find(|module| module.code == *code)
+    }
+
+    fn kernel(&self, launch: &Launch) -> Result<(ModuleId, &Kernel), PrepareError> {
+        let module = self.find(&launch.code);
+        let kernel = module.and_then(|module| {
+            let exact = module.object.kernel(&launch.kernel);
+            let is_called = |kernel: &&Kernel| kernel_is_called(&kernel.name, &launch.kernel);
+            let mut called = module.object.kernels().iter().filter(is_called);
+            // An ambiguous source name matches no kernel.
+            let only = called.next().filter(|_| called.next().is_none());
+            Some((module.id, exact.or(only)?))
+        });
+        kernel.ok_or_else(|| PrepareError::UnknownKernel {
+            path: match &launch.code {
+                Code::Source { path, .. } | Code::Object { path } => path.clone(),
+            },
+            wanted: launch.kernel.clone(),
+            present: module
+                .map_or(&[][..], |module| module.object.kernels())
+                .iter()
+                .map(|kernel| printable(&demangled_kernel(&kernel.name)).into_owned())
+                .collect(),
+        })
+    }
+}
+
+impl<D: Device> ProgramLoader for AmdgpuLoader<D> {
+    fn load(&mut self, code: &Code) -> Result<(), PrepareError> {
+        if self.find(code).is_some() {
+            return Ok(());
+        }
+        let target = self.device.target();
+        let (path, object) = match code {
+            Code::Source { path, options } => {
+                let compiler = match self.compiler.take() {
+                    Some(compiler) => compiler,
+                    None => Compiler::find()?,
+                };
+                let bytes = self.compiler.insert(compiler).compile(path, options, target)?;
+                let failed = |reason| ObjectFileError::CodeObject { path: path.clone(), reason };
+                (path, CodeObject::parse(&bytes).map_err(failed)?)
+            }
+            Code::Object { path } => (path, read_code_object(path, Some(target))?),
+        };
+        let id = self
+            .device
+            .load(&object)
+            .map_err(|reason| PrepareError::Load { path: path.clone(), reason })?;
+        self.loaded.push(Module { code: code.clone(), object, id });
+        Ok(())
+    }
+
+    fn dispatch(
+        &self,
+        index: usize,
+        launch: &Launch,
+        addresses: &[Address],
+    ) -> Result<Dispatch, PrepareError> {
+        let (module, kernel) = self.kernel(launch)?;
+        let values: Vec<ArgumentValue> = launch
+            .arguments
+            .iter()
+            .map(|argument| match argument {
+                Argument::Buffer(buffer) => ArgumentValue::Buffer(addresses[*buffer]),
+                Argument::Null => ArgumentValue::Null,
+                Argument::Scalar(bytes) => ArgumentValue::Bytes(bytes.clone()),
+                Argument::LocalMemory(bytes) => ArgumentValue::DynamicLds(*bytes),
+            })
+            .collect();
+        let Launch { grid, workgroup, local_memory, .. } = *launch;
+        let layout =
+            layout_with_dynamic_lds(kernel, &values, grid, workgroup, local_memory).map_err(
+                |reason| PrepareError::Arguments { launch: index, reason: Box::new(reason) },
+            )?;
+        Ok(Dispatch {
+            module,
+            kernel: kernel.name.to_string(),
+            grid,
+            workgroup,
+            kernarg: layout.kernarg,
+            dynamic_lds: layout.dynamic_lds,
+            instruction_limit: launch.instruction_limit,
+            queued: None,
+        })
+    }
+
+    fn allocate(&mut self, content: &[u8]) -> Result<Address, DeviceError> {
+        let address = self.device.allocate(content.len() as u64)?;
+        self.device.write(address, content)?;
+        Ok(address)
+    }
+
+    fn compiler(&self) -> Option<String> {
+        self.compiler.as_ref().map(|compiler| compiler.version().to_owned())
+    }
+}
+
+impl LoadedMachine for AmdgpuLoader<EmbeddedGpu> {
+    fn into_simulator(self: Box<Self>) -> Simulator {
+        Simulator::new(self.device)
+    }
+}

@@ -1,0 +1,54 @@
+//! Platforms: what a campaign needs of the GPUs of one instruction set.
+//!
+//! A platform knows targets, creates machines that execute their code, and loads programs. Everything
+//! else in this crate that plans, injects, classifies and reports faults knows no instruction set. AMD's
+//! platform is always present; [`register_platform`] adds others.
+
+mod amdgpu;
+mod loader;
+pub(crate) mod other_platform;
+mod target;
+
+pub use loader::{LoadedMachine, ProgramLoader};
+pub use target::CampaignTarget;
+
+pub(crate) use amdgpu::{AmdgpuLoader, amdgpu, amdgpu_mut};
+
+use crate::program::error::PrepareError;
+use amdgpu::AmdgpuPlatform;
+use flipwave_arch::Architecture;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// GPUs of one instruction set, simulated in this process.
+pub trait Platform: Sync {
+    /// The instruction set of the target with a name; `None` if the platform has no such target.
+    fn architecture(&self, target: &str) -> Option<Arc<dyn Architecture>>;
+
+    /// Names of the targets, for error messages.
+    fn targets(&self) -> Vec<String>;
+
+    /// Creates a machine of a target of this platform, without code.
+    ///
+    /// # Errors
+    /// [`PrepareError`] if the target's code cannot be executed.
+    fn machine(
+        &self,
+        architecture: &dyn Architecture,
+    ) -> Result<Box<dyn LoadedMachine>, PrepareError>;
+}
+
+/// Platforms in addition to AMD's.
+static REGISTERED: RwLock<Vec<&'static dyn Platform>> = RwLock::new(Vec::new());
+
+/// Adds a platform for campaigns that are read from now on. If several platforms know a target, the first
+/// one is used.
+pub fn register_platform(platform: &'static dyn Platform) {
+    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(platform);
+}
+
+/// All platforms.
+fn platforms() -> Vec<&'static dyn Platform> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    let amdgpu: &'static dyn Platform = &AmdgpuPlatform;
+    std::iter::once(amdgpu).chain(registered.iter().copied()).collect()
+}

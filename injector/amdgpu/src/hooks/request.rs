@@ -1,0 +1,84 @@
+//! Hook requests: all properties of a site that rewritten code depends on.
+
+use flipwave_arch::{OperationName, Pc};
+use flipwave_device::ModuleId;
+use flipwave_injector::{Action, FloatFormat};
+use flipwave_injector::{Lanes, Place, Site, When};
+
+/// Hooks in a code object. Sites with the same request share the rewritten code; the host writes their
+/// differences into the hooks' variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Request {
+    /// The code object.
+    pub module: ModuleId,
+    /// Index of the kernel, if only this kernel is rewritten.
+    pub kernel: Option<usize>,
+    /// The struck instructions.
+    pub at: Instructions,
+    /// The struck place; for memory, only its kind.
+    pub place: Place,
+    /// `true` if each lane has its own value.
+    pub is_per_lane: bool,
+    /// `true` if the struck lanes depend on the active lanes of the instruction.
+    pub is_active: bool,
+    /// Format of the struck number, if the fault changes a number.
+    pub format: Option<FloatFormat>,
+}
+
+/// Instructions of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Instructions {
+    /// The instruction at this ELF virtual address.
+    At(Pc),
+    /// All instructions of an operation.
+    Of(OperationName),
+}
+
+impl Request {
+    /// The request of a site in a code object.
+    pub fn new(module: ModuleId, site: &Site) -> Request {
+        let (at, is_per_lane) = match &site.when {
+            When::At(event) => (Instructions::At(event.pc), site.place.is_per_lane()),
+            When::Always(unit) => (Instructions::Of(unit.opcode), unit.slot.is_some()),
+        };
+        let place = match site.place {
+            Place::Memory { .. } => Place::Memory { buffer: 0, offset: 0 },
+            Place::Lds(_) => Place::Lds(0),
+            place => place,
+        };
+        let format = match site.action {
+            Action::Relative(format, _) => Some(format),
+            _ => None,
+        };
+        Request { module, kernel: None, at, place, is_per_lane, is_active: is_active(site), format }
+    }
+
+    /// Number of words of a value.
+    pub fn words(&self) -> u8 {
+        self.format.map_or(1, FloatFormat::words)
+    }
+
+    /// Names of the sources of the hooks: the change of the value, the struck waves and executions, and
+    /// the struck place.
+    pub fn sources(&self) -> [&'static str; 3] {
+        let when = match self.at {
+            Instructions::At(_) => "event",
+            Instructions::Of(_) => "unit",
+        };
+        let what = match self.place {
+            Place::Source(_) => "source",
+            Place::Branch => "branch",
+            Place::Memory { .. } | Place::Lds(_) => "memory",
+            _ => "register",
+        };
+        [if self.format.is_some() { "number" } else { "bits" }, when, what]
+    }
+}
+
+/// Returns `true` if only active lanes of the instruction are struck.
+pub(super) fn is_active(site: &Site) -> bool {
+    match &site.when {
+        When::At(_) => site.lanes == Some(Lanes::Active),
+        When::Always(unit) => unit.slot.is_some(),
+    }
+}

@@ -1,0 +1,11 @@
+//! Parts of fault injection that only AMD's instruction set has: faults injected by hooks in rewritten
+//! code objects, and golden runs on the strict level.
+
+mod hooks;
+mod strict;
+
+pub use hooks::{
+    HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, supports,
+    unreached_by_hooks,
+};
+pub use strict::golden_strict;
