@@ -76,6 +76,7 @@ mod strict;
 mod suite;
 mod tier;
 mod tools;
+mod toy;
 mod trace;
 mod triton;
 mod unreached;

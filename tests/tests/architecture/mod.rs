@@ -43,6 +43,54 @@ fn dependency_cycles_have_at_most_four_files() {
     assert!(found.is_empty(), "cycles of more than {MAX_CYCLE_FILES} files:\n{}", found.join("\n"));
 }
 
+/// Crates of AMD's instruction set.
+const AMDGPU: [&str; 8] =
+    ["isa", "codeobj", "sim", "kfd", "rocr", "hooks", "tools", "injector-amdgpu"];
+
+/// The first crate of AMD's instruction set that a text names, with `-` or `_` between words.
+fn amdgpu_crate(text: &str) -> Option<&'static str> {
+    let names = |name: &&str| {
+        [format!("flipwave-{name}"), format!("flipwave_{}", name.replace('-', "_"))].iter().any(
+            |name| {
+                text.match_indices(name.as_str()).any(|(at, _)| {
+                    let after = text[at + name.len()..].chars().next();
+                    after
+                        .is_none_or(|after| !after.is_ascii_alphanumeric() && !"-_".contains(after))
+                })
+            },
+        )
+    };
+    AMDGPU.iter().copied().find(|name| names(&name))
+}
+
+/// Fault injection, analysis, and what campaigns do after their program is loaded work for every
+/// instruction set.
+#[test]
+fn faults_campaigns_and_analysis_know_no_instruction_set() {
+    for folder in ["injector/core", "analysis", "hal/arch"] {
+        let manifest = std::fs::read_to_string(root().join(folder).join("Cargo.toml"));
+        let manifest = manifest.expect("a manifest");
+        let product = manifest.split("[dev-dependencies]").next().unwrap_or_default();
+        assert_eq!(amdgpu_crate(product), None, "{folder}");
+    }
+    let texts = texts(&root().join("campaigns/src"));
+    let neutral = ["outputs", "results", "run", "sample", "severity", "shards", "vary"];
+    // Runners that insert hooks, and whether `shards` compiles kernels once for all.
+    let others = ["run::runners::hooked", "shards::code"];
+    let mut seen = 0;
+    for (module, text) in &texts {
+        let is_neutral = module.first().is_some_and(|first| neutral.contains(&first.as_str()));
+        if is_neutral && !others.contains(&module.join("::").as_str()) {
+            assert_eq!(amdgpu_crate(&product(text)), None, "campaigns: {}", module.join("::"));
+            seen += 1;
+        }
+    }
+    assert!(seen > 40, "{seen} modules");
+    // Negative control: AMD's platform is found.
+    let platform = &texts[&["platform", "amdgpu"].map(str::to_owned).to_vec()];
+    assert_eq!(amdgpu_crate(&product(platform)), Some("isa"));
+}
+
 /// The compiler ignores files that no `mod` item names.
 #[test]
 fn every_source_file_belongs_to_a_module() {
