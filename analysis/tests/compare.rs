@@ -1,6 +1,8 @@
 //! Comparisons against an independent count of the rows.
 
-use flipwave_analysis::{CampaignInfo, Comparison, Confidence, PrunedSites, Row, SampleDesign};
+use flipwave_analysis::{
+    CampaignInfo, ComparedOutput, Comparison, Confidence, PrunedSites, Row, SampleDesign,
+};
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
@@ -207,6 +209,20 @@ fn other_differences_are_warnings_and_invalid_results_are_errors() {
         assert!(warnings.contains(expected), "{expected}: {warnings}");
     }
     assert!(compare_with(info("b"), &text).expect("a comparison").warnings().is_empty());
+    // An error check of the program is not a difference; other outputs are.
+    for (is_detector, count) in [(true, 0), (false, 1)] {
+        let mut checked = info("b");
+        let outputs = checked.compared.get_or_insert_default();
+        outputs.push(ComparedOutput {
+            name: "errors".to_owned(),
+            element: "u32".to_owned(),
+            elements: Some(1),
+            comparison: "exactly".to_owned(),
+            is_detector,
+        });
+        let comparison = compare_with(checked, &text).expect("a comparison");
+        assert_eq!(comparison.warnings().len(), count, "{:?}", comparison.warnings());
+    }
     let header = Row::COLUMNS.join(",") + "\n";
     for (table, expected) in [(header.as_str(), "has no rows"), ("no,table\n", "not the results")] {
         let error = compare_with(info("b"), table).expect_err(expected).to_string();

@@ -307,6 +307,7 @@ fn page_escapes_hostile_tables_and_records() {
             element: name.clone(),
             elements: Some(1),
             comparison: name.clone(),
+            is_detector: false,
         }]),
         ..info(&name)
     };

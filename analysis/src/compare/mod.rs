@@ -11,8 +11,8 @@ mod text;
 
 use crate::report::read_table;
 use crate::{
-    CampaignInfo, Outcome, PrunedSites, ResultsError, Row, SampleDesign, ScopeSummary, Severity,
-    Share, Tallies,
+    CampaignInfo, ComparedOutput, Outcome, PrunedSites, ResultsError, Row, SampleDesign,
+    ScopeSummary, Severity, Share, Tallies,
 };
 use change::Sample;
 pub use change::{Change, PairCounts};
@@ -309,6 +309,20 @@ struct Side<'a> {
     is_cut: bool,
 }
 
+/// Returns the compared outputs without error checks of the program, which a protected version has in
+/// addition; `None` if they are not recorded.
+fn compared_results(info: &CampaignInfo) -> Option<Vec<&ComparedOutput>> {
+    let outputs = info.compared.as_ref()?;
+    Some(outputs.iter().filter(|output| !output.is_detector).collect())
+}
+
+/// Describes the comparison of outputs.
+fn comparison_text(outputs: Option<Vec<&ComparedOutput>>) -> String {
+    let Some(outputs) = outputs else { return "not recorded".to_owned() };
+    let texts = outputs.iter().map(|output| format!("{} {}", output.name, output.comparison));
+    texts.collect::<Vec<_>>().join("; ")
+}
+
 /// Differences and defects that a reader must know before comparing.
 fn warnings(a: Side<'_>, b: Side<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -328,18 +342,9 @@ fn warnings(a: Side<'_>, b: Side<'_>) -> Vec<String> {
             warnings.push(format!("the campaigns differ in `{name}`: {a} and {b}"));
         }
     }
-    let comparison = |info: &CampaignInfo| match &info.compared {
-        None => "not recorded".to_owned(),
-        Some(outputs) => {
-            let texts: Vec<_> = outputs
-                .iter()
-                .map(|output| format!("{} {}", output.name, output.comparison))
-                .collect();
-            texts.join("; ")
-        }
-    };
-    if a.compared != b.compared {
-        let (a, b) = (comparison(a), comparison(b));
+    let [compared_a, compared_b] = [a, b].map(compared_results);
+    if compared_a != compared_b {
+        let (a, b) = (comparison_text(compared_a), comparison_text(compared_b));
         warnings.push(format!("outputs were compared differently: {a} and {b}"));
     }
     let (a, b) = (a.design.confidence, b.design.confidence);

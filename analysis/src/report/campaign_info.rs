@@ -15,6 +15,15 @@ pub struct ComparedOutput {
     pub elements: Option<u64>,
     /// Method of the comparison: `exactly`, `relative 1e-5`.
     pub comparison: String,
+    /// `true` for the result of the program's own error check, where a difference is `detected`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_detector: bool,
+}
+
+// The signature that serde requires.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Information about a campaign and its run. Fields that an older version did not record are empty.

@@ -82,6 +82,7 @@ pub(crate) fn compared() -> Vec<ComparedOutput> {
         element: "f32".to_owned(),
         elements: Some(256),
         comparison: "relative 1e-5".to_owned(),
+        is_detector: false,
     }]
 }
 

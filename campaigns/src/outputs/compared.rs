@@ -45,6 +45,7 @@ pub(crate) fn compared(campaign: &Campaign, prepared: &Prepared) -> Vec<Compared
                 element: "u8".to_owned(),
                 elements: Some(bytes),
                 comparison: Tolerance::default().to_string(),
+                is_detector: false,
             }]
         }
     }
@@ -55,6 +56,7 @@ fn compared_buffer(buffer: &Buffer, format: &OutputFormat) -> ComparedOutput {
         name: buffer.name.clone(),
         element: format.element.to_string(),
         elements: format.element.elements_in(buffer.bytes as u64),
+        is_detector: matches!(format.role, OutputRole::Detector(_)),
         comparison: match &format.role {
             OutputRole::Result(tolerance) => tolerance.to_string(),
             OutputRole::Detector(_) => {
@@ -88,7 +90,7 @@ fn application_comparison(comparison: &Comparison) -> ComparedOutput {
             (program.to_string_lossy().into_owned(), "check".to_owned(), check)
         }
     };
-    ComparedOutput { name, element, elements: None, comparison }
+    ComparedOutput { name, element, elements: None, comparison, is_detector: false }
 }
 
 #[cfg(test)]
