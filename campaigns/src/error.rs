@@ -35,6 +35,12 @@ pub enum CampaignError {
     /// The campaign file describes no faults.
     #[error("the campaign file has no `faults`; add the faults to inject")]
     NoFaults,
+    /// No buffer is an output, so that a fault has no outcome.
+    #[error(
+        "the campaign has no output, so that a fault has no outcome; mark buffers that contain results \
+         with `output: true`"
+    )]
+    NoOutputs,
     /// The campaign file lists no proxy instructions.
     #[error("the campaign file has no `instructions`; list the instructions to emulate")]
     NoInstructions,

@@ -49,7 +49,7 @@ pub use file::element::ElementType;
 pub use file::failures::failures;
 pub use file::faults::Faults;
 pub use file::json_schema::json_schema;
-pub use file::kernels::{Argument, Buffer, BufferRole, Code, Kernels, Launch};
+pub use file::kernels::{Argument, Buffer, BufferRole, Code, Kernels, Launch, Pointer};
 pub use file::location::FileError;
 pub use file::number::Number;
 pub use file::schema::ResultsFormat;
@@ -62,12 +62,15 @@ pub use harden::{
 };
 pub use outputs::compare::{Difference, OutputFormat, OutputRole, Tolerance};
 pub use outputs::extents::Extents;
-pub use platform::{CampaignTarget, LoadedMachine, Platform, ProgramLoader, register_platform};
+pub use platform::{
+    Addresses, CampaignTarget, LoadedMachine, Platform, ProgramLoader, register_platform,
+};
 pub use program::buffers::Init;
 pub use program::cancellable::CancellableDevice;
 pub use program::capture::ReplayError;
 pub use program::compile::{CompileError, Compiler, Language};
 pub use program::error::PrepareError;
+pub use program::image::Image;
 pub use program::launch::{LaunchError, Launched, launch};
 pub use program::object_file::{ObjectFileError, map_code_object, read_code_object};
 pub use program::prepare::{Origin, Prepared, prepare};

@@ -12,6 +12,7 @@ mod applications;
 mod applications_killed;
 mod architecture;
 mod archive;
+mod arguments;
 mod attached;
 mod benchmarks;
 mod book;

@@ -2,6 +2,7 @@
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
+use crate::file::kernels::Buffer;
 use crate::golden::golden;
 use crate::program::prepare::Prepared;
 use crate::program::site_in;
@@ -27,13 +28,16 @@ pub struct Replay {
 /// Executes a campaign's program with one fault at `site`.
 ///
 /// # Errors
-/// [`CampaignError`] if the program cannot be assembled, the golden run does not complete, or the
-/// faulty run never reaches the site.
+/// [`CampaignError`] if the program has no output or cannot be assembled, the golden run does not
+/// complete, or the faulty run never reaches the site.
 pub fn replay(
     campaign: &Campaign,
     site: impl Into<ProcessSite>,
     path: InjectionPath,
 ) -> Result<Replay, CampaignError> {
+    if campaign.kernels().is_some_and(|kernels| !kernels.buffers.iter().any(Buffer::is_output)) {
+        return Err(CampaignError::NoOutputs);
+    }
     let runner = in_process_runner(campaign, path)?;
     let Prepared { workload, formats, .. } = runner.prepared();
     let site = &site_in(campaign, runner.prepared(), site.into())?;

@@ -3,7 +3,7 @@
 use crate::application::quantity;
 use crate::application::{self, Application, CommandLine, Nondeterminism};
 use crate::file::campaign::{Campaign, CampaignWorkload, CaptureSource};
-use crate::file::check_launches::KernelsBuilder;
+use crate::file::check_launches::{FaultsPresence, KernelsBuilder};
 use crate::file::context::Context;
 use crate::file::device::CampaignDevice;
 use crate::file::faults::{check_faults, range};
@@ -50,13 +50,27 @@ pub(crate) fn check(
     let context = Context { directory, target: target.architecture(), allow: &file.allow };
     let mut faults = file.faults.map(|faults| check_faults(faults, context)).transpose()?;
     let workload = match file.workload {
-        schema::Workload { app: Some(app), kernel: None, dispatches: None, capture: None } => {
+        schema::Workload {
+            app: Some(app),
+            kernel: None,
+            dispatches: None,
+            capture: None,
+            buffers,
+        } => {
+            reject_with_workload("app", "workload.buffers", !buffers.is_empty())?;
             reject_with_workload("app", "software", file.software.is_some())?;
             reject_with_workload("app", "instructions", !file.instructions.is_empty())?;
             let application = check_application(app, file.device, file.compare, context)?;
             CampaignWorkload::Application(application)
         }
-        schema::Workload { capture: Some(capture), kernel: None, dispatches: None, app: None } => {
+        schema::Workload {
+            capture: Some(capture),
+            kernel: None,
+            dispatches: None,
+            app: None,
+            buffers,
+        } => {
+            reject_with_workload("capture", "workload.buffers", !buffers.is_empty())?;
             require_embedded(file.device, "a capture replays at the recorded addresses")?;
             reject_with_workload("capture", "software", file.software.is_some())?;
             reject_with_workload("capture", "instructions", !file.instructions.is_empty())?;
@@ -76,10 +90,13 @@ pub(crate) fn check(
             if !file.instructions.is_empty() {
                 require_embedded(file.device, "proxy instructions are emulated")?;
             }
-            let (program, software) =
-                check_launches(workload, file.software, file.compare, context)?;
+            let presence =
+                if faults.is_some() { FaultsPresence::Present } else { FaultsPresence::Absent };
+            let (mut program, software) =
+                check_launches(workload, file.software, file.compare, presence, context)?;
             CampaignWorkload::Kernels(Kernels {
                 device: file.device,
+                pointers: program.resolve_pointers()?,
                 buffers: program.buffers,
                 launches: program.launches,
                 instructions: check_instructions(file.instructions, directory)?,
@@ -145,6 +162,7 @@ fn check_launches(
     workload: schema::Workload,
     software: Option<schema::Workload>,
     compare: Option<Compare>,
+    faults: FaultsPresence,
     context: Context<'_>,
 ) -> Result<(KernelsBuilder, Vec<Launch>), FieldError> {
     let mut program = KernelsBuilder::default();
@@ -158,7 +176,7 @@ fn check_launches(
             return reject(&Field::root().key("compare"), message);
         }
     };
-    program.check_outputs(tolerances)?;
+    program.check_outputs(tolerances, faults)?;
     let count = program.launches.len();
     if let Some(software) = software {
         program.check(software, context, &Field::root().key("software"))?;
@@ -247,7 +265,8 @@ fn require_embedded(device: CampaignDevice, reason: &str) -> Result<(), FieldErr
 fn reject_with_workload(kind: &str, key: &str, is_present: bool) -> Result<(), FieldError> {
     if is_present {
         let message = format!("requires a workload of kernels; the workload is `{kind}`");
-        return reject(&Field::root().key(key), message);
+        let field = key.split('.').fold(Field::root(), |field, key| field.key(key));
+        return reject(&field, message);
     }
     Ok(())
 }

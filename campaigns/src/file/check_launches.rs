@@ -1,5 +1,6 @@
 //! Validation of launches, buffers, arguments and outputs in a campaign file.
 
+use crate::file::check_arguments::PendingPointer;
 use crate::file::compiler_options;
 use crate::file::context::Context;
 use crate::file::element::ElementType;
@@ -34,6 +35,7 @@ const MAX_BUFFER_BYTES: u64 = 1 << 32;
 pub(crate) struct KernelsBuilder {
     pub buffers: Vec<Buffer>,
     pub launches: Vec<Launch>,
+    pub(super) pointers: Vec<PendingPointer>,
 }
 
 impl KernelsBuilder {
@@ -44,6 +46,7 @@ impl KernelsBuilder {
         context: Context<'_>,
         field: &Field,
     ) -> Result<(), FieldError> {
+        self.check_buffers(workload.buffers, context, &field.key("buffers"))?;
         match (workload.kernel, workload.dispatches, workload.app) {
             (Some(launch), None, None) => self.add_launch(launch, context, &field.key("kernel")),
             (None, Some(launches), None) if launches.is_empty() => {
@@ -139,49 +142,31 @@ impl KernelsBuilder {
         Ok(())
     }
 
-    fn check_argument(
+    /// Validates the buffers of a workload that are not arguments themselves.
+    fn check_buffers(
         &mut self,
-        argument: schema::Argument,
+        buffers: Vec<schema::Argument>,
         context: Context<'_>,
         field: &Field,
-    ) -> Result<Argument, FieldError> {
-        match (&argument.buffer, argument.scalar, argument.local_memory) {
-            (Some(_), None, None) => self.check_buffer(argument, context, field),
-            (None, Some(value), None) => {
-                reject_keys(&argument, &["type"], "a scalar", field)?;
-                let Some(name) = argument.element else {
-                    return reject(field, "missing: the scalar's `type`, for example `type: i32`");
-                };
-                let element = name.on(context.target);
-                if element.elements_of_unit() > 1 {
-                    let message =
-                        format!("{element} is smaller than a byte; expected a type of whole bytes");
-                    return reject(&field.key("type"), message);
-                }
-                match element.encode(value) {
-                    Ok(bits) => Ok(Argument::Scalar(element.pack([bits]))),
-                    Err(message) => reject(&field.key("scalar"), message),
-                }
+    ) -> Result<(), FieldError> {
+        for (index, buffer) in buffers.into_iter().enumerate() {
+            let field = field.index(index);
+            match self.check_argument(buffer, context, &field)? {
+                Argument::Buffer(_) => {}
+                _ => return reject(&field, "is not a buffer; expected the key `buffer`"),
             }
-            (None, None, Some(bytes)) => {
-                reject_keys(&argument, &[], "local memory", field)?;
-                Ok(Argument::LocalMemory(check_local_memory(bytes, field)?))
-            }
-            _ => reject(
-                field,
-                "expected exactly one of `buffer` (a name), `scalar` (a value) and `local_memory` \
-                 (bytes); or `null` in place of the mapping, for a null pointer",
-            ),
         }
+        Ok(())
     }
 
-    /// Validates a buffer argument, which defines a new buffer or refers to an existing one.
-    fn check_buffer(
+    /// Validates a buffer argument, which defines a new buffer or refers to an existing one. Returns its
+    /// index.
+    pub(super) fn check_buffer(
         &mut self,
         argument: schema::Argument,
         context: Context<'_>,
         field: &Field,
-    ) -> Result<Argument, FieldError> {
+    ) -> Result<usize, FieldError> {
         let name = argument.buffer.clone().unwrap_or_default();
         if let Some(index) = self.buffers.iter().position(|buffer| buffer.name == name) {
             let kind = format!(
@@ -189,18 +174,46 @@ impl KernelsBuilder {
                  another name),"
             );
             reject_keys(&argument, &[], &kind, field)?;
-            return Ok(Argument::Buffer(index));
+            return Ok(index);
         }
-        let (Some(written), Some(count)) = (argument.element, argument.count) else {
+        if argument.size.is_some() {
             return reject(
-                field,
-                format!("missing: `type` and `count` at the first use of buffer `{name}`"),
+                &field.key("size"),
+                "requires a struct; the size of a buffer is its `count`",
             );
-        };
+        }
         if name.is_empty() {
             return reject(&field.key("buffer"), "is empty; give the buffer a name");
         }
-        let element = written.on(context.target);
+        let image = match &argument.init {
+            Some(schema::Init::Pointers(pointers)) => {
+                Some(self.check_pointers(pointers, &field.key("init"))?)
+            }
+            Some(schema::Init::Struct(members)) => {
+                let field = field.key("init");
+                Some(self.check_struct(members.clone(), None, context, &field, "struct")?)
+            }
+            _ => None,
+        };
+        let written = argument.element.map(|written| written.on(context.target));
+        let (element, count) = match (written, argument.count, &image) {
+            (Some(element), Some(count), _) => (element, count),
+            (element, count, Some(image)) => {
+                let default = match &argument.init {
+                    Some(schema::Init::Pointers(_)) => ElementType::U64,
+                    _ => ElementType::U8,
+                };
+                let element = element.unwrap_or(default);
+                let all = element.elements_in(image.size() as u64).unwrap_or_default();
+                (element, count.unwrap_or(all))
+            }
+            _ => {
+                return reject(
+                    field,
+                    format!("missing: `type` and `count` at the first use of buffer `{name}`"),
+                );
+            }
+        };
         if !element.bytes_of(count).is_some_and(|bytes| (1..=MAX_BUFFER_BYTES).contains(&bytes)) {
             let max = element.elements_in(MAX_BUFFER_BYTES).unwrap_or_default();
             let step = match element.elements_of_unit() {
@@ -210,10 +223,23 @@ impl KernelsBuilder {
             let message = format!("{count} elements; expected 1 to {max}{step}");
             return reject(&field.key("count"), message);
         }
+        if let Some(image) = &image
+            && element.bytes_of(count) != Some(image.size() as u64)
+        {
+            let message = format!(
+                "has {} bytes, but the buffer has {count} elements of type {element}; leave out `type` and \
+                 `count`, or change them",
+                image.size()
+            );
+            return reject(&field.key("init"), message);
+        }
         let count = count as usize;
-        let init = match Init::new(argument.init, element, count, context.directory) {
-            Ok(init) => init,
-            Err(message) => return reject(&field.key("init"), message),
+        let init = match image {
+            Some(image) => Init::Image(image),
+            None => match Init::new(argument.init, element, count, context.directory) {
+                Ok(init) => init,
+                Err(message) => return reject(&field.key("init"), message),
+            },
         };
         let role = match (argument.output, argument.detector) {
             (Some(true), Some(true)) => {
@@ -242,8 +268,12 @@ impl KernelsBuilder {
             }
             path => path.as_ref().map(|path| context.directory.join(path)),
         };
+        // The members of a struct in this buffer may have defined a buffer with the same name.
+        if self.buffers.iter().any(|buffer| buffer.name == name) {
+            return reject(&field.key("buffer"), format!("buffer `{name}` is defined in itself"));
+        }
         self.buffers.push(Buffer { name, element, count, extents, init, role, expected });
-        Ok(Argument::Buffer(self.buffers.len() - 1))
+        Ok(self.buffers.len() - 1)
     }
 
     /// Adds a buffer for one kind of scratch memory of a Triton kernel, and returns its argument.
@@ -276,15 +306,18 @@ impl KernelsBuilder {
         Ok(Argument::Buffer(self.buffers.len() - 1))
     }
 
-    /// Validates the tolerances, and assigns them to outputs.
+    /// Validates the tolerances, and assigns them to outputs. `faults` states that a fault will be
+    /// injected, whose outcome depends on the outputs.
     pub fn check_outputs(
         &mut self,
         compare: BTreeMap<String, schema::Tolerance>,
+        faults: FaultsPresence,
     ) -> Result<(), FieldError> {
-        if !self.buffers.iter().any(Buffer::is_output) {
+        if faults == FaultsPresence::Present && !self.buffers.iter().any(Buffer::is_output) {
             return reject(
                 &Field::root().key("workload"),
-                "no buffer is an output; mark buffers that contain results with `output: true`",
+                "no buffer is an output, so that faults have no outcome; mark buffers that contain results \
+                 with `output: true`. Only files without `faults` need no output",
             );
         }
         for (name, tolerance) in compare {
@@ -312,8 +345,17 @@ impl KernelsBuilder {
     }
 }
 
+/// Presence of `faults` in a campaign file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FaultsPresence {
+    /// Faults are injected.
+    Present,
+    /// The file is for commands that inject no faults.
+    Absent,
+}
+
 /// Validates the bytes of dynamic LDS in the key `local_memory` of a field.
-fn check_local_memory(bytes: u32, field: &Field) -> Result<u32, FieldError> {
+pub(super) fn check_local_memory(bytes: u32, field: &Field) -> Result<u32, FieldError> {
     match bytes {
         1..=MAX_LOCAL_MEMORY => Ok(bytes),
         _ => {
@@ -337,7 +379,7 @@ pub(crate) fn check_shape(
 }
 
 /// Rejects keys of an argument that its kind does not support.
-fn reject_keys(
+pub(super) fn reject_keys(
     argument: &schema::Argument,
     allowed: &[&str],
     kind: &str,
@@ -351,6 +393,8 @@ fn reject_keys(
         ("output", argument.output.is_some()),
         ("detector", argument.detector.is_some()),
         ("expected", argument.expected.is_some()),
+        ("size", argument.size.is_some()),
+        ("offset", argument.offset.is_some()),
     ];
     for (key, present) in keys {
         if present && !allowed.contains(&key) {

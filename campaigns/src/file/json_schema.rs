@@ -51,6 +51,17 @@ faults: {model: flip_one_bit, scope: {lanes_every: {period: 16, offset: drawn}},
   draw: bits, replacement: true, known_masked: sampled}
 ";
 
+    /// Structs and pointers.
+    const STRUCTS: &str = "\
+name: structs
+workload:
+  buffers: [{buffer: a, type: f32, count: 4},
+    {buffer: records, init: {struct: [{pointer: a}, {scalar: 1, type: u8}]}},
+    {buffer: addresses, init: {pointers: [a, a + 8, null]}}]
+  kernel: {code_object: a.co, name: a, grid: 64, workgroup: [64], args: [{pointer: a + 4},
+    {struct: [{bytes: 00ff}, {values: [1, 2], type: f32, offset: 4}, null], size: 32}]}
+";
+
     /// Exhaustive injection.
     const EXHAUSTIVE: &str = "\
 name: exhaustive
@@ -118,7 +129,7 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let yaml = paths.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
         let examples = yaml.map(|path| (std::fs::read_to_string(&path).expect("text"), path));
-        let fixtures = [FAULTS, DRAWN, EXHAUSTIVE, VARIANTS, APPLICATION, CAPTURE]
+        let fixtures = [FAULTS, DRAWN, STRUCTS, EXHAUSTIVE, VARIANTS, APPLICATION, CAPTURE]
             .map(|text| (text.to_owned(), "/x.yaml".into()));
         let triton = (TRITON.replace("METADATA", &metadata().to_string_lossy()), "/x.yaml".into());
         let all = examples.chain(fixtures).chain([triton]);

@@ -5,6 +5,7 @@ use crate::file::element::ElementType;
 use crate::outputs::compare::Tolerance;
 use crate::outputs::extents::Extents;
 use crate::program::buffers::Init;
+use crate::program::image::Image;
 use flipwave_device::Dim3;
 use flipwave_emulator::Instruction;
 use std::path::PathBuf;
@@ -16,12 +17,23 @@ pub struct Kernels {
     pub device: CampaignDevice,
     /// Buffers of all launches, in the order of definition.
     pub buffers: Vec<Buffer>,
+    /// Pointers in arguments and in buffers.
+    pub pointers: Vec<Pointer>,
     /// Launches, in order.
     pub launches: Vec<Launch>,
     /// Proxy instructions.
     pub instructions: Vec<Instruction>,
     /// Launches of the software version, which uses no proxy instructions.
     pub software: Vec<Launch>,
+}
+
+/// A pointer to a buffer or into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// Index of the buffer in [`Kernels::buffers`].
+    pub buffer: usize,
+    /// Distance from the start of the buffer, in bytes.
+    pub offset: u64,
 }
 
 /// A buffer of the workload in device memory.
@@ -100,8 +112,10 @@ pub enum Argument {
     Buffer(usize),
     /// Null pointer.
     Null,
-    /// A value, little-endian.
-    Scalar(Vec<u8>),
+    /// Pointer into a buffer, by its index in [`Kernels::pointers`].
+    Pointer(usize),
+    /// A value: a scalar, an array, a struct or bytes.
+    Value(Image),
     /// Pointer to dynamic LDS of this many bytes.
     LocalMemory(u32),
 }
@@ -112,7 +126,8 @@ impl Buffer {
         matches!(self.role, BufferRole::Output(_))
     }
 
-    /// Returns the content before the first launch, with little-endian elements.
+    /// Returns the content before the first launch, with little-endian elements. Addresses of buffers are
+    /// zero.
     ///
     /// # Errors
     /// Returns the reason why the file with the content cannot be used.

@@ -2,6 +2,7 @@
 
 pub mod campaign;
 pub mod check;
+pub mod check_arguments;
 pub mod check_launches;
 pub mod compiler_options;
 pub mod context;

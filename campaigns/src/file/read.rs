@@ -91,6 +91,7 @@ mod tests {
     use super::*;
     use crate::file::kernels::{Argument, BufferRole, Code};
     use crate::outputs::compare::Tolerance;
+    use crate::program::image::Image;
     use crate::sample::{Allocation, Per, SampleSize};
     use crate::severity::JudgeSource;
     use flipwave_analysis::{IntervalMethod, Outcome};
@@ -158,7 +159,7 @@ compare: {sum: {relative: 1.0e-5}}
             [
                 Argument::Buffer(0),
                 Argument::Buffer(1),
-                Argument::Scalar(vec![0, 1, 0, 0]),
+                Argument::Value(Image::aligned(vec![0, 1, 0, 0], 4)),
                 Argument::LocalMemory(64)
             ]
         );

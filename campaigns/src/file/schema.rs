@@ -167,12 +167,19 @@ pub(crate) fn default_target() -> String {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(expecting = "a mapping with one of `kernel`, `dispatches`, `app` and `capture`")]
-#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
+#[schemars(extend("oneOf" = [
+    {"required": ["kernel"]}, {"required": ["dispatches"]}, {"required": ["app"]},
+    {"required": ["capture"]}
+]))]
 pub(crate) struct Workload {
     /// A single kernel launch.
     pub kernel: Option<Launch>,
     /// A sequence of kernel launches, which share buffers by name.
     pub dispatches: Option<Vec<Launch>>,
+    /// For kernels: buffers that are not arguments themselves. Pointers in arguments and in other buffers
+    /// refer to them.
+    #[serde(default)]
+    pub buffers: Vec<Argument>,
     /// An application. Each injection runs it in a new process.
     pub app: Option<Application>,
     /// A run of an application recorded by `flipwave capture`.
@@ -240,14 +247,16 @@ pub(crate) const OPTIONS: [&str; 1] = ["-O3"];
 /// Default instruction limit of a launch: an hour or more on the embedded GPU.
 pub(crate) const GOLDEN_INSTRUCTION_LIMIT: u64 = 100_000_000_000;
 
-/// A kernel argument: a buffer, a scalar, or dynamic LDS.
-// The kind depends on which of `buffer`, `scalar` and `local_memory` is present. This is a flat mapping and
-// not an untagged enum, because the parser loses the position of errors inside the latter.
-#[derive(Debug, Deserialize, JsonSchema)]
+/// A kernel argument, a member of a struct, or a buffer.
+// The kind depends on which key of `oneOf` is present. This is a flat mapping and not an untagged enum,
+// because the parser loses the position of errors inside the latter.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[serde(expecting = "an argument: a mapping with `buffer`, `scalar` or `local_memory`")]
+#[serde(expecting = "an argument: a mapping with `buffer`, `scalar`, `struct` or others")]
 #[schemars(extend("oneOf" = [
-    {"required": ["buffer"]}, {"required": ["scalar"]}, {"required": ["local_memory"]}
+    {"required": ["buffer"]}, {"required": ["scalar"]}, {"required": ["local_memory"]},
+    {"required": ["pointer"]}, {"required": ["struct"]}, {"required": ["values"]},
+    {"required": ["bytes"]}
 ]))]
 pub(crate) struct Argument {
     /// Pointer to the buffer with this name. The first use defines the buffer; later uses have no other
@@ -257,7 +266,23 @@ pub(crate) struct Argument {
     pub scalar: Option<Number>,
     /// Pointer to dynamic LDS of this many bytes.
     pub local_memory: Option<u32>,
-    /// Type of the scalar or of the buffer's elements.
+    /// Pointer to a buffer that is defined elsewhere in the file, or into it: `NAME` or `NAME + BYTES`.
+    pub pointer: Option<String>,
+    /// Struct passed by value: its members in order, at the offsets that C gives them; `null` is the null
+    /// pointer.
+    #[serde(rename = "struct")]
+    pub members: Option<Vec<Option<Argument>>>,
+    /// Array passed by value.
+    pub values: Option<Vec<Number>>,
+    /// Bytes passed by value, as pairs of hexadecimal digits.
+    pub bytes: Option<String>,
+    /// For a member of a struct: distance from the start of the struct in bytes. By default, the member
+    /// follows the previous one, at a multiple of its alignment in C.
+    pub offset: Option<u32>,
+    /// For a struct: its size in bytes. The default is the end of its last member, rounded up to the
+    /// largest alignment of its members.
+    pub size: Option<u32>,
+    /// Type of the scalar, of the array's elements or of the buffer's elements.
     #[serde(rename = "type")]
     pub element: Option<ElementName>,
     /// Number of elements.
@@ -292,6 +317,12 @@ pub(crate) enum Init {
     Uniform(Number, Number),
     /// Content of a file of the buffer's size, with little-endian elements.
     File(PathBuf),
+    /// Addresses of buffers or inside buffers, `NAME` or `NAME + BYTES`; `null` is the null pointer. The
+    /// defaults of `type` and `count` are `u64` and the length of the list.
+    Pointers(Vec<Option<String>>),
+    /// The members of a struct, as in an argument. For an array of structs, its elements are the members.
+    /// The defaults of `type` and `count` are `u8` and the size of the struct.
+    Struct(Vec<Option<Argument>>),
 }
 
 /// Evenly spaced numbers.

@@ -1,7 +1,7 @@
 //! AMD GPUs.
 
 use super::other_platform::OtherPlatformError;
-use super::{LoadedMachine, Platform, ProgramLoader};
+use super::{Addresses, LoadedMachine, Platform, ProgramLoader};
 use crate::file::kernels::{Argument, Code, Launch};
 use crate::program::compile::Compiler;
 use crate::program::error::PrepareError;
@@ -142,16 +142,17 @@ impl<D: Device> ProgramLoader for AmdgpuLoader<D> {
         &self,
         index: usize,
         launch: &Launch,
-        addresses: &[Address],
+        addresses: &Addresses,
     ) -> Result<Dispatch, PrepareError> {
         let (module, kernel) = self.kernel(launch)?;
         let values: Vec<ArgumentValue> = launch
             .arguments
             .iter()
             .map(|argument| match argument {
-                Argument::Buffer(buffer) => ArgumentValue::Buffer(addresses[*buffer]),
+                Argument::Buffer(buffer) => ArgumentValue::Buffer(addresses.buffers()[*buffer]),
                 Argument::Null => ArgumentValue::Null,
-                Argument::Scalar(bytes) => ArgumentValue::Bytes(bytes.clone()),
+                Argument::Pointer(pointer) => ArgumentValue::Buffer(addresses.pointers()[*pointer]),
+                Argument::Value(image) => ArgumentValue::Bytes(addresses.value(image)),
                 Argument::LocalMemory(bytes) => ArgumentValue::DynamicLds(*bytes),
             })
             .collect();
@@ -172,10 +173,12 @@ impl<D: Device> ProgramLoader for AmdgpuLoader<D> {
         })
     }
 
-    fn allocate(&mut self, content: &[u8]) -> Result<Address, DeviceError> {
-        let address = self.device.allocate(content.len() as u64)?;
-        self.device.write(address, content)?;
-        Ok(address)
+    fn allocate(&mut self, bytes: u64) -> Result<Address, DeviceError> {
+        self.device.allocate(bytes)
+    }
+
+    fn write(&mut self, address: Address, content: &[u8]) -> Result<(), DeviceError> {
+        self.device.write(address, content)
     }
 
     fn compiler(&self) -> Option<String> {

@@ -9,7 +9,7 @@ mod loader;
 pub(crate) mod other_platform;
 mod target;
 
-pub use loader::{LoadedMachine, ProgramLoader};
+pub use loader::{Addresses, LoadedMachine, ProgramLoader};
 pub use target::CampaignTarget;
 
 pub(crate) use amdgpu::{AmdgpuLoader, amdgpu, amdgpu_mut};

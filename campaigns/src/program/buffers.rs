@@ -3,6 +3,7 @@
 use crate::file::element::ElementType;
 use crate::file::number::Number;
 use crate::file::schema;
+use crate::program::image::Image;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
@@ -32,6 +33,8 @@ pub enum Init {
     },
     /// The content of a file with little-endian elements.
     File(PathBuf),
+    /// Pointers to buffers, or a struct.
+    Image(Image),
 }
 
 impl Init {
@@ -67,11 +70,15 @@ impl Init {
                 Ok(Init::Uniform { low, high })
             }
             Some(schema::Init::File(path)) => Ok(Init::File(directory.join(path))),
+            // Their pointers refer to other buffers, so `KernelsBuilder` validates them.
+            Some(schema::Init::Pointers(_) | schema::Init::Struct(_)) => {
+                Err("pointers and structs are not supported here".to_owned())
+            }
         }
     }
 
     /// Returns the buffer's bytes. Each buffer name has its own random stream, so the content of a buffer
-    /// does not depend on other buffers.
+    /// does not depend on other buffers. Addresses in an image are zero.
     ///
     /// # Errors
     /// Returns the reason why the file cannot be used.
@@ -109,6 +116,7 @@ impl Init {
                 numbers(&mut |_| uniform(element, *low, *high, &mut generator))
             }
             Init::File(path) => elements_of_file(path, element, count),
+            Init::Image(image) => Ok(image.bytes().to_vec()),
         }
     }
 }

@@ -4,7 +4,8 @@
 use crate::file::campaign::Campaign;
 use crate::file::kernels::{BufferRole, Kernels, Launch};
 use crate::outputs::compare::{OutputFormat, OutputRole};
-use crate::platform::ProgramLoader;
+use crate::platform::{Addresses, ProgramLoader};
+use crate::program::buffers::Init;
 use crate::program::error::PrepareError;
 use crate::run::injection_path::InjectionPath;
 use flipwave_device::{Address, Dispatch};
@@ -93,19 +94,27 @@ pub(crate) fn load_program(
     }
 
     // Reject invalid launches before buffers take time and memory.
-    let nowhere = vec![Address(0); kernels.buffers.len()];
+    let nowhere = Addresses::new(kernels, vec![Address(0); kernels.buffers.len()]);
     dispatches(loader, &kernels.launches, &nowhere)?;
     dispatches(loader, &kernels.software, &nowhere)?;
 
+    // Buffers can contain addresses of later buffers.
     let mut addresses = Vec::new();
+    for buffer in &kernels.buffers {
+        let size = buffer.element.bytes_of(buffer.count as u64).unwrap_or_default();
+        addresses.push(loader.allocate(size)?);
+    }
+    let addresses = Addresses::new(kernels, addresses);
     let (mut buffers, mut outputs) = (Vec::new(), Vec::new());
     let mut formats = Vec::new();
-    for buffer in &kernels.buffers {
-        let bytes = buffer
+    for (buffer, &address) in kernels.buffers.iter().zip(addresses.buffers()) {
+        let mut bytes = buffer
             .contents(campaign.seed)
             .map_err(|reason| PrepareError::Buffer { buffer: buffer.name.clone(), reason })?;
-        let address = loader.allocate(&bytes)?;
-        addresses.push(address);
+        if let Init::Image(image) = &buffer.init {
+            bytes = addresses.value(image);
+        }
+        loader.write(address, &bytes)?;
         let (name, bytes) = (buffer.name.clone(), bytes.len());
         let memory = Buffer { name, address, bytes };
         let role = match buffer.role {
@@ -132,7 +141,7 @@ pub(crate) fn load_program(
 fn dispatches(
     loader: &dyn ProgramLoader,
     launches: &[Launch],
-    addresses: &[Address],
+    addresses: &Addresses,
 ) -> Result<Vec<Dispatch>, PrepareError> {
     let launches = launches.iter().enumerate();
     launches.map(|(index, launch)| loader.dispatch(index, launch, addresses)).collect()

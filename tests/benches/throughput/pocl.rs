@@ -55,14 +55,18 @@ impl Native {
         let mut at = 0usize;
         for argument in &launch.arguments {
             let size = match argument {
-                Argument::Scalar(bytes) => bytes.len(),
+                Argument::Value(value) => value.size(),
                 _ => 8,
             };
-            at = at.next_multiple_of(size);
+            at = at.next_multiple_of(size.next_power_of_two());
             let bytes = &kernarg[at..at + size];
             at += size;
             arguments.push(match argument {
-                Argument::Scalar(_) => Value::Scalar(bytes.to_vec()),
+                // A scalar is aligned to its size; a struct may not be.
+                Argument::Value(value) if ![1, 2, 4, 8].contains(&value.size()) => {
+                    return Err("a struct as an argument".into());
+                }
+                Argument::Value(_) => Value::Scalar(bytes.to_vec()),
                 Argument::Buffer(index) => {
                     let buffer = &kernels.buffers[*index];
                     let size = buffer.element.bytes_of(buffer.count as u64);
@@ -77,6 +81,7 @@ impl Native {
                     Value::Buffer { memory, start }
                 }
                 Argument::Null => return Err("a null pointer as an argument".into()),
+                Argument::Pointer(_) => return Err("a pointer into a buffer as an argument".into()),
                 Argument::LocalMemory(_) => return Err("local memory as an argument".into()),
             });
         }

@@ -3,7 +3,9 @@
 use super::isa::{Inst, TARGET, Toy};
 use super::machine::{Code, ToyGpu};
 use flipwave_arch::Architecture;
-use flipwave_campaigns::{Argument, Launch, LoadedMachine, Platform, PrepareError, ProgramLoader};
+use flipwave_campaigns::{
+    Addresses, Argument, Launch, LoadedMachine, Platform, PrepareError, ProgramLoader,
+};
 use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
 use flipwave_machine::{Machine, Simulator};
 use std::path::{Path, PathBuf};
@@ -77,7 +79,7 @@ impl ProgramLoader for Loader {
         &self,
         index: usize,
         launch: &Launch,
-        addresses: &[Address],
+        addresses: &Addresses,
     ) -> Result<Dispatch, PrepareError> {
         let file = path(&launch.code);
         let module = self.files.iter().position(|known| known == file).unwrap_or(0);
@@ -85,9 +87,9 @@ impl ProgramLoader for Loader {
         for argument in &launch.arguments {
             match argument {
                 Argument::Buffer(buffer) => {
-                    kernarg.extend((addresses[*buffer].0 as u32).to_le_bytes());
+                    kernarg.extend((addresses.buffers()[*buffer].0 as u32).to_le_bytes());
                 }
-                Argument::Scalar(bytes) if bytes.len() == 4 => kernarg.extend(bytes),
+                Argument::Value(word) if word.size() == 4 => kernarg.extend(addresses.value(word)),
                 _ => {
                     let reason = "expected a buffer or a word".into();
                     return Err(PrepareError::Arguments { launch: index, reason });
@@ -112,10 +114,12 @@ impl ProgramLoader for Loader {
         })
     }
 
-    fn allocate(&mut self, content: &[u8]) -> Result<Address, DeviceError> {
-        let address = self.gpu.memory.allocate(content.len() as u64);
-        self.gpu.write(address, content)?;
-        Ok(address)
+    fn allocate(&mut self, bytes: u64) -> Result<Address, DeviceError> {
+        Ok(self.gpu.memory.allocate(bytes))
+    }
+
+    fn write(&mut self, address: Address, content: &[u8]) -> Result<(), DeviceError> {
+        self.gpu.write(address, content)
     }
 
     fn compiler(&self) -> Option<String> {
