@@ -6,11 +6,10 @@ use crate::long_runs::LongRuns;
 use crate::output::say;
 use crate::table::{row, table};
 use crate::{campaign, output, strict};
+use flipwave_device::demangled_kernel;
 use flipwave_host::output::FormulaEscaper;
 use flipwave_host::output::printable;
-use flipwave_injector::{
-    FaultSpace, InstructionFaultSpace, MaskedSites, Profile, demangled_kernel,
-};
+use flipwave_injector::{FaultSpace, InstructionFaultSpace, MaskedSites, Profile};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::results_arguments::RatesArguments;
 use crate::{output, report};
-use flipwave_injector::demangled_kernel;
+use flipwave_device::demangled_kernel;
 use std::io::Write;
 
 pub fn rates(arguments: &RatesArguments) -> Result<(), Failure> {

@@ -8,7 +8,8 @@ use crate::{campaign, dry_run, output, shards, strict, variants};
 use flipwave_campaigns::{
     Campaign, CampaignError, CampaignFile, Report, RunOptions, SelfTest, Status,
 };
-use flipwave_injector::{FaultSpace, demangled_kernel};
+use flipwave_device::demangled_kernel;
+use flipwave_injector::FaultSpace;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

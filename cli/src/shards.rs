@@ -10,8 +10,8 @@ use flipwave_campaigns::{
     CampaignFile, FolderStatus, MergeOptions, Merged, MergedFolder, Part, PartState, PartStatus,
     ShardOptions, ShardReport, ShardsStatus, SubmitOptions, folder_status,
 };
+use flipwave_device::demangled_kernel;
 use flipwave_host::output::printable;
-use flipwave_injector::demangled_kernel;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;

@@ -12,6 +12,7 @@ use flipwave_agent::{
     end_as, read_report, run_application,
 };
 use flipwave_campaigns::CampaignError;
+use flipwave_device::kernel_matches;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::layout::Placement;
 use flipwave_host::cache::cache_folder;
@@ -149,7 +150,9 @@ fn print_remarks(events: &[ProcessEvent], wanted: Option<&str>) {
     for remark in remarks {
         say(format_args!("flipwave: {remark}"));
     }
-    if let Some(wanted) = wanted.filter(|wanted| !kernels.contains(wanted)) {
+    let is_dispatched =
+        |pattern: &&str| kernels.iter().any(|kernel| kernel_matches(kernel, pattern));
+    if let Some(wanted) = wanted.filter(|pattern| !is_dispatched(pattern)) {
         let dispatched = Vec::from_iter(kernels).join(", ");
         say(format_args!(
             "flipwave: kernel `{wanted}` was not dispatched; dispatched kernels: {dispatched}"

@@ -9,10 +9,10 @@ use crate::program::object_file::{ObjectFileError, read_code_object};
 use flipwave_arch::Architecture;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
-    Address, ArgumentValue, Device, DeviceError, Dispatch, ModuleId, layout_with_dynamic_lds,
+    Address, ArgumentValue, Device, DeviceError, Dispatch, ModuleId, demangled_kernel,
+    kernel_is_called, layout_with_dynamic_lds,
 };
 use flipwave_host::output::printable;
-use flipwave_injector::{demangled_kernel, kernel_is_called};
 use flipwave_isa::Target;
 use flipwave_machine::Simulator;
 use flipwave_sim::{Amdgpu, EmbeddedGpu};

@@ -8,6 +8,7 @@ mod change;
 mod fault;
 mod identity;
 mod kernarg;
+mod kernel_name;
 mod packet;
 mod stall;
 
@@ -18,6 +19,7 @@ pub use fault::{
 };
 pub use identity::{Address, Dim3, ModuleId, WaveId};
 pub use kernarg::{ArgumentValue, KernargError, Layout, layout, layout_with_dynamic_lds};
+pub use kernel_name::{demangled_kernel, kernel_is_called, kernel_matches, matching_kernels};
 pub use packet::{KernelPacket, QueuedPacket};
 pub use stall::{Stall, Wait, Waiting};
 

@@ -4,7 +4,9 @@ use super::{
     Cells, EmulatedInsts, NotCounted, Options, Replacer, Tool, ToolError, ToolRequests, ToolScope,
 };
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Completion, Device, DeviceFault, Dispatch, ModuleId, Statistics};
+use flipwave_device::{
+    Completion, Device, DeviceFault, Dispatch, ModuleId, Statistics, kernel_matches,
+};
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::{HookCompiler, Variables};
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
@@ -89,7 +91,7 @@ pub fn measure_with<'a, T: Tool, D: Device>(
     replacer: Option<&dyn Replacer>,
 ) -> Result<Measurement<T::Row>, ToolError> {
     let is_wanted = |dispatch: &Dispatch| {
-        options.kernel.as_ref().is_none_or(|kernel| *kernel == dispatch.kernel)
+        options.kernel.as_ref().is_none_or(|pattern| kernel_matches(&dispatch.kernel, pattern))
     };
     if let Some(wanted) = &options.kernel
         && !dispatches.iter().any(is_wanted)

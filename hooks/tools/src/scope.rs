@@ -2,10 +2,12 @@
 
 use super::{EmulatedInst, EmulatedInsts, InstLocation, NotCounted, Options, ToolError};
 use flipwave_codeobj::CodeObject;
+use flipwave_device::matching_kernels;
 use flipwave_hooks::flow::{Disassembly, FunctionIndex, InstIndex};
 use flipwave_hooks::hook::{Argument, HookCompiler, Mask, VariableError, Variables, library};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, SourceIndex, When};
 use flipwave_isa::Inst;
+use std::collections::BTreeSet;
 
 /// The functions of a code object that a tool instruments.
 #[derive(Clone, Debug)]
@@ -17,18 +19,22 @@ pub struct ToolScope<'a> {
 }
 
 impl<'a> ToolScope<'a> {
-    /// The functions reachable from `kernel`, or from any kernel if it is `None`. The scope is empty if
-    /// the code object has no kernel with this name.
+    /// The functions reachable from the kernels that `kernel` selects, or from any kernel if it is `None`:
+    /// a name or a pattern as in [`kernel_matches`](flipwave_device::kernel_matches). The scope is empty if
+    /// no kernel matches.
     pub fn new(
         object: &CodeObject,
         program: &'a Disassembly,
         kernel: Option<&str>,
     ) -> ToolScope<'a> {
         let all = || program.executable().into_iter().collect();
-        let functions = kernel.map_or_else(all, |name| {
-            let index = object.kernels().iter().position(|kernel| *kernel.name == *name);
-            let function = index.and_then(|index| program.kernel(index));
-            function.map(|function| program.reachable(function)).unwrap_or_default()
+        let functions = kernel.map_or_else(all, |pattern| {
+            let kernels = object.kernels().iter().map(|kernel| &*kernel.name);
+            let selected = matching_kernels(kernels, pattern);
+            let starts = selected.into_iter().filter_map(|index| program.kernel(index));
+            let mut seen = BTreeSet::new();
+            let reachable = starts.flat_map(|function| program.reachable(function));
+            reachable.filter(|function| seen.insert(*function)).collect()
         });
         ToolScope { program, functions, emulated: None, not_counted: None }
     }

@@ -55,6 +55,5 @@ pub use trace::{
 };
 pub use workload::Workload;
 pub use workload::change::Changes;
-pub use workload::kernel_name::{demangled_kernel, kernel_is_called};
 pub use workload::output::Output;
 pub use workload::program::{Buffer, Program};

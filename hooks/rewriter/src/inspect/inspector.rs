@@ -7,8 +7,9 @@ use crate::dataflow::Liveness;
 use crate::flow::{Disassembly, FunctionIndex, ProgramSummary};
 use crate::registers::Allocation;
 use flipwave_codeobj::{CodeObject, LineTable};
+use flipwave_device::matching_kernels;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// Inspects a code object incrementally. Only functions that are connected by calls are in memory at the
@@ -63,10 +64,10 @@ impl<'a> Inspector<'a> {
         object: &'a CodeObject,
         options: &'a InspectOptions,
     ) -> Result<Inspector<'a>, InspectError> {
-        let only = options.kernel.as_ref().map(|name| find_kernel(object, name)).transpose()?;
-        let mut summary = match only {
-            Some(kernel) => ProgramSummary::for_kernel(object, kernel)?,
-            None => ProgramSummary::new(object)?,
+        let only = options.kernel.as_ref().map(|name| find_kernels(object, name)).transpose()?;
+        let mut summary = match only.as_deref() {
+            Some([kernel]) => ProgramSummary::for_kernel(object, *kernel)?,
+            _ => ProgramSummary::new(object)?,
         };
         // The free registers of a function depend on all kernels that call it.
         if options.registers && only.is_some() && summary.count() > 1 {
@@ -75,15 +76,20 @@ impl<'a> Inspector<'a> {
         let lines = if options.lines { object.lines()? } else { LineTable::default() };
         let function_of =
             |kernel| (0..summary.count()).find(|at| summary.kernel(*at) == Some(kernel));
-        let functions: Vec<usize> = match only {
-            Some(kernel) => function_of(kernel).map(|at| summary.callable(at)).unwrap_or_default(),
+        let functions: Vec<usize> = match &only {
+            Some(kernels) => {
+                let starts = kernels.iter().filter_map(|kernel| function_of(*kernel));
+                let callable: BTreeSet<usize> =
+                    starts.flat_map(|start| summary.callable(start)).collect();
+                callable.into_iter().collect()
+            }
             None => (0..summary.count()).collect(),
         };
         let mut kernels: Vec<ShownKernel> = (0..summary.count())
             .filter_map(|function| {
                 Some(ShownKernel { kernel: summary.kernel(function)?, function })
             })
-            .filter(|shown| only.is_none_or(|kernel| kernel == shown.kernel))
+            .filter(|shown| only.as_ref().is_none_or(|kernels| kernels.contains(&shown.kernel)))
             .collect();
         kernels.sort_unstable();
         let groups = summary.groups();
@@ -218,13 +224,17 @@ impl<'a> Inspector<'a> {
     }
 }
 
-/// The index of the kernel with the given name or symbol.
-fn find_kernel(object: &CodeObject, name: &str) -> Result<usize, InspectError> {
+/// The indices of the kernels with the given name or symbol, or that match a pattern.
+fn find_kernels(object: &CodeObject, name: &str) -> Result<Vec<usize>, InspectError> {
     let mut kernels = object.kernels().iter();
-    kernels.position(|kernel| &*kernel.name == name || &*kernel.symbol == name).ok_or_else(|| {
-        InspectError::UnknownKernel {
+    if let Some(index) = kernels.position(|kernel| &*kernel.symbol == name) {
+        return Ok(vec![index]);
+    }
+    match matching_kernels(object.kernels().iter().map(|kernel| &*kernel.name), name) {
+        found if found.is_empty() => Err(InspectError::UnknownKernel {
             wanted: name.to_owned(),
             present: object.kernels().iter().map(|kernel| kernel.name.to_string()).collect(),
-        }
-    })
+        }),
+        found => Ok(found),
+    }
 }

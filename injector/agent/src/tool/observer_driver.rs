@@ -3,7 +3,7 @@
 use super::output::Output;
 use super::{ToolName, ToolSession};
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Completion, DeviceError};
+use flipwave_device::{Completion, DeviceError, kernel_matches};
 use flipwave_hooks::flow::Disassembly;
 use flipwave_kfd::{DispatchDriver, DispatchedKernel, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
@@ -82,7 +82,9 @@ impl<T: ObservableTool> ObserverDriver<T> {
 impl<T: ObservableTool> DispatchDriver for ObserverDriver<T> {
     fn begin(&mut self, _: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
         let wanted = self.options.kernel.as_deref();
-        let is_wanted = |kernel: &DispatchedKernel| wanted.is_none_or(|name| *name == *kernel.name);
+        let is_wanted = |kernel: &DispatchedKernel| {
+            wanted.is_none_or(|pattern| kernel_matches(&kernel.name, pattern))
+        };
         if let Some(kernel) = &dispatch.kernel {
             self.output.dispatched(&kernel.name);
         }

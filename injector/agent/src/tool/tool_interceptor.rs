@@ -4,6 +4,7 @@ use super::output::Output;
 use crate::in_process::report_dispatches;
 use crate::instrumented_codes::InstrumentedCodes;
 use flipwave_codeobj::CodeObject;
+use flipwave_device::kernel_matches;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{HookCompiler, HookData};
@@ -65,7 +66,7 @@ impl<T: Tool> ToolInterceptor<T> {
 
     /// Returns `true` if the options select a kernel.
     fn wants(&self, kernel: &str) -> bool {
-        self.options.kernel.as_ref().is_none_or(|wanted| wanted == kernel)
+        self.options.kernel.as_ref().is_none_or(|pattern| kernel_matches(kernel, pattern))
     }
 
     /// The hook compiler, located at the first call.

@@ -1,9 +1,8 @@
 //! Selection of the part of a program that a campaign strikes.
 
 use super::{Group, Unreached};
-use crate::workload::kernel_name::kernel_is_called;
 use flipwave_arch::{Instruction, LaneMask, Pc, RegisterSpan, SourceLine};
-use flipwave_device::WaveId;
+use flipwave_device::{WaveId, kernel_matches};
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -11,7 +10,7 @@ use std::ops::RangeInclusive;
 /// lists, one entry must match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
-    /// Names of kernels.
+    /// Names of kernels, or patterns as in [`kernel_matches`].
     pub kernels: Vec<String>,
     /// `true` to include the runtime's kernels for copies and fills although they are not named.
     pub runtime_kernels: bool,
@@ -84,7 +83,7 @@ impl Selection {
         self.dispatches.as_ref().is_none_or(|all| all.contains(&index))
             && match &self.kernels[..] {
                 [] => self.runtime_kernels || !is_of_runtime(kernel),
-                names => names.iter().any(|name| kernel_is_called(kernel, name)),
+                names => names.iter().any(|name| kernel_matches(kernel, name)),
             }
     }
 

@@ -1,7 +1,6 @@
 //! A program ready to run: a device with loaded code and data.
 
 pub mod change;
-pub mod kernel_name;
 pub mod output;
 pub mod program;
 
