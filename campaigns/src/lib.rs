@@ -72,7 +72,9 @@ pub use program::compile::{CompileError, Compiler, Language};
 pub use program::error::PrepareError;
 pub use program::image::Image;
 pub use program::launch::{LaunchError, Launched, launch};
-pub use program::object_file::{ObjectFileError, map_code_object, read_code_object};
+pub use program::object_file::{
+    ObjectFileError, map_code_object, read_code_object, read_code_object_at,
+};
 pub use program::prepare::{Origin, Prepared, prepare};
 pub use results::about::{ReadCampaignError, about};
 pub use results::folder::FolderError;

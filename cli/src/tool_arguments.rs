@@ -12,12 +12,15 @@ use std::path::PathBuf;
 pub struct InspectArguments {
     /// Code object, offload bundle, or HIP program
     pub file: PathBuf,
-    /// Show only this kernel and the functions that it may call
+    /// Show only this kernel, or those that match a pattern such as `gemm_*`, and what they may call
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
     /// Select a target if the file has code for several
     #[arg(long, value_name = "TARGET")]
     pub target: Option<Target>,
+    /// Read the code object that begins at this byte of the file, decimal or with 0x
+    #[arg(long, value_name = "BYTE", value_parser = byte_position)]
+    pub at: Option<u64>,
     /// Print the control-flow graph: basic blocks, edges, loops and calls
     #[arg(long)]
     pub cfg: bool,
@@ -30,6 +33,15 @@ pub struct InspectArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Parses a position in a file, decimal or hexadecimal with `0x`.
+fn byte_position(text: &str) -> Result<u64, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.map_err(|_| "expected a number of bytes, for example 4096 or 0x1000".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -52,7 +64,7 @@ pub struct ToolArguments {
     /// HIP application and its arguments, run under AMD's own runtime
     #[arg(last = true, conflicts_with = "variant")]
     pub command: Vec<OsString>,
-    /// Instrument only this kernel
+    /// Instrument only this kernel, or the kernels that match a pattern such as `gemm_*`
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<String>,
     /// Select where executions are counted

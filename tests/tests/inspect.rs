@@ -169,3 +169,33 @@ fn invalid_requests_are_refused_with_one_error() {
         assert_refused(&flipwave(path, &["inspect", "cut.co", "--cfg"], &[]), &["cut.co"]);
     }
 }
+
+/// A host file with two code objects as data: an error lists their positions, and `--at` reads them.
+#[test]
+fn code_object_in_the_data_of_a_file_is_read_at_its_position() {
+    let folder = folder("control.cl", &["-O3"]);
+    let path = folder.path();
+    let object = std::fs::read(path.join("kernels.co")).expect("the code object");
+    // The headers of a host program without sections.
+    let mut host = std::fs::read(flipwave_tests::program()).expect("the program")[..0x40].to_vec();
+    host[0x28..0x40].fill(0);
+    let positions = [0x1000, 0x1000 + object.len() + 0x10];
+    for position in positions {
+        host.resize(position, 0);
+        host.extend_from_slice(&object);
+    }
+    std::fs::write(path.join("library.so"), host).expect("written");
+    let run =
+        |arguments: &[&str]| flipwave(path, &[&["inspect", "library.so"], arguments].concat(), &[]);
+    let [first, second] = positions.map(|position| format!("at byte {position:#x}"));
+    assert_refused(&run(&[]), &["library.so", &first, &second, "--at BYTE"]);
+    let expected = inspect(path, &[]).expect_success().stdout;
+    for position in positions.map(|position| format!("{position:#x}")) {
+        assert_eq!(run(&["--at", &position]).expect_success().stdout, expected);
+    }
+    assert_refused(&run(&["--at", "0x1001"]), &["not an AMDGPU code object"]);
+    assert_refused(&run(&["--at", "0xffffffff"]), &["outside the file"]);
+    std::fs::write(path.join("code.bc"), b"BC\xc0\xde5\x14").expect("written");
+    let bitcode = flipwave(path, &["inspect", "code.bc"], &[]);
+    assert_refused(&bitcode, &["code.bc", "LLVM bitcode"]);
+}

@@ -42,6 +42,16 @@ pub enum ObjectFileError {
     },
 }
 
+impl ObjectFileError {
+    /// Returns `true` if the file contains several matching code objects.
+    pub fn is_ambiguous(&self) -> bool {
+        matches!(
+            self,
+            ObjectFileError::CodeObject { reason: CodeObjectError::SeveralCodeObjects { .. }, .. }
+        )
+    }
+}
+
 /// Reads the code object in an ELF file, an offload bundle or a HIP program. A relocatable object, as
 /// written by compilers with `-c`, is linked by clang and lld. Without a target, the file must contain
 /// only one code object.
@@ -65,6 +75,27 @@ pub fn map_code_object(
     target: Option<&Target>,
 ) -> Result<CodeObject, ObjectFileError> {
     open(path, target, MappedFile::open(path))
+}
+
+/// Like [`read_code_object`], for a code object that begins at byte `at` of the file.
+///
+/// # Errors
+/// [`ObjectFileError`].
+pub fn read_code_object_at(
+    path: &Path,
+    target: Option<&Target>,
+    at: u64,
+) -> Result<CodeObject, ObjectFileError> {
+    let part = |mut bytes: Vec<u8>| match usize::try_from(at) {
+        Ok(at) if at <= bytes.len() => Ok(bytes.split_off(at)),
+        _ => {
+            let reason =
+                format!("byte {at:#x} is outside the file, which has {:#x} bytes", bytes.len());
+            Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, reason))
+        }
+    };
+    let bytes = flipwave_host::input::read(path, flipwave_host::input::BINARY).and_then(part);
+    open(path, target, bytes)
 }
 
 fn open(

@@ -4,6 +4,8 @@
 use crate::bytes::{Content, array, slice};
 use crate::compression::{Method, SIZE_LIMIT, decompress};
 use crate::elf::Elf;
+use crate::embedded::embedded;
+use crate::format::describe;
 use crate::{CodeObject, CodeObjectError};
 use flipwave_isa::{Setting, Target};
 use object::Endianness;
@@ -34,7 +36,8 @@ pub struct BundleEntry {
 /// Opens the code object that matches `wanted`. If several entries of a bundle match, the best match
 /// is opened. Without a target the file must contain a single code object.
 ///
-/// Accepts code objects, offload bundles, compressed bundles, HIP programs and HIP object files.
+/// Accepts code objects, offload bundles, compressed bundles, HIP programs and HIP object files, and host
+/// files that contain code objects as data.
 ///
 /// # Errors
 /// [`CodeObjectError`] if the file is invalid, or if no code object or more than one matches.
@@ -103,9 +106,8 @@ pub fn entries(bytes: &[u8]) -> Result<Vec<BundleEntry>, CodeObjectError> {
         return fatbin(bytes, header, endian);
     }
     if !bytes.starts_with(&ELFMAG) {
-        let start = bytes.get(..4).unwrap_or(bytes);
         return Err(CodeObjectError::NotCodeObject {
-            found: format!("the file begins with the bytes {start:02x?}"),
+            found: describe(bytes),
             expected: "an ELF file, an offload bundle (__CLANG_OFFLOAD_BUNDLE__) or a compressed \
                        bundle (CCOB)",
         });
@@ -131,8 +133,12 @@ fn fatbin(
         CodeObjectError::malformed("section header table", offset, "entries inside the file")
     };
     let sections = header.section_headers(endian, bytes).map_err(malformed)?;
-    let names = header.section_strings_index(endian, bytes).map_err(malformed)?;
-    let names = match sections.get(names.0) {
+    // A file without sections has no names of sections.
+    let names = match sections {
+        [] => None,
+        _ => sections.get(header.section_strings_index(endian, bytes).map_err(malformed)?.0),
+    };
+    let names = match names {
         Some(names) => {
             slice(bytes, "section names", names.sh_offset(endian), names.sh_size(endian))?
         }
@@ -156,9 +162,12 @@ fn fatbin(
         entries.extend(bundles(contents, offset, next)?);
     }
     if entries.is_empty() {
+        entries = embedded(bytes);
+    }
+    if entries.is_empty() {
         return Err(CodeObjectError::NotCodeObject {
             found: "a host program without device code".to_owned(),
-            expected: "an offload bundle in a section .hip_fatbin",
+            expected: "an offload bundle in a section .hip_fatbin, or code objects in its data",
         });
     }
     Ok(entries)
@@ -319,12 +328,21 @@ fn target_of(id: &str) -> Option<Target> {
     id.get(start + 1..)?.parse().ok()
 }
 
+/// Returns `true` if the id of an entry names a processor of AMD. Bundles also contain code for other
+/// vendors, and SPIR-V for processors that are chosen when the program runs.
+fn is_for_amd(entry: &BundleEntry) -> bool {
+    entry.id.contains("amdgcn") && entry.id.contains("-gfx")
+}
+
 /// Selects the best match of each bundle, or all entries without a target.
 fn select(
     entries: Vec<BundleEntry>,
     wanted: Option<&Target>,
 ) -> Result<Vec<BundleEntry>, CodeObjectError> {
     let present = ids(&entries);
+    if !entries.iter().any(is_for_amd) {
+        return Err(CodeObjectError::NoAmdCode { present });
+    }
     let mut chosen: Vec<(MatchQuality, BundleEntry)> = Vec::new();
     for entry in entries {
         let quality = match (wanted, &entry.target) {

@@ -2,6 +2,7 @@
 
 use crate::CodeObjectError;
 use crate::bytes::{Content, FileBytes, Names};
+use crate::format::describe;
 use flipwave_isa::{Setting, Target};
 use object::LittleEndian as LE;
 use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
@@ -28,9 +29,8 @@ impl<'a> Elf<'a> {
         let not_code_object =
             |found: String, expected| CodeObjectError::NotCodeObject { found, expected };
         if !data.starts_with(&elf::ELFMAG) {
-            let start = data.get(..4).unwrap_or(data);
             return Err(not_code_object(
-                format!("the file begins with the bytes {start:02x?}"),
+                describe(data),
                 "an ELF file, which begins with [7f, 45, 4c, 46]",
             ));
         }

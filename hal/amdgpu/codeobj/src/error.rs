@@ -139,6 +139,12 @@ pub enum CodeObjectError {
         /// Entry ids of the code objects in the file.
         present: Vec<String>,
     },
+    /// The file is an offload bundle without code for GPUs of AMD.
+    #[error("no code for AMD GPUs; the offload bundle has {}", if present.is_empty() { "only host code".to_owned() } else { list(present) })]
+    NoAmdCode {
+        /// Entry ids of the device code in the file.
+        present: Vec<String>,
+    },
     /// The request is ambiguous: several code objects match.
     #[error("several code objects match; expected exactly one of {}", list(.present))]
     SeveralCodeObjects {

@@ -158,6 +158,74 @@ fn host_program_contains_the_bundles_of_its_sources() {
     assert!(error.to_string().contains(".hip_fatbin"), "{error}");
 }
 
+/// Libraries contain code objects as arrays of bytes, without a bundle.
+#[test]
+fn code_objects_in_the_data_of_a_host_file_are_found() {
+    let compiled = ["gfx90a", "gfx1030", "gfx90a"].map(|name| compile("kernels.cl", name, &[]));
+    let host = |members: &[usize]| -> Vec<u8> {
+        let path = |name: &str| compiled[0].sibling(name);
+        let includes: String = members
+            .iter()
+            .map(|index| format!(".incbin \"{}\"\n.byte 1\n", compiled[*index].path().display()))
+            .collect();
+        std::fs::write(path("host.s"), format!(".section .rodata\n.long 1\n{includes}")).unwrap();
+        assemble_host(&path("host.s"), &path("host.o"));
+        std::fs::read(path("host.o")).unwrap()
+    };
+    let one = host(&[1]);
+    assert!(open(&one, None).expect("the only one").bytes() == compiled[1].bytes);
+    let two = host(&[0, 1]);
+    for (index, name) in ["gfx90a", "gfx1030"].into_iter().enumerate() {
+        let object = open(&two, Some(&target(name))).expect(name);
+        assert!(object.bytes() == compiled[index].bytes, "{name}");
+    }
+    let three = host(&[0, 1, 2]);
+    let error = open(&three, Some(&target("gfx90a"))).expect_err("two of them").to_string();
+    let positions: Vec<usize> = error
+        .split("at byte 0x")
+        .skip(1)
+        .map(|rest| rest.split(',').next().unwrap())
+        .map(|digits| usize::from_str_radix(digits, 16).expect("a position"))
+        .collect();
+    assert_eq!(positions.len(), 2, "{error}");
+    for position in positions {
+        assert!(three[position..].starts_with(&compiled[0].bytes), "{position:#x}");
+    }
+    // Negative controls: a damaged machine number, and a file that is cut off.
+    let start = one.windows(4).rposition(|part| part == b"\x7fELF").unwrap();
+    let mut other_machine = one.clone();
+    other_machine[start + 18] = 62;
+    assert!(open(&other_machine, None).is_err());
+    let mut cut = one.clone();
+    // The offset of the section header table.
+    cut[start + 0x28..start + 0x30].copy_from_slice(&u64::MAX.to_le_bytes());
+    assert!(open(&cut, None).is_err());
+}
+
+#[test]
+fn bundles_without_code_for_amd_and_bitcode_are_named() {
+    let compiled = compile("kernels.cl", "gfx90a", &[]);
+    let path = |name: &str| compiled.sibling(name);
+    let bundle = |id: &str, content: &[u8]| -> Vec<u8> {
+        std::fs::write(path("member"), content).unwrap();
+        run(llvm("clang-offload-bundler")
+            .args(["-type=o", "-input=/dev/null"])
+            .arg(format!("-input={}", path("member").display()))
+            .arg(format!("-targets=host-x86_64-unknown-linux-gnu,{id}"))
+            .arg(format!("-output={}", path("bundle").display())));
+        std::fs::read(path("bundle")).unwrap()
+    };
+    let message = |bytes: &[u8]| open(bytes, None).expect_err("no code object").to_string();
+    let spirv = "hip-spirv64-amd-amdhsa--amdgcnspirv";
+    let found = message(&bundle(spirv, b"\x03\x02\x23\x07"));
+    assert!(found.contains("no code for AMD GPUs") && found.contains("amdgcnspirv"), "{found}");
+    let found = message(&bundle("hipv4-amdgcn-amd-amdhsa--gfx90a", b"BC\xc0\xde"));
+    assert!(found.contains("LLVM bitcode") && found.contains("compile it"), "{found}");
+    assert!(message(b"BC\xc0\xde0123").contains("LLVM bitcode"));
+    // Negative control.
+    assert!(open(&bundle("hipv4-amdgcn-amd-amdhsa--gfx90a", &compiled.bytes), None).is_ok());
+}
+
 #[test]
 fn hip_object_file_of_clang_opens() {
     for options in [&[][..], &["--offload-compress"]] {
