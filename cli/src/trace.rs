@@ -66,7 +66,7 @@ fn events(traced: &Traced) -> String {
 fn location(traced: &Traced, event: &TraceEvent) -> String {
     let Step { dispatch, wave, pc, text, line, .. } = &event.step;
     let kernel = traced.kernels.get(*dispatch as usize).map_or("", String::as_str);
-    let line = line.as_ref().map(|line| format!(" ({}:{})", file_name(&line.file), line.line));
+    let line = line.as_ref().map(|line| format!(" ({})", file_name(&line.to_string())));
     let (kernel, line) = (printable(kernel), line.unwrap_or_default());
     let line = printable(&line);
     format!("dispatch {dispatch} {kernel}, {wave}, {pc}{line}: {text}")

@@ -268,7 +268,7 @@ impl Locations<'_> {
     fn pc(&self, pc: Pc) -> String {
         let function = self.function(pc).map(|name| format!(" in `{name}`")).unwrap_or_default();
         let line = self.lines.lookup(pc);
-        let line = line.map(|line| format!(" ({}:{})", line.file, line.line)).unwrap_or_default();
+        let line = line.map(|line| format!(" ({line})")).unwrap_or_default();
         format!("{pc}{function}{line}")
     }
 

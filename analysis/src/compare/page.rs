@@ -158,10 +158,10 @@ fn outcome_label(outcome: ComparedOutcome) -> &'static str {
 }
 
 fn ranked_line(compared: &ComparedRates) -> Markup {
-    let name = &compared.scope.value;
+    let name = compared.scope.label();
     html! {
         tr {
-            th scope="row" class=(name_class(name)) { (shown_name(name)) }
+            th scope="row" class=(name_class(&name)) { (shown_name(&name)) }
             @for total in compared.totals {
                 td data-v=(total) { (count(total)) }
             }

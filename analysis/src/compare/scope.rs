@@ -1,6 +1,8 @@
 //! The scopes and outcomes whose rates are compared.
 
+use crate::report::line_label;
 use crate::{Outcome, Row, Scope};
+use std::borrow::Cow;
 
 /// A subset of the injections that both campaigns contain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +62,14 @@ impl ComparedScope {
         values
             .into_iter()
             .filter_map(|(kind, value)| Some(ComparedScope { kind, value: value?.clone() }))
+    }
+
+    /// The value, as people read it.
+    pub(super) fn label(&self) -> Cow<'_, str> {
+        match self.kind {
+            ScopeKind::Line => line_label(&self.value),
+            _ => Cow::Borrowed(&self.value),
+        }
     }
 
     /// The corresponding scope of a summary; `None` for lines, which summaries do not contain.

@@ -79,7 +79,8 @@ impl Comparison {
             let mut lines = vec![TableLine::heading(&title, "injections", heading)];
             for compared in scopes.iter().take(MAX_LINES) {
                 let count = format!("{}, {}", compared.totals[0], compared.totals[1]);
-                lines.push(line(&compared.scope.value, &count, compared.rate(Outcome::Sdc)));
+                let label = compared.scope.label();
+                lines.push(line(&label, &count, compared.rate(Outcome::Sdc)));
             }
             let _ = write!(text, "\n{}", aligned(&lines));
             if let Some(more) = scopes.len().checked_sub(MAX_LINES).filter(|more| *more > 0) {

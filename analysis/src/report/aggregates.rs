@@ -3,6 +3,7 @@
 use super::campaign_info::CampaignInfo;
 use super::input;
 use super::key::{self, Bin, Dimension, Key, Magnitude};
+use super::line_label;
 use super::names::{Interner, Name, Names};
 use super::workgroups::{Grid, Workgroups};
 use crate::shape::NonFinite;
@@ -144,7 +145,15 @@ impl Aggregates {
         self.names.text(name)
     }
 
-    /// The value of a key, as shown in tables.
+    /// The value of a key, as people read it.
+    pub(super) fn label(&self, key: Key) -> String {
+        match key {
+            Key::Line(name) => line_label(self.text(name)).into_owned(),
+            key => self.value(key),
+        }
+    }
+
+    /// The value of a key, as written to tables.
     pub(super) fn value(&self, key: Key) -> String {
         match key {
             Key::All => String::new(),

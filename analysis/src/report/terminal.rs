@@ -48,7 +48,7 @@ impl Aggregates {
         };
         let label = |key: Key| match key {
             Key::Kernel(name) => kernel_name(self.text(name)),
-            _ => self.value(key),
+            _ => self.label(key),
         };
         lines.extend(rates.into_iter().map(|rates| line(label(rates.scope), rates)));
         lines.extend(self.overall().map(|rates| line("all".to_owned(), rates)));

@@ -290,7 +290,7 @@ fn main_cause(campaign: &Aggregates, sources: &Sources, rates: &ScopeSummary<Key
     let sdc = rates.share(Outcome::Sdc);
     html! {
         li {
-            code { (shown_name(&name)) } ": "
+            code { (shown_name(&campaign.label(rates.scope))) } ": "
             strong { (percent(campaign.share_of_sdc(rates))) " % of all SDC" }
             ", from " (percent(campaign.share_of_sites(rates))) " % of the fault sites; SDC rate "
             (percent(sdc.rate)) " % "

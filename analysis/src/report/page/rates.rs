@@ -222,7 +222,7 @@ fn table(
 }
 
 fn line(campaign: &Aggregates, rates: &ScopeSummary<Key>, outcomes: &[Outcome]) -> Markup {
-    let value = campaign.value(rates.scope);
+    let value = campaign.label(rates.scope);
     let share = campaign.share_of_sdc(rates);
     html! {
         tr {

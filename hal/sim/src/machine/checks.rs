@@ -68,8 +68,7 @@ pub(super) fn outside_segment(
     let location = original(WaveLocation { pc: violation.place.pc, wave: violation.wave });
     violation.place.pc = location.pc;
     let Violation { finding, place, line, wave, .. } = &violation;
-    let line =
-        line.as_ref().map_or_else(String::new, |line| format!(" ({}:{})", line.file, line.line));
+    let line = line.as_ref().map_or_else(String::new, |line| format!(" ({line})"));
     let text = format!("{finding}, at {place}{line}, {wave}");
     OutsideSegment { segment, wave: violation.wave, pc: location.pc, text }
 }

@@ -414,7 +414,7 @@ impl fmt::Display for Finding {
                 let (verb, earlier_verb) = (verb(*is_write), verb(*earlier_is_write));
                 write!(f, "this instruction {verb} {address:#x} of {space}, which {earlier}")?;
                 if let Some(line) = earlier_line {
-                    write!(f, " ({}:{})", line.file, line.line)?;
+                    write!(f, " ({line})")?;
                 }
                 write!(
                     f,
@@ -435,7 +435,7 @@ impl fmt::Display for Violation {
         let rule = self.rule();
         writeln!(f, "{rule} at {}", self.place)?;
         if let Some(line) = &self.line {
-            writeln!(f, "  source: {}:{}", line.file, line.line)?;
+            writeln!(f, "  source: {line}")?;
         }
         writeln!(f, "  found:  {}", self.finding)?;
         let lanes = match self.lanes.lanes().next() {

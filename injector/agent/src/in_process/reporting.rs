@@ -103,7 +103,7 @@ pub fn fault_text(gpu: &EmbeddedGpu, dispatch: &KernelDispatch, fault: &DeviceFa
     let lines = gpu.lines(dispatch.module);
     let line = lines.and_then(|lines| lines.lookup(fault.place.pc));
     match line {
-        Some(line) => format!("{fault}, {}:{}", line.file, line.line),
+        Some(line) => format!("{fault}, {line}"),
         None => fault.to_string(),
     }
 }
