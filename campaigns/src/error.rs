@@ -24,6 +24,7 @@ use flipwave_injector::{
     FaultTarget, GoldenError, InjectionError, PlanError, ProfileError, TraceError,
 };
 use flipwave_tools::ToolError;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Errors returned when a campaign cannot start or ends early. An error is never the outcome of a fault.
@@ -41,6 +42,18 @@ pub enum CampaignError {
          with `output: true`"
     )]
     NoOutputs,
+    /// A tool cannot instrument the application of a campaign file.
+    #[error(
+        "the workload is an application, which `flipwave tool` instruments without a campaign file: in \
+         {}, run `flipwave tool TOOL -- {command}`",
+        directory.display()
+    )]
+    ToolOnApplication {
+        /// Command of the application.
+        command: String,
+        /// Working directory of the application.
+        directory: PathBuf,
+    },
     /// The campaign file lists no proxy instructions.
     #[error("the campaign file has no `instructions`; list the instructions to emulate")]
     NoInstructions,

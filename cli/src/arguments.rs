@@ -28,7 +28,10 @@ Environment:
   FLIPWAVE_DEVICE_LIBS  folder of AMD's device libraries (ockl.bc and others)
   FLIPWAVE_CACHE        folder for compiled kernels [default: ~/.cache/flipwave]
   FLIPWAVE_PYTHON       Python interpreter for `severity: {python: ...}` [default: python3]
-  FLIPWAVE_TIER         set to `interpreter` to disable compilation to host code
+  FLIPWAVE_TIER         execution of GPU code: `interpreter` (no compilation to host code) or
+                        `compiled-at-once` (compile in this process, before the second
+                        execution) [default: compile frequent code in another process]
+  FLIPWAVE_SIMD         host vector instructions: `avx2` or `plain` [default: the widest]
   NO_COLOR              disable colored output
 
 Exit codes:
@@ -132,8 +135,9 @@ pub struct SiteArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Needs AMD's runtime (libamdhip64, libhsa-runtime64 of ROCm 5.2) and no GPU. Output and exit code \
-are the application's.")]
+Needs AMD's runtime (libamdhip64 and libhsa-runtime64) and no GPU. Applications run with ROCm 5.2.3 \
+(Debian 12), HIP 5.7 on ROCm 6.1 (Debian 13) and ROCm 6.4; other versions have not been tested. Output \
+and exit code are the application's.")]
 pub struct ExecArguments {
     #[command(flatten)]
     pub gpus: GpusArgument,
@@ -175,6 +179,9 @@ pub struct CaptureArguments {
     /// Print the contents of a capture instead of recording one
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub list: Option<PathBuf>,
+    /// With --list, also print mapped memory, copies and outputs, in recorded order
+    #[arg(long, requires = "list")]
+    pub maps: bool,
     /// GPU that the application finds
     #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = gpus())]
     pub gpu: String,
@@ -404,6 +411,9 @@ pub struct ReplayArguments {
     /// Select the injection path
     #[arg(long, value_name = "PATH", value_enum, default_value_t = PathArgument::Embedded)]
     pub by: PathArgument,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,25 +1,24 @@
 //! `flipwave capture`.
 
+mod list;
+
 use crate::arguments::CaptureArguments;
 use crate::exec::{cannot_start, run_files};
 use crate::failure::Failure;
-use crate::output;
 use crate::output::say;
 use crate::process_files::{numbered_files, place_captures};
 use flipwave_agent::{
     Library, Processes, Session, StopPolicy, Task, exit_code, read_report, run_application,
 };
-use flipwave_capture::{Capture, Step};
-use flipwave_device::Change;
+use flipwave_capture::Capture;
 use flipwave_host::cache::cache_folder;
-use flipwave_host::output::printable;
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 pub fn capture(arguments: &CaptureArguments) -> Result<(), Failure> {
     match &arguments.list {
-        Some(file) => list(file),
+        Some(file) => list::list(file, arguments.maps),
         None => record(arguments),
     }
 }
@@ -107,56 +106,4 @@ fn default_file(arguments: &CaptureArguments) -> PathBuf {
     let mut name = program.unwrap_or_default().to_owned();
     name.push(".capture");
     name.into()
-}
-
-/// Prints the contents of a capture, in recorded order.
-fn list(file: &Path) -> Result<(), Failure> {
-    let capture = Capture::open(file)?;
-    let mut out = output::stdout();
-    let state = if capture.is_complete()? { "" } else { " (the application was terminated)" };
-    let rank = capture.rank()?.map(|rank| format!(", rank {rank}")).unwrap_or_default();
-    let (command, gpu) = (capture.command()?, capture.gpu()?);
-    writeln!(out, "{} on {}{rank}{state}", printable(&command), printable(&gpu))?;
-    for (id, code) in capture.code_objects()? {
-        writeln!(out, "code object {}: {} bytes at {:#x}", id.0, code.elf.len(), code.bias)?;
-    }
-    for step in capture.steps()? {
-        match step {
-            Step::Change(Change::Map { address, bytes }) => {
-                writeln!(out, "map       {bytes} bytes at {address}")?;
-            }
-            Step::Change(Change::Unmap { address }) => writeln!(out, "unmap     {address}")?,
-            Step::Change(Change::Write(patch)) => {
-                let (ranges, bytes) = (patch.ranges().len(), patch.bytes().len());
-                writeln!(out, "write     {bytes} bytes in {ranges} ranges")?;
-            }
-            Step::Change(Change::Copy { from, to, bytes }) => {
-                writeln!(out, "copy      {bytes} bytes from {from} to {to}")?;
-            }
-            Step::Read { address, bytes } => {
-                writeln!(out, "output    {} bytes at {address}", bytes.len())?;
-            }
-            Step::Dispatch(dispatch) => {
-                let shape = |extent: [u32; 3]| extent.map(|size| size.to_string()).join(",");
-                let written: u64 = dispatch.written.iter().map(|(_, bytes)| bytes).sum();
-                write!(
-                    out,
-                    "dispatch  {} {} grid={} workgroup={} stream={} code_object={} \
-                     instructions={} written={written}",
-                    dispatch.number,
-                    printable(&dispatch.kernel),
-                    shape(dispatch.packet.grid),
-                    shape(dispatch.packet.workgroup),
-                    dispatch.stream,
-                    dispatch.code_object.0,
-                    dispatch.instructions,
-                )?;
-                match &dispatch.range {
-                    Some(range) => writeln!(out, " range={}", printable(range))?,
-                    None => writeln!(out)?,
-                }
-            }
-        }
-    }
-    Ok(())
 }

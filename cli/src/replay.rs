@@ -6,49 +6,100 @@ use crate::output;
 use crate::site::campaign_and_site;
 use flipwave_analysis::Outcome;
 use flipwave_campaigns::Replay;
+use flipwave_host::output::float_text;
+use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
-    let ReplayArguments { file, site, seed, variant, by } = arguments;
+    let ReplayArguments { file, site, seed, variant, by, json } = arguments;
     let (campaign, site) = campaign_and_site(file, variant, *seed, site)?;
     let replay = flipwave_campaigns::replay(&campaign, site, (*by).into())?;
-    write!(output::stdout(), "site:           {site}\n{}", description(&replay))?;
-    Ok(())
+    let facts = [("site", Fact::Text(site.to_string()))].into_iter().chain(facts(&replay));
+    let text = if *json { json_text(facts) } else { plain_text(facts) };
+    Ok(output::stdout().write_all(text.as_bytes())?)
 }
 
-/// Formats the effect of an injection, one fact per line, named like the columns of results.csv.
-fn description(replay: &Replay) -> String {
+/// A value of an injection's effect.
+enum Fact {
+    Text(String),
+    /// Bits of a value.
+    Word(u64),
+    Count(u64),
+    /// A count that can be negative.
+    Change(i64),
+    Number(f64),
+    Flag(bool),
+}
+
+/// Returns the effect of an injection, named like the columns of results.csv.
+fn facts(replay: &Replay) -> Vec<(&'static str, Fact)> {
     let (struck, verdict) = (&replay.struck, &replay.verdict);
     let mut facts = vec![
-        ("flip_mask", format!("{:#010x}", struck.mask())),
-        ("before", format!("{:#010x}", struck.before)),
-        ("after", format!("{:#010x}", struck.after)),
-        ("words", struck.words.to_string()),
-        ("outcome", verdict.outcome().to_string()),
+        ("flip_mask", Fact::Word(struck.mask())),
+        ("before", Fact::Word(struck.before)),
+        ("after", Fact::Word(struck.after)),
+        ("words", Fact::Count(struck.words)),
+        ("outcome", Fact::Text(verdict.outcome().to_string())),
     ];
-    facts.extend(verdict.cause().map(|cause| ("cause", cause.to_owned())));
+    facts.extend(verdict.cause().map(|cause| ("cause", Fact::Text(cause.to_owned()))));
     if let Some(judgement) = verdict.judgement() {
-        facts.push(("severity", judgement.severity.to_string()));
-        facts.extend(judgement.measures.clone().map(|measures| ("measures", measures)));
+        facts.push(("severity", Fact::Text(judgement.severity.to_string())));
+        let measures = judgement.measures.clone();
+        facts.extend(measures.map(|measures| ("measures", Fact::Text(measures))));
     }
     if let Some((dispatch, fault)) = &replay.fault {
-        facts.push(("fault", format!("in dispatch {dispatch}: {fault}")));
+        facts.push(("fault", Fact::Text(format!("in dispatch {dispatch}: {fault}"))));
     }
     if let Some(run) = verdict.run() {
-        facts.push(("elements_wrong", run.difference.elements_wrong.to_string()));
-        facts.push(("max_abs_error", format!("{:?}", run.difference.max_abs_error)));
-        facts.push(("max_rel_error", format!("{:?}", run.difference.max_rel_error)));
-        facts.extend(run.difference.shape.map(|shape| ("error_pattern", shape.to_string())));
-        facts.push(("nan_elements", run.difference.nan.to_string()));
-        facts.push(("inf_elements", run.difference.inf.to_string()));
-        facts.extend(run.instructions.map(|more| ("instructions", more.to_string())));
+        facts.push(("elements_wrong", Fact::Count(run.difference.elements_wrong)));
+        facts.push(("max_abs_error", Fact::Number(run.difference.max_abs_error)));
+        facts.push(("max_rel_error", Fact::Number(run.difference.max_rel_error)));
+        let shape = run.difference.shape;
+        facts.extend(shape.map(|shape| ("error_pattern", Fact::Text(shape.to_string()))));
+        facts.push(("nan_elements", Fact::Count(run.difference.nan)));
+        facts.push(("inf_elements", Fact::Count(run.difference.inf)));
+        facts.extend(run.instructions.map(|more| ("instructions", Fact::Change(more))));
         let timing = run.timing_changed.filter(|_| verdict.outcome() == Outcome::Masked);
-        facts.extend(timing.map(|changed| ("timing_changed", changed.to_string())));
+        facts.extend(timing.map(|changed| ("timing_changed", Fact::Flag(changed))));
     }
-    facts.iter().fold(String::new(), |mut text, (name, value)| {
+    facts
+}
+
+/// Formats facts as text, one per line.
+fn plain_text(facts: impl Iterator<Item = (&'static str, Fact)>) -> String {
+    facts.fold(String::new(), |mut text, (name, fact)| {
+        let name = format!("{name}:");
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{:<15} {value}", format!("{name}:"));
+        let _ = match fact {
+            Fact::Text(value) => writeln!(text, "{name:<15} {value}"),
+            Fact::Word(value) => writeln!(text, "{name:<15} {value:#010x}"),
+            Fact::Count(value) => writeln!(text, "{name:<15} {value}"),
+            Fact::Change(value) => writeln!(text, "{name:<15} {value}"),
+            Fact::Number(value) => writeln!(text, "{name:<15} {value:?}"),
+            Fact::Flag(value) => writeln!(text, "{name:<15} {value}"),
+        };
         text
     })
+}
+
+/// Formats facts as a JSON object. Words are numbers; errors that are not finite are text, because JSON
+/// has no such numbers.
+fn json_text(facts: impl Iterator<Item = (&'static str, Fact)>) -> String {
+    let object: Map<String, Value> = facts
+        .map(|(name, fact)| {
+            let value = match fact {
+                Fact::Text(value) => value.into(),
+                Fact::Word(value) => value.into(),
+                Fact::Count(value) => value.into(),
+                Fact::Change(value) => value.into(),
+                Fact::Number(value) if !value.is_finite() => float_text(value).into(),
+                Fact::Number(value) => value.into(),
+                Fact::Flag(value) => value.into(),
+            };
+            (name.to_owned(), value)
+        })
+        .collect();
+    // Maps with text as keys are always JSON.
+    serde_json::to_string_pretty(&object).unwrap_or_default() + "\n"
 }

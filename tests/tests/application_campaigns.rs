@@ -304,7 +304,9 @@ fn capture_on_a_full_disk_is_marked_incomplete() {
     let capture =
         |out: &str| format!("\"$flipwave\" capture --out {out} -- {}", application.display());
     script(&["env"], folder, &capture("whole.capture")).expect_success();
-    let list = |file| flipwave(folder, &["capture", "--list", file], &[]).expect_success().stdout;
+    let list = |file| {
+        flipwave(folder, &["capture", "--list", file, "--maps"], &[]).expect_success().stdout
+    };
     let commands = format!(
         "{}
          code=$?
@@ -411,9 +413,22 @@ fn captures_reproduce_the_recorded_run() {
         capture(folder.path(), name, &format!("{ANY}  runtime_kernels: true\n"));
         let profile = flipwave(folder.path(), &["profile", "campaign.yaml"], &[]);
         assert_eq!(profile.code, Some(0), "{name}: {profile:#?}");
-        let list = ["capture", "--list", "run.capture"];
-        let list = flipwave(folder.path(), &list, &[]).expect_success().stdout;
-        assert!(list.contains("\ndispatch  0 ") && list.contains("\noutput "), "{name}: {list}");
+        let list = |more: &[&str]| {
+            let arguments = [&["capture", "--list", "run.capture"], more].concat();
+            flipwave(folder.path(), &arguments, &[]).expect_success().stdout
+        };
+        let all = list(&["--maps"]);
+        let words = ["\ndispatch  0 ", "\noutput ", "\nmap "];
+        assert!(words.iter().all(|word| all.contains(word)), "{name}: {all}");
+        // Without the option, dispatches come first, and memory is only counted.
+        let short = list(&[]);
+        assert!(
+            short.lines().nth(1).is_some_and(|line| line.starts_with("dispatch  0 ")),
+            "{short}"
+        );
+        assert!(!words[1..].iter().any(|word| short.contains(word)), "{name}: {short}");
+        let maps = all.lines().filter(|line| line.starts_with("map ")).count();
+        assert!(short.contains(&format!("\nmemory: {maps} maps, ")), "{name}: {short}");
     }
 }
 

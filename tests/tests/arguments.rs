@@ -245,3 +245,73 @@ fn kernels_without_output_run_only_without_faults() {
     let words = ["idle.yaml:", "no buffer is an output", "`output: true`"];
     run(&folder, &["run", "idle.yaml"]).expect_refused(&words);
 }
+
+/// Two kernels, of which patterns select one or both.
+#[test]
+fn patterns_select_kernels() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = "kernel void scale_up(global int *out) { out[get_global_id(0)] *= 3; }
+kernel void scale_down(global int *out) { out[get_global_id(0)] /= 3; }
+";
+    fs::write(folder.path().join("scale.cl"), source).expect("a source");
+    let launch = |name: &str, more: &str| {
+        format!(
+            "    - {{source: scale.cl, name: {name}, grid: 64, workgroup: 64, args: [{{buffer: out{more}}}]}}\n"
+        )
+    };
+    let define = ", type: i32, count: 64, init: {value: 5}, output: true";
+    let campaign = |pattern: &str| {
+        let text = format!(
+            "name: scale\nworkload:\n  dispatches:\n{}{}faults: {{model: flip_one_bit, count: 60, \
+             kernels: ['{pattern}']}}\n",
+            launch("scale_up", define),
+            launch("scale_down", "")
+        );
+        fs::write(folder.path().join("scale.yaml"), text).expect("a campaign file");
+        flipwave(folder.path(), &["run", "scale.yaml", "--force", "--out", "results"], &[])
+    };
+    let struck = |pattern: &str| -> Vec<String> {
+        campaign(pattern).expect_success();
+        let table = fs::read_to_string(folder.path().join("results/results.csv")).expect("rows");
+        let rows = read_rows(table.as_bytes()).expect("rows");
+        let mut kernels: Vec<String> = rows.into_iter().filter_map(|row| row.kernel).collect();
+        kernels.sort();
+        kernels.dedup();
+        kernels
+    };
+    assert_eq!(struck("scale_*"), ["scale_down", "scale_up"]);
+    assert_eq!(struck("*_up"), ["scale_up"]);
+    assert_eq!(struck("scale_d??n"), ["scale_down"]);
+    campaign("scale").expect_refused(&["scale_down, scale_up"]);
+    let tool = |pattern: &str| {
+        let line = ["tool", "instruction-count", "scale.yaml", "--kernel", pattern];
+        flipwave(folder.path(), &line, &[])
+    };
+    let rows = |pattern: &str, kernel: &str| {
+        let table = tool(pattern).expect_success().stdout;
+        table.lines().filter(|line| line.split(',').nth(1) == Some(kernel)).count()
+    };
+    let (up, down) = (rows("scale_up", "scale_up"), rows("scale_down", "scale_down"));
+    assert!(up > 0 && down > up, "{up} {down}");
+    assert_eq!((rows("scale_*", "scale_up"), rows("scale_*", "scale_down")), (up, down));
+    assert_eq!(rows("*_up", "scale_down"), 0);
+    tool("none_*").expect_refused(&["none_*", "scale_down, scale_up"]);
+    let compiled = flipwave_tests::compile_file(&folder.path().join("scale.cl"), &["-O3"]);
+    fs::write(folder.path().join("scale.co"), compiled).expect("written");
+    let inspect =
+        |pattern: &str| flipwave(folder.path(), &["inspect", "scale.co", "--kernel", pattern], &[]);
+    let shown = inspect("scale_*").expect_success().stdout;
+    assert!(shown.contains("kernel scale_up") && shown.contains("kernel scale_down"), "{shown}");
+    let shown = inspect("*_up").expect_success().stdout;
+    assert!(shown.contains("kernel scale_up") && !shown.contains("scale_down"), "{shown}");
+    inspect("none_*").expect_refused(&["no kernel `none_*`", "scale_up"]);
+}
+
+#[test]
+fn tool_on_the_campaign_of_an_application_says_what_to_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "name: a\nworkload: {app: {command: [sh, -c, 'exit 0'], directory: /tmp}}\n";
+    fs::write(folder.path().join("a.yaml"), text).expect("a campaign file");
+    let said = flipwave(folder.path(), &["tool", "opcode-histogram", "a.yaml"], &[]);
+    said.expect_refused(&["in /tmp, run `flipwave tool TOOL -- ", "sh -c exit 0`"]);
+}

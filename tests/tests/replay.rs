@@ -2,6 +2,7 @@
 
 use flipwave_analysis::{Outcome, Row};
 use flipwave_tests::{example, flipwave, rows};
+use serde_json::{Map, Value};
 
 /// The value that `flipwave replay` prints under a name. Asserts that it is printed at most once.
 fn fact<'a>(printed: &'a str, name: &str) -> Option<&'a str> {
@@ -35,6 +36,35 @@ fn assert_is_row(printed: &str, row: &Row) {
     assert_eq!(fact("timing_changed"), timing, "{}", row.site);
 }
 
+/// Asserts that a JSON object has the same names and values as the text, in their types.
+fn assert_json_has_the_facts(json: &str, text: &str) {
+    let object: Map<String, Value> = serde_json::from_str(json).expect("an object");
+    let facts: Vec<(&str, &str)> =
+        text.lines().filter_map(|line| line.split_once(':')).map(|(n, v)| (n, v.trim())).collect();
+    assert_eq!(object.len(), facts.len(), "{json}{text}");
+    for (name, shown) in facts {
+        let value = &object[name];
+        let printed = match (name, value) {
+            ("flip_mask" | "before" | "after", Value::Number(bits)) => {
+                format!("{:#010x}", bits.as_u64().expect("bits"))
+            }
+            (_, Value::Number(number)) if number.is_f64() => {
+                let (number, shown_number) =
+                    (number.as_f64().expect("a number"), shown.parse::<f64>().expect("a number"));
+                // The parser of JSON may round differently.
+                let is_near = (number - shown_number).abs() <= 1e-15 * shown_number.abs();
+                assert!(is_near, "{name}: {number} and {shown_number}");
+                continue;
+            }
+            (_, Value::String(text)) => text.clone(),
+            (_, value) => value.to_string(),
+        };
+        assert_eq!(printed, shown, "{name}");
+        let is_text = ["site", "outcome", "cause", "error_pattern", "fault"].contains(&name);
+        assert!(is_text == value.is_string() || shown == "inf", "{name}: {value}");
+    }
+}
+
 #[test]
 fn replay_reproduces_the_row() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -57,6 +87,9 @@ fn replay_reproduces_the_row() {
                     ["replay".as_ref(), file.as_os_str(), "--site".as_ref(), row.site.as_ref()];
                 let replayed = flipwave(folder.path(), &arguments, &[]).expect_success();
                 assert_is_row(&replayed.stdout, row);
+                let with_json = [&arguments[..], &["--json".as_ref()]].concat();
+                let json = flipwave(folder.path(), &with_json, &[]).expect_success().stdout;
+                assert_json_has_the_facts(&json, &replayed.stdout);
             }
         }
     }

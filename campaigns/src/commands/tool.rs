@@ -1,7 +1,7 @@
 //! `flipwave tool`: measures a campaign's program with a tool.
 
 use crate::error::CampaignError;
-use crate::file::campaign::Campaign;
+use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::golden::golden;
 use crate::platform::amdgpu;
 use crate::program::cancellable::CancellableDevice;
@@ -20,6 +20,12 @@ pub fn measure<T: Tool>(
     campaign: &Campaign,
     options: &Options,
 ) -> Result<Measurement<T::Row>, CampaignError> {
+    if let CampaignWorkload::Application(application) = &campaign.workload {
+        return Err(CampaignError::ToolOnApplication {
+            command: application.command.to_string(),
+            directory: application.directory.clone(),
+        });
+    }
     let Prepared { workload, formats, .. } = prepare(campaign)?;
     // Proxy instructions compute other results than the emulated ones, so the golden run would be
     // wrong.
