@@ -35,3 +35,8 @@ def linear(x, w, y, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     left = tl.load(x + rows[:, None] * K + inner[None, :])
     right = tl.load(w + inner[:, None] * N + columns[None, :])
     tl.store(y + rows[:, None] * N + columns[None, :], tl.dot(left, right))
+
+
+@triton.jit
+def broken(x):
+    tl.store(x, undefined_name)  # noqa: F821

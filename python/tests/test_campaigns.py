@@ -274,3 +274,74 @@ def test_program_runs_in_another_process_group(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "flipwave").chmod(0o755)
     monkeypatch.setenv("FLIPWAVE", str(tmp_path / "flipwave"))
     assert int(program.call([])) != os.getpgrp()
+
+
+class Tensor:
+    """A tensor of another library, which numpy can read."""
+
+    def __init__(self, array: Any, *, copies: bool) -> None:
+        self.array = array
+        self.copies = copies
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.array.copy() if self.copies else self.array
+
+
+class DeviceTensor:
+    """A tensor in the memory of a GPU."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError("cannot convert a tensor of the device")
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_tensors_that_numpy_can_read_are_accepted(
+    make_campaign: Any, vectors: dict[str, Any], copies: bool
+) -> None:
+    tensors = {
+        name: Tensor(value, copies=copies) if name != "n" else value for name, value in vectors.items()
+    }
+    expected = make_campaign().golden()["out"]
+    by_name = make_campaign(args=tensors).golden()["out"]
+    by_tensor = make_campaign(args=tensors, outputs=[tensors["out"]]).golden()["out"]
+    numpy.testing.assert_array_equal(by_name, expected)
+    numpy.testing.assert_array_equal(by_tensor, expected)
+    with pytest.raises(flipwave.WrongType, match="`x`.*DeviceTensor.*cannot convert"):
+        make_campaign(args={**vectors, "x": DeviceTensor()})
+
+
+def test_launches_share_a_tensor_that_is_copied_for_each_conversion(
+    add: flipwave.Kernel, vectors: dict[str, Any]
+) -> None:
+    out = Tensor(vectors["out"], copies=True)
+    last = numpy.zeros_like(vectors["out"])
+    launches = [
+        flipwave.Launch(add, 4, {**vectors, "out": out}),
+        flipwave.Launch(add, 4, {**vectors, "x": out, "out": last}),
+    ]
+    golden = flipwave.Campaign(launches=launches, outputs=[last]).golden()
+    found = next(iter(golden.values()))
+    numpy.testing.assert_array_equal(found, vectors["x"] + vectors["y"] + vectors["y"])
+
+
+def test_numpy_numbers_are_accepted_everywhere(make_campaign: Any, vectors: dict[str, Any]) -> None:
+    plain = make_campaign(count=7, seed=3).run(progress=False, workers=1)
+    faults = {"model": "flip_one_bit", "count": numpy.int64(7), "lanes": numpy.arange(64)}
+    campaign = make_campaign(
+        grid=numpy.int32(4),
+        seed=numpy.uint8(3),
+        args={**vectors, "n": numpy.int64(1000)},
+        faults=faults,
+        compare={"out": {"relative": numpy.float64(1e-6)}},
+    )
+    rows = campaign.run(progress=False, workers=numpy.int64(1), count=numpy.int64(5))
+    assert len(rows) == 5 and len(plain) == 7
+    assert make_campaign(seed=numpy.int64(3), count=7).run(progress=False)["site"].equals(plain["site"])
+
+
+def test_repr_of_a_campaign_names_kernels_and_outputs(make_campaign: Any, tmp_path: Path) -> None:
+    text = repr(make_campaign(count=5))
+    for word in ("'add'", "gfx90a", "['out']", "'count': 5"):
+        assert word in text, text
+    file = make_campaign().to_yaml(tmp_path)
+    assert repr(flipwave.Campaign.from_yaml(file)) == f"Campaign.from_yaml({str(file)!r})"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy
+import pandas
 import pytest
 
 import flipwave
-from flipwave import program
+from flipwave import program, values
 
 
 def expect(kind: type[Exception], *words: str) -> Any:
@@ -39,6 +41,13 @@ ARGUMENTS = [
     ),
     ({"n": ZEROS}, flipwave.WrongType, ["`n`", "array", "`i32`"]),
     ({"n": 1.5}, flipwave.WrongType, ["`n`", "1.5", "whole number"]),
+    ({"n": float("nan")}, flipwave.WrongType, ["`n`", "nan", "whole number"]),
+    ({"n": numpy.float32("inf")}, flipwave.WrongType, ["`n`", "inf", "whole number"]),
+    ({"n": numpy.complex64(1j)}, flipwave.WrongType, ["`n`", "complex64", "number"]),
+    ({"n": numpy.str_("7")}, flipwave.WrongType, ["`n`", "str_", "number"]),
+    ({"x": numpy.ma.masked_array(ZEROS, ZEROS == 0)}, flipwave.WrongType, ["`x`", "mask", r"\.filled"]),
+    ({"x": ZEROS[:0]}, flipwave.WrongValue, ["`x`", "no elements"]),
+    ({"x": flipwave.Buffer(3, ZEROS)}, flipwave.WrongType, ["`x`", "buffer name", "int"]),  # type: ignore[arg-type]
     ({"n": 2**31}, flipwave.WrongValue, ["`n`", "2147483648", "-2147483648 to 2147483647"]),
     ({"n": "1000"}, flipwave.WrongType, ["`n`", "str", "number"]),
     ({"n": None}, flipwave.WrongType, ["`n`", "None", "i32"]),
@@ -93,6 +102,15 @@ CAMPAIGNS = [
     ({"expected": {"x": ZEROS}}, flipwave.WrongValue, ["`x`", "outputs"]),
     ({"expected": {"sum": ZEROS}}, flipwave.UnknownArgument, ["`sum`", "x, y, out"]),
     ({"severity": "judge.py"}, flipwave.WrongType, ["severity", "FILE.py:FUNCTION"]),
+    ({"grid": 1.5}, flipwave.WrongType, ["grid", "1.5"]),
+    ({"grid": float("nan")}, flipwave.WrongType, ["grid", "nan"]),
+    ({"seed": "one"}, flipwave.WrongType, ["seed", "'one'", "whole number"]),
+    ({"faults": 3}, flipwave.WrongType, ["faults", "int", "dict"]),
+    ({"faults": {"model": object()}}, flipwave.WrongType, [r"faults\.model", "object"]),
+    ({"faults": {3: 4}}, flipwave.WrongType, ["faults", "key 3"]),
+    ({"compare": ["out"]}, flipwave.WrongType, ["compare", "list", "dict"]),
+    ({"expected": [ZEROS]}, flipwave.WrongType, ["expected", "list", "dict"]),
+    ({"allow": {1, 2}}, flipwave.WrongType, ["allow", "set"]),
 ]
 
 
@@ -107,6 +125,11 @@ def test_invalid_launches_are_reported(add: flipwave.Kernel, vectors: dict[str, 
         flipwave.Campaign(outputs=["out"])
     with expect(flipwave.MissingArgument, "no launch"):
         flipwave.Campaign(launches=[], outputs=["out"])
+    for wrong in (3, "add", flipwave.Launch(add, 4, vectors)):
+        with expect(flipwave.WrongType, "launches", type(wrong).__name__, "list"):
+            flipwave.Campaign(launches=wrong, outputs=["out"])  # type: ignore[arg-type]
+    with expect(flipwave.WrongType, r"launches\[0\]", "3", "Launch"):
+        flipwave.Campaign(launches=[3], outputs=["out"])  # type: ignore[list-item]
     with expect(flipwave.WrongType, "both"):
         flipwave.Campaign(add, 4, vectors, launches=[flipwave.Launch(add, 4, vectors)], outputs=["out"])
     with expect(flipwave.MissingArgument, "`add`", "grid"):
@@ -145,6 +168,37 @@ def test_invalid_kernels_are_reported(tmp_path: Path) -> None:
         flipwave.Kernel.from_code_object(b"")
     with expect(flipwave.WrongValue, "nothing.cl"):
         flipwave.Kernel.from_source("nothing.cl", "x")
+    with expect(flipwave.WrongType, "`float32`", "`fp32`", "`x`"):
+        compile(kernels.add, {**signature, "x": "*float32"}, {"BLOCK": 4})
+    with expect(flipwave.WrongType, "float32", "fp32"):
+        flipwave.Kernel.from_code_object(b"", "add", signature={"x": "*float32"})
+    with expect(flipwave.WrongType, "signature", "`x`", "3"):
+        flipwave.Kernel.from_code_object(b"", "add", signature={"x": 3})  # type: ignore[dict-item]
+    with expect(flipwave.WrongType, "signature", "list"):
+        flipwave.Kernel.from_code_object(b"", "add", signature=["*fp32"])  # type: ignore[arg-type]
+    for target in ("gfx9999", "sm_80", "gfx90"):
+        with expect(flipwave.WrongValue, target, "gfx90a, "):
+            compile(kernels.add, signature, {"BLOCK": 4}, target)
+        with expect(flipwave.WrongValue, target, "gfx90a, "):
+            flipwave.Kernel.from_code_object(b"", "add", target)
+    with expect(flipwave.WrongType, "target", "int"):
+        flipwave.Kernel.from_code_object(b"", "add", 90)  # type: ignore[arg-type]
+    with expect(flipwave.WrongValue, "nothing.hsaco", "No such file"):
+        flipwave.Kernel.from_code_object(tmp_path / "nothing.hsaco", "add")
+    (tmp_path / "metadata.json").write_text("{")
+    with expect(flipwave.WrongValue, "metadata.json", "JSON"):
+        flipwave.Kernel.from_code_object(b"", metadata=tmp_path / "metadata.json")
+    (tmp_path / "metadata.json").write_text("[]")
+    with expect(flipwave.WrongType, "metadata.json", "list", "dict"):
+        flipwave.Kernel.from_code_object(b"", metadata=tmp_path / "metadata.json")
+    with expect(flipwave.WrongType, "source", "int"):
+        flipwave.Kernel.from_source(3, "x")  # type: ignore[arg-type]
+    with expect(flipwave.WrongType, "name", "NoneType"):
+        flipwave.Kernel.from_source("kernel void f() {}\n", None)  # type: ignore[arg-type]
+    with expect(flipwave.WrongType, "options", "-O3", "list"):
+        flipwave.Kernel.from_source("kernel void f() {}\n", "f", options="-O3")
+    with expect(flipwave.WrongValue, "`broken`", "does not compile"):
+        compile(kernels.broken, {"x": "*fp32"})
 
 
 def test_attributes_select_the_compiled_code() -> None:
@@ -181,6 +235,53 @@ def test_results_need_a_run(make_campaign: Any) -> None:
     ):
         with expect(flipwave.NoResults, "`add`", r"\.run\(\)"):
             ask()
+
+
+def test_known_targets_are_those_of_the_program(tmp_path: Path) -> None:
+    file = tmp_path / "campaign.yaml"
+    keys = "workload: {kernel: {source: a.cl, name: a, grid: 1, workgroup: 1}}"
+    for target in (*values.TARGETS, "gfx0", "gfx90a:xnack-"):
+        file.write_text(f"name: a\ntarget: {target}\n{keys}\n")
+        with pytest.raises(flipwave.ProgramError) as caught:
+            flipwave.Campaign.from_yaml(file).golden()
+        # The source is missing, but the target is accepted.
+        assert ("is not a known" in caught.value.text) == (target == "gfx0"), target
+
+
+def test_invalid_paths_and_numbers_of_methods_are_reported(make_campaign: Any) -> None:
+    campaign = make_campaign(count=5)
+    for call in (
+        lambda: campaign.run(out=3),
+        lambda: campaign.run(workers="two"),
+        lambda: campaign.run(count=1.5),
+        lambda: campaign.to_yaml(None),
+        lambda: flipwave.Campaign.from_yaml(3),
+        lambda: flipwave.Campaign.from_yaml("a.yaml", seed="x"),
+        lambda: flipwave.Campaign.from_yaml("a.yaml", variant=2),
+    ):
+        with pytest.raises(flipwave.WrongType, match="expected a"):
+            call()
+    with expect(flipwave.WrongValue, "compare", "table"):
+        flipwave.compare(3, campaign)
+    with expect(flipwave.WrongValue, "measures"):
+        flipwave.measures(pandas.DataFrame({"x": [1]}))
+
+
+def test_files_named_in_errors_exist(make_campaign: Any, tmp_path: Path) -> None:
+    """Campaigns are written to temporary files; the error names one that the user can open."""
+    with pytest.raises(flipwave.ProgramError) as caught:
+        make_campaign(faults={"model": "flip_one_bot", "count": 1}).run()
+    file, line, column = caught.value.text.split(": ")[0].split(":")
+    assert "flip_one_bot" in Path(file).read_text().splitlines()[int(line) - 1][int(column) - 1 :]
+    assert file in caught.value.stderr
+    # A kernel that does not compile.
+    source = "kernel void f(global float *x) {\n    x[0] = y;\n}\n"
+    kernel = flipwave.Kernel.from_source(source, "f")
+    x = numpy.zeros(64, numpy.float32)
+    with pytest.raises(flipwave.ProgramError) as caught:
+        flipwave.Campaign(kernel, 1, {"x": x}, workgroup=64, outputs=["x"]).golden()
+    found = re.search(r"(/\S+\.cl) does not compile", caught.value.text)
+    assert found is not None and Path(found.group(1)).read_text() == source, caught.value.text
 
 
 def test_program_errors_are_raised(make_campaign: Any, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from . import frames
+from . import frames, values
 from .element import Array, ElementType, read
 from .errors import MissingArgument, NoResults, ProgramError, WrongType, WrongValue
 from .judge import Server
@@ -64,11 +64,11 @@ class Campaign:
         self.name = name or re.sub(r"[^A-Za-z0-9_.-]+", "_", launches[0].kernel.name).strip("_.")
         self._keys: dict[str, Any] = {
             "name": self.name,
-            "seed": int(seed),
+            "seed": values.integer(seed, "seed"),
             "target": self._workload.target,
-            "faults": dict(faults or {"model": "flip_one_bit", "count": 1000}),
-            "compare": None if compare is None else dict(compare),
-            **keys,
+            "faults": _checked_mapping(faults, "faults") or {"model": "flip_one_bit", "count": 1000},
+            "compare": _checked_mapping(compare, "compare"),
+            **{key: values.plain(value, key) for key, value in keys.items()},
         }
         self._severity = _judge(severity)
         self._path: Path | None = None
@@ -86,18 +86,30 @@ class Campaign:
         """
         campaign = cls.__new__(cls)
         campaign._workload = None
-        campaign._path = Path(path)
+        campaign._path = values.path(path, "from_yaml: path")
         campaign._options = []
         if seed is not None:
-            campaign._options += ["--seed", str(seed)]
+            campaign._options += ["--seed", str(values.integer(seed, "from_yaml: seed"))]
         if variant is not None:
-            campaign._options += ["--variant", variant]
+            campaign._options += ["--variant", values.text(variant, "from_yaml: variant")]
         campaign._variant = variant
         campaign._severity = None
         campaign._keys = {}
         campaign.name = campaign._path.stem
         campaign._folder = None
         return campaign
+
+    def __repr__(self) -> str:
+        if self._workload is None:
+            variant = "" if self._variant is None else f", variant={self._variant!r}"
+            return f"Campaign.from_yaml({str(self._path)!r}{variant})"
+        kernels = dict.fromkeys(launch.kernel.name for launch in self._workload.launches)
+        outputs = [buffer.name for buffer in self._workload.outputs]
+        return (
+            f"<Campaign {self.name!r}: {len(self._workload.launches)} launches of {', '.join(kernels)} on "
+            f"{self._workload.target or 'the default target'}, outputs={outputs}, "
+            f"faults={self._keys['faults']}>"
+        )
 
     @property
     def results(self) -> Path:
@@ -113,7 +125,7 @@ class Campaign:
                 f"campaign `{self.name}`: severity is a function of this process and cannot be written to a "
                 'file; use severity="FILE.py:FUNCTION"'
             )
-        return self._write(Path(directory), self._severity)
+        return self._write(values.path(directory, "to_yaml: directory"), self._severity)
 
     def golden(self, all: bool = False) -> dict[str, Array]:
         """Executes the golden run. Returns the contents of the outputs, or of all buffers with ``all``.
@@ -144,12 +156,12 @@ class Campaign:
         ``out``.
         """
         if out is not None:
-            self._folder = Path(out).absolute()
+            self._folder = values.path(out, "run: out").absolute()
         elif self._folder is None or not resume:
             self._folder = Path(tempfile.mkdtemp(dir=_results_folder()))
         arguments: list[str | Path] = ["--out", self._folder, *self._options]
-        arguments += [] if workers is None else ["--workers", str(workers)]
-        arguments += [] if count is None else ["--count", str(count)]
+        arguments += [] if workers is None else ["--workers", str(values.integer(workers, "run: workers"))]
+        arguments += [] if count is None else ["--count", str(values.integer(count, "run: count"))]
         arguments += ["--resume"] if resume else []
         arguments += ["--force"] if force else []
         with self._file() as (file, _), Bar(self.name, self.results / "results.csv", progress) as bar:
@@ -199,8 +211,9 @@ class Campaign:
 
     def report(self, path: str | os.PathLike[str] = "report.html") -> Path:
         """Writes an HTML report of the last run. Returns its path."""
-        call(["report", self.results, "--out", Path(path)])
-        return Path(path)
+        page = values.path(path, "report: path")
+        call(["report", self.results, "--out", page])
+        return page
 
     def profile(self) -> pandas.DataFrame:
         """Counts the fault space by instruction, without injecting any fault."""
@@ -218,15 +231,19 @@ class Campaign:
             if self._path is not None:
                 yield self._path, scratch
                 return
-            if not callable(self._severity):
-                yield self._write(scratch, self._severity), scratch
-                return
-            with Server(self._severity, scratch / "judge.socket") as server:
-                try:
-                    yield self._write(scratch, {"socket": str(server.path)}), scratch
-                except ProgramError as error:
-                    # The exception that the judge raised is the cause, with its traceback.
-                    raise error from server.failure
+            try:
+                if not callable(self._severity):
+                    yield self._write(scratch, self._severity), scratch
+                    return
+                with Server(self._severity, scratch / "judge.socket") as server:
+                    try:
+                        yield self._write(scratch, {"socket": str(server.path)}), scratch
+                    except ProgramError as error:
+                        # The exception that the judge raised is the cause, with its traceback.
+                        raise error from server.failure
+            except ProgramError as error:
+                _keep_named_files(error, scratch)
+                raise
 
     def _write(self, directory: Path, severity: Any) -> Path:
         if self._workload is None:
@@ -261,7 +278,7 @@ def compare(
     an HTML page.
     """
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "compare.html" if page is None else Path(page)
+        out = Path(folder) / "compare.html" if page is None else values.path(page, "compare: page")
         call(["compare", _results(a), _results(b), "--out", out, "--csv", folder])
         return frames.read(Path(folder) / "compare.csv")
 
@@ -271,11 +288,35 @@ def _results(given: Campaign | pandas.DataFrame | str | os.PathLike[str]) -> Pat
         return given.results
     if isinstance(given, (str, os.PathLike)):
         return Path(given)
-    if "results" not in given.attrs:
+    if "results" not in getattr(given, "attrs", {}):
         raise WrongValue(
             "compare: the table does not come from .run(); expected such a table, a campaign, or a folder"
         )
     return Path(given.attrs["results"])
+
+
+def _checked_mapping(given: Any, where: str) -> dict[str, Any] | None:
+    """Checks a mapping of a campaign file, and converts its values."""
+    if given is None:
+        return None
+    checked: dict[str, Any] = values.plain(values.mapping(given, where), where)
+    return checked
+
+
+def _keep_named_files(error: ProgramError, scratch: Path) -> None:
+    """Copies the files that an error names from a temporary folder to one that exists until Python exits."""
+    if str(scratch) not in error.text + error.stderr:
+        return
+    kept = Path(tempfile.mkdtemp(prefix="failed.", dir=_results_folder()))
+    for file in scratch.rglob("*"):
+        # Kernels and the campaign are small; arrays are kept only if the error is about them.
+        is_named = str(file) in error.text or file.name == "campaign.yaml" or file.parent.name == "kernels"
+        if file.is_file() and is_named:
+            copy = kept / file.relative_to(scratch)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+    error.args = (error.text.replace(str(scratch), str(kept)),)
+    error.stderr = error.stderr.replace(str(scratch), str(kept))
 
 
 @functools.cache
@@ -322,6 +363,10 @@ def _launches(
         if kernel is not None or grid is not None or args is not None:
             raise WrongType(
                 "Campaign: both `launches` and a launch; expected `launches`, or `kernel, grid, args`"
+            )
+        if isinstance(launches, (Launch, str)) or not isinstance(launches, Sequence):
+            raise WrongType(
+                f"Campaign: launches is {type(launches).__name__}; expected a list of flipwave.Launch"
             )
         return launches
     if not isinstance(kernel, Kernel):

@@ -46,10 +46,10 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 #: Triton's names of scalar types and of the types that pointers refer to. ``i1`` is a byte in memory.
 _TRITON = {
-    "i1": "u8",
-    "u1": "u8",
     "i8": "i8",
     "u8": "u8",
+    "i1": "u8",
+    "u1": "u8",
     "i16": "i16",
     "u16": "u16",
     "i32": "i32",
@@ -125,8 +125,11 @@ class ElementType:
         dtype(float8_e4m3fnuz)
         """
         if name not in _TRITON:
+            # The first name of Triton for the dtype of this name.
+            alike = [kind for kind, element in _TRITON.items() if _DTYPES[element].name == name]
+            hint = f" (numpy's {name} is `{alike[0]}` there)" if alike else ""
             raise WrongType(
-                f"{where} has the type `{name}` in the signature; expected one of "
+                f"{where} has the type `{name}` in the signature{hint}; expected one of "
                 f"{', '.join(_TRITON)}, or a pointer to one, such as `*fp32`"
             )
         return ElementType(_TRITON[name])

@@ -10,6 +10,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .errors import WrongValue
+
 if TYPE_CHECKING:
     import pandas
 
@@ -105,6 +107,8 @@ def measures(frame: pandas.DataFrame) -> pandas.DataFrame:
         words = [] if pandas.isna(text) else str(text).split()
         return {name: float(value) for name, value in (word.split("=") for word in words)}
 
+    if "measures" not in frame:
+        raise WrongValue("measures: the table has no column `measures`; expected a table of .run()")
     return pandas.DataFrame([parsed(text) for text in frame["measures"]], index=frame.index)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import values
+from .element import ElementType
 from .errors import MissingArgument, MissingTriton, UnknownArgument, WrongType, WrongValue
 
 #: Prefixes of targets whose waves have 32 lanes by default; waves of other targets have 64.
@@ -38,6 +41,14 @@ class Kernel:
     #: The path of the source file, or the source text; and the compiler flags.
     source: Path | str | None = field(default=None, repr=False)
     options: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        where = f"kernel `{values.text(self.name, 'Kernel: the name')}`"
+        values.target(self.target, where)
+        if self.signature is not None:
+            _check_signature(values.mapping(self.signature, f"{where}: signature"), where)
+        if isinstance(self.options, str):
+            raise WrongType(f"{where}: options is the string {self.options!r}; expected a list of flags")
 
     @property
     def parameters(self) -> list[str] | None:
@@ -80,11 +91,15 @@ class Kernel:
                 f"from_triton: {fn!r} is not a Triton kernel; expected a function decorated with "
                 "@triton.jit, or the `.fn` of an autotuned one, with TRITON_INTERPRET not set"
             )
-        types, values = _parameters(fn, signature, dict(constants or {}))
+        where = f"kernel `{fn.__name__}`"
+        values.target(target, where)
+        given = values.mapping({} if constants is None else constants, f"{where}: constants")
+        types, constexprs = _parameters(fn, values.mapping(signature, f"{where}: signature"), given)
+        _check_signature(types, where)
         source = ASTSource(
             fn,
-            {**types, **dict.fromkeys(values, "constexpr")},
-            constexprs=values,
+            {**types, **dict.fromkeys(constexprs, "constexpr")},
+            constexprs=constexprs,
             attrs=_attributes(fn, types, attributes),
         )
         # The default of Triton 3.9, but not of later versions.
@@ -92,7 +107,10 @@ class Kernel:
         if num_stages is not None:
             options["num_stages"] = num_stages
         lanes = 32 if target.startswith(_WAVE32) else 64
-        compiled = triton.compile(source, target=GPUTarget("hip", target, lanes), options=options)
+        try:
+            compiled = triton.compile(source, target=GPUTarget("hip", target, lanes), options=options)
+        except Exception as error:
+            raise WrongValue(f"{where} does not compile for {target}: {error}") from error
         facts = compiled.metadata._asdict()
         # Paths of the compiler's libraries are meaningless on other machines.
         facts.pop("extern_libs", None)
@@ -101,17 +119,17 @@ class Kernel:
             name=compiled.metadata.name,
             target=target,
             signature=types,
-            constants=values,
+            constants=constexprs,
             code_object=compiled.asm["hsaco"],
             metadata=metadata,
         )
 
     @staticmethod
     def from_code_object(
-        code_object: str | Path | bytes,
+        code_object: str | os.PathLike[str] | bytes,
         name: str | None = None,
         target: str | None = None,
-        metadata: str | Path | Mapping[str, Any] | None = None,
+        metadata: str | os.PathLike[str] | Mapping[str, Any] | None = None,
         signature: Mapping[str, str] | None = None,
     ) -> Kernel:
         """Creates a kernel from an ELF file, given as its path or its bytes.
@@ -120,12 +138,12 @@ class Kernel:
         may be omitted. ``signature`` gives the types of the parameters as in :meth:`from_triton`.
         """
         if not isinstance(code_object, bytes):
-            code_object = Path(code_object).read_bytes()
+            code_object = _read(code_object, "from_code_object: code_object")
         facts: Mapping[str, Any] | None
         if metadata is None or isinstance(metadata, Mapping):
             facts = metadata
         else:
-            facts = json.loads(Path(metadata).read_text())
+            facts = _read_metadata(metadata)
         if name is None:
             name = (facts or {}).get("name")
         if name is None:
@@ -137,7 +155,7 @@ class Kernel:
 
     @staticmethod
     def from_source(
-        source: str | Path,
+        source: str | os.PathLike[str],
         name: str,
         target: str | None = None,
         options: Sequence[str] | None = None,
@@ -148,12 +166,42 @@ class Kernel:
         Text that contains ``__global__`` is HIP. ``options`` are the compiler flags, ``-O3`` by default.
         Without a ``signature``, arguments are passed in order, with the types of the given values.
         """
-        if isinstance(source, Path) or "\n" not in source and "{" not in source:
-            source = Path(source)
+        if isinstance(source, os.PathLike) or "\n" not in values.text(source, "from_source: source") and (
+            "{" not in source
+        ):
+            source = values.path(source, "from_source: source")
             if not source.is_file():
                 raise WrongValue(f"from_source: no file {source}; expected a path, or source text")
             source = source.resolve()
         return Kernel(name, target, signature, source=source, options=options)
+
+
+def _check_signature(signature: Mapping[str, Any], where: str) -> None:
+    """Checks the types in a signature."""
+    for name, kind in signature.items():
+        if not isinstance(kind, str):
+            raise WrongType(
+                f"{where}: the signature of `{name}` is {kind!r}; expected a type such as 'i32' or '*fp32'"
+            )
+        if kind != "constexpr":
+            ElementType.of_triton(kind.removeprefix("*"), f"{where}: `{name}`")
+
+
+def _read(file: Any, where: str) -> bytes:
+    try:
+        return values.path(file, where).read_bytes()
+    except OSError as error:
+        raise WrongValue(f"{where}: cannot read {file}: {error.strerror}") from error
+
+
+def _read_metadata(file: Any) -> Mapping[str, Any]:
+    """Reads Triton's JSON file of a code object."""
+    where = "from_code_object: metadata"
+    try:
+        facts = json.loads(_read(file, where))
+    except ValueError as error:
+        raise WrongValue(f"{where}: {file} is not Triton's JSON file of a code object: {error}") from error
+    return values.mapping(facts, f"{where}: the content of {file}")
 
 
 def _parameters(
@@ -165,7 +213,7 @@ def _parameters(
     for given in (*signature, *constants):
         if given not in fn.arg_names:
             raise UnknownArgument(f"{where} has no parameter `{given}`; it has {names}")
-    types, values = {}, {}
+    types, constexprs = {}, {}
     for parameter in fn.params:
         name = parameter.name
         kind = signature.get(name, "constexpr")
@@ -177,15 +225,15 @@ def _parameters(
                 )
             types[name] = kind
         elif name in constants:
-            values[name] = constants[name]
+            constexprs[name] = constants[name]
         elif parameter.has_default:
-            values[name] = parameter.default
+            constexprs[name] = parameter.default
         else:
             raise MissingArgument(
                 f"{where}: `{name}` has neither a type in the signature, such as `*fp32` or `i32`, nor a "
                 "value in the constants"
             )
-    return types, values
+    return types, constexprs
 
 
 def _attributes(

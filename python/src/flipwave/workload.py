@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy
 
+from . import values
 from .element import Array, ElementType, to_bytes, write
 from .errors import MissingArgument, UnknownArgument, WrongType, WrongValue
 from .kernel import Kernel
@@ -33,7 +34,8 @@ class Launch:
     """A kernel with its grid and its arguments.
 
     ``args`` maps names of parameters to numpy arrays for pointers, numbers for scalars, and ``None`` for a
-    null pointer. Launches that receive the same array share it.
+    null pointer. Tensors of other libraries are accepted if numpy can read them (``__array__``). Launches
+    that receive the same array share it.
     """
 
     kernel: Kernel
@@ -57,6 +59,8 @@ class _Shared:
     element: ElementType
     parameters: set[str] = field(default_factory=set)
     is_named: bool = False
+    #: The object that the array was converted from; some libraries copy a tensor for each conversion.
+    origin: Any = None
 
 
 class Workload:
@@ -72,6 +76,9 @@ class Workload:
         if not launches:
             raise MissingArgument("the campaign has no launch; expected a kernel with its grid and args")
         self.launches = list(launches)
+        for number, launch in enumerate(self.launches):
+            if not isinstance(launch, Launch) or not isinstance(launch.kernel, Kernel):
+                raise WrongType(f"launches[{number}] is {launch!r}; expected flipwave.Launch(kernel, grid, args)")
         self.target = _target(self.launches)
         self.buffers: list[_Shared] = []
         self._arguments = [self._resolve(number, launch) for number, launch in enumerate(self.launches)]
@@ -81,7 +88,7 @@ class Workload:
             names = ", ".join(buffer.name for buffer in self.buffers)
             raise MissingArgument(f"`outputs` is empty; expected the buffers that hold results, of {names}")
         self.expected: dict[str, Array] = {}
-        for name, array in (expected or {}).items():
+        for name, array in values.mapping({} if expected is None else expected, "expected").items():
             buffer = self._buffer(name, "expected")
             if buffer not in self.outputs:
                 raise WrongValue(f"expected: `{name}` is not an output; add it to `outputs`")
@@ -108,12 +115,12 @@ class Workload:
                 kernels[id(kernel)] = _write_kernel(kernel, directory, len(kernels))
             written = dict(kernels[id(kernel)])
             if launch.label is not None:
-                written["label"] = launch.label
+                written["label"] = values.text(launch.label, "label")
             written["grid"] = {"workgroups": _dimensions(launch.grid, kernel, "grid")}
             if launch.workgroup is not None:
                 written["workgroup"] = _dimensions(launch.workgroup, kernel, "workgroup")
             if launch.local_memory is not None:
-                written["local_memory"] = launch.local_memory
+                written["local_memory"] = values.integer(launch.local_memory, "local_memory")
             written["args"] = [self._write_argument(argument, directory, defined) for argument in arguments]
             dispatches.append(written)
         return {"kernel": dispatches[0]} if len(dispatches) == 1 else {"dispatches": dispatches}
@@ -156,7 +163,7 @@ class Workload:
             if kind is not None and not kind.startswith("*"):
                 raise WrongType(f"{where} is None, and the signature has `{kind}`; expected a number")
             return None
-        if isinstance(value, (Buffer, numpy.ndarray)):
+        if isinstance(value, Buffer) or values.has_array(value):
             return self._share(number, where, name, kind, value)
         if kind is not None and kind.startswith("*"):
             raise WrongType(
@@ -167,11 +174,14 @@ class Workload:
 
     def _share(self, number: int, where: str, name: str, kind: str | None, value: Any) -> _Shared:
         given_name = value.name if isinstance(value, Buffer) else None
-        array = value.array if isinstance(value, Buffer) else value
+        origin = value.array if isinstance(value, Buffer) else value
         if kind is not None and not kind.startswith("*"):
             raise WrongType(f"{where} is an array, and the signature has the number `{kind}`")
-        if not isinstance(array, numpy.ndarray):
-            raise WrongType(f"{where} is a Buffer of {type(array).__name__}; expected a numpy array")
+        if isinstance(value, Buffer) and not values.has_array(origin):
+            raise WrongType(f"{where} is a Buffer of {type(origin).__name__}; expected a numpy array")
+        array = values.array(origin, where)
+        if array.size == 0:
+            raise WrongValue(f"{where} has no elements; pass None for a null pointer")
         if not array.flags.c_contiguous:
             raise WrongValue(f"{where} is not contiguous in memory; pass numpy.ascontiguousarray of it")
         element = ElementType.of_dtype(array.dtype, where)
@@ -183,7 +193,7 @@ class Workload:
                     f"{meant.dtype}, as of .astype({_spelled(meant)})"
                 )
         for buffer in self.buffers:
-            if _is_same(buffer.array, array):
+            if origin is buffer.origin or _is_same(buffer.array, array):
                 if given_name is not None and given_name != buffer.name:
                     raise WrongValue(
                         f"{where}: the array of the buffer `{given_name}` already has the name "
@@ -202,18 +212,19 @@ class Workload:
             raise WrongValue(
                 f"{where}: the buffer name `{chosen}` already belongs to another array; choose another name"
             )
-        if not re.fullmatch(r"[A-Za-z0-9_.-]+", chosen):
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", values.text(chosen, f"{where}: the buffer name")):
             raise WrongValue(f"{where}: invalid buffer name `{chosen}`; expected letters, digits, _ - .")
-        buffer = _Shared(chosen, array, element, {name}, given_name is not None)
+        buffer = _Shared(chosen, array, element, {name}, given_name is not None, origin)
         self.buffers.append(buffer)
         return buffer
 
     def _buffer(self, given: Any, where: str) -> _Shared:
         """Finds the buffer for a name, an array or a :class:`Buffer`."""
-        array = given.array if isinstance(given, Buffer) else given
-        if isinstance(array, numpy.ndarray):
+        origin = given.array if isinstance(given, Buffer) else given
+        if values.has_array(origin):
+            array = values.array(origin, where)
             for buffer in self.buffers:
-                if _is_same(buffer.array, array):
+                if origin is buffer.origin or _is_same(buffer.array, array):
                     return buffer
             raise UnknownArgument(f"{where}: no launch receives this array; expected one of the args")
         alike = [buffer for buffer in self.buffers if buffer.name == given or given in buffer.parameters]
@@ -255,7 +266,7 @@ class Workload:
 
 
 def _list(given: Iterable[Any], where: str) -> list[Any]:
-    if isinstance(given, (str, numpy.ndarray, Buffer)):
+    if isinstance(given, (str, Buffer)) or values.has_array(given):
         return [given]
     try:
         return list(given)
@@ -288,8 +299,7 @@ def _spelled(element: ElementType) -> str:
 
 def _checked(array: Any, buffer: _Shared, where: str) -> Array:
     """Checks an array that is compared with a buffer, and makes it contiguous."""
-    if not isinstance(array, numpy.ndarray):
-        raise WrongType(f"{where} is {type(array).__name__}; expected a numpy array")
+    array = values.array(array, where)
     if array.dtype != buffer.array.dtype:
         raise WrongType(
             f"{where} has the dtype {array.dtype}, and the buffer has {buffer.array.dtype}; expected the "
@@ -318,10 +328,22 @@ def _scalar(where: str, kind: str | None, value: Any) -> dict[str, Any]:
     else:
         element = ElementType.of_triton(kind, where)
     number = value.item() if isinstance(value, numpy.generic) else value
-    number = number if isinstance(number, (bool, int, float)) else float(number)
+    if not isinstance(number, (bool, int, float)):
+        try:
+            # Scalars of ml_dtypes. Text is not a number, although it can be converted.
+            if isinstance(number, (str, bytes)):
+                raise TypeError
+            number = float(number)
+        except (TypeError, ValueError):
+            raise WrongType(
+                f"{where} is {value!r} of {type(value).__name__}; expected a number"
+            ) from None
     if element.is_float:
-        return {"scalar": float(number), "type": element.name}
-    if number != int(number):
+        try:
+            return {"scalar": float(number), "type": element.name}
+        except OverflowError:
+            raise WrongValue(f"{where} is {number}, which no floating-point type can represent") from None
+    if not math.isfinite(number) or number != int(number):
         raise WrongType(f"{where} is {value!r}, and its type is {element.name}; expected a whole number")
     limits = numpy.iinfo(element.dtype)
     if not limits.min <= int(number) <= limits.max:
@@ -337,8 +359,8 @@ def _dimensions(given: Any, kernel: Kernel, where: str) -> list[int]:
     if isinstance(given, (int, numpy.integer)):
         given = (given,)
     try:
-        numbers = [int(number) for number in given]
-    except (TypeError, ValueError):
+        numbers = [values.integer(number, where) for number in given]
+    except TypeError:
         raise WrongType(f"{where} is {given!r}; expected a whole number, or one to three of them") from None
     if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
         raise WrongValue(f"{where} is {given!r}; expected one to three numbers from 1 up")
