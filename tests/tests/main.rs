@@ -20,6 +20,7 @@ mod compare;
 mod compiled;
 mod defects;
 mod determinism;
+mod device_malloc;
 mod doctor;
 mod driver_paths;
 mod emulated;

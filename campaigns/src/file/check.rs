@@ -11,6 +11,7 @@ use crate::file::kernels::{Kernels, Launch};
 use crate::file::location::{Field, FieldError, reject};
 use crate::file::schema::{self, Compare};
 use crate::platform::CampaignTarget;
+use crate::program::heap;
 use crate::severity::{JudgeSettings, JudgeSource};
 use flipwave_emulator::{Binding, Instruction, Lanes, Matching};
 use flipwave_hooks::hook::Source;
@@ -56,8 +57,10 @@ pub(crate) fn check(
             dispatches: None,
             capture: None,
             buffers,
+            heap,
         } => {
             reject_with_workload("app", "workload.buffers", !buffers.is_empty())?;
+            reject_with_workload("app", "workload.heap", heap.is_some())?;
             reject_with_workload("app", "software", file.software.is_some())?;
             reject_with_workload("app", "instructions", !file.instructions.is_empty())?;
             let application = check_application(app, file.device, file.compare, context)?;
@@ -69,8 +72,10 @@ pub(crate) fn check(
             dispatches: None,
             app: None,
             buffers,
+            heap,
         } => {
             reject_with_workload("capture", "workload.buffers", !buffers.is_empty())?;
+            reject_with_workload("capture", "workload.heap", heap.is_some())?;
             require_embedded(file.device, "a capture replays at the recorded addresses")?;
             reject_with_workload("capture", "software", file.software.is_some())?;
             reject_with_workload("capture", "instructions", !file.instructions.is_empty())?;
@@ -87,6 +92,8 @@ pub(crate) fn check(
             })
         }
         workload => {
+            let field = root.key("workload").key("heap");
+            let heap = workload.heap.map(|bytes| check_heap(bytes, &field)).transpose()?;
             if !file.instructions.is_empty() {
                 require_embedded(file.device, "proxy instructions are emulated")?;
             }
@@ -97,6 +104,7 @@ pub(crate) fn check(
             CampaignWorkload::Kernels(Kernels {
                 device: file.device,
                 pointers: program.resolve_pointers()?,
+                heap,
                 buffers: program.buffers,
                 launches: program.launches,
                 instructions: check_instructions(file.instructions, directory)?,
@@ -249,6 +257,14 @@ fn python() -> Result<String, FieldError> {
             reject(&field, "FLIPWAVE_PYTHON is not valid UTF-8")
         }
         _ => Ok("python3".to_owned()),
+    }
+}
+
+/// Validates the bytes of memory for device-side `malloc`.
+fn check_heap(bytes: u64, field: &Field) -> Result<u64, FieldError> {
+    match bytes {
+        1..=heap::MAX_BYTES => Ok(bytes),
+        _ => reject(field, format!("{bytes} bytes; expected 1 to {}", heap::MAX_BYTES)),
     }
 }
 

@@ -55,6 +55,7 @@ faults: {model: flip_one_bit, scope: {lanes_every: {period: 16, offset: drawn}},
     const STRUCTS: &str = "\
 name: structs
 workload:
+  heap: 4194304
   buffers: [{buffer: a, type: f32, count: 4},
     {buffer: records, init: {struct: [{pointer: a}, {scalar: 1, type: u8}]}},
     {buffer: addresses, init: {pointers: [a, a + 8, null]}}]

@@ -19,6 +19,8 @@ pub struct Kernels {
     pub buffers: Vec<Buffer>,
     /// Pointers in arguments and in buffers.
     pub pointers: Vec<Pointer>,
+    /// Bytes of memory for device-side `malloc`; `None` for the default.
+    pub heap: Option<u64>,
     /// Launches, in order.
     pub launches: Vec<Launch>,
     /// Proxy instructions.

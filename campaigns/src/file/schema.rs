@@ -9,6 +9,7 @@ use crate::file::faults::written::Faults;
 use crate::file::number::Number;
 use crate::file::yaml::{some_singleton, unique_entries, unique_keys};
 use crate::golden::suspicion::Suspicion;
+use crate::program::heap::DEFAULT_BYTES;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserializer, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
@@ -180,6 +181,9 @@ pub(crate) struct Workload {
     /// refer to them.
     #[serde(default)]
     pub buffers: Vec<Argument>,
+    /// For kernels: bytes of memory for device-side `malloc`, if a kernel uses it.
+    #[schemars(extend("default" = DEFAULT_BYTES))]
+    pub heap: Option<u64>,
     /// An application. Each injection runs it in a new process.
     pub app: Option<Application>,
     /// A run of an application recorded by `flipwave capture`.

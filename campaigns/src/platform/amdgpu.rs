@@ -5,12 +5,13 @@ use super::{Addresses, LoadedMachine, Platform, ProgramLoader};
 use crate::file::kernels::{Argument, Code, Launch};
 use crate::program::compile::Compiler;
 use crate::program::error::PrepareError;
+use crate::program::heap::{self, HeapUse, allocates, make_heap, may_allocate};
 use crate::program::object_file::{ObjectFileError, read_code_object};
 use flipwave_arch::Architecture;
 use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{
-    Address, ArgumentValue, Device, DeviceError, Dispatch, ModuleId, demangled_kernel,
-    kernel_is_called, layout_with_dynamic_lds,
+    Address, ArgumentValue, Device, DeviceError, Dispatch, LaunchMemory, ModuleId,
+    demangled_kernel, kernel_is_called, layout_with_memory,
 };
 use flipwave_host::output::printable;
 use flipwave_isa::Target;
@@ -69,6 +70,8 @@ pub(crate) struct AmdgpuLoader<D> {
     /// Set when the first source is compiled.
     compiler: Option<Compiler>,
     loaded: Vec<Module>,
+    /// Heap of device-side `malloc`; null until it is created.
+    heap: Address,
 }
 
 /// A loaded code object.
@@ -76,19 +79,20 @@ struct Module {
     code: Code,
     object: CodeObject,
     id: ModuleId,
+    heap: HeapUse,
 }
 
 impl<D: Device> AmdgpuLoader<D> {
     /// Wraps a GPU that has loaded nothing.
     pub fn new(device: D) -> AmdgpuLoader<D> {
-        AmdgpuLoader { device, compiler: None, loaded: Vec::new() }
+        AmdgpuLoader { device, compiler: None, loaded: Vec::new(), heap: Address(0) }
     }
 
     fn find(&self, code: &Code) -> Option<&Module> {
         self.loaded.iter().find(|module| module.code == *code)
     }
 
-    fn kernel(&self, launch: &Launch) -> Result<(ModuleId, &Kernel), PrepareError> {
+    fn kernel(&self, launch: &Launch) -> Result<(&Module, &Kernel), PrepareError> {
         let module = self.find(&launch.code);
         let kernel = module.and_then(|module| {
             let exact = module.object.kernel(&launch.kernel);
@@ -96,7 +100,7 @@ impl<D: Device> AmdgpuLoader<D> {
             let mut called = module.object.kernels().iter().filter(is_called);
             // An ambiguous source name matches no kernel.
             let only = called.next().filter(|_| called.next().is_none());
-            Some((module.id, exact.or(only)?))
+            Some((module, exact.or(only)?))
         });
         kernel.ok_or_else(|| PrepareError::UnknownKernel {
             path: match &launch.code {
@@ -118,23 +122,34 @@ impl<D: Device> ProgramLoader for AmdgpuLoader<D> {
             return Ok(());
         }
         let target = self.device.target();
-        let (path, object) = match code {
+        let (path, object, heap) = match code {
             Code::Source { path, options } => {
                 let compiler = match self.compiler.take() {
                     Some(compiler) => compiler,
                     None => Compiler::find()?,
                 };
-                let bytes = self.compiler.insert(compiler).compile(path, options, target)?;
+                let compiler = self.compiler.insert(compiler);
                 let failed = |reason| ObjectFileError::CodeObject { path: path.clone(), reason };
-                (path, CodeObject::parse(&bytes).map_err(failed)?)
+                let bytes = compiler.compile(path, options, target)?;
+                let object = CodeObject::parse(&bytes).map_err(failed)?;
+                if allocates(&object) {
+                    let bytes = compiler.compile_with_heap(path, options, target)?;
+                    (path, CodeObject::parse(&bytes).map_err(failed)?, HeapUse::Arena)
+                } else {
+                    (path, object, HeapUse::None)
+                }
             }
-            Code::Object { path } => (path, read_code_object(path, Some(target))?),
+            Code::Object { path } => {
+                let object = read_code_object(path, Some(target))?;
+                let allocates = may_allocate(&object);
+                (path, object, if allocates { HeapUse::InitialSlabs } else { HeapUse::None })
+            }
         };
         let id = self
             .device
             .load(&object)
             .map_err(|reason| PrepareError::Load { path: path.clone(), reason })?;
-        self.loaded.push(Module { code: code.clone(), object, id });
+        self.loaded.push(Module { code: code.clone(), object, id, heap });
         Ok(())
     }
 
@@ -145,6 +160,7 @@ impl<D: Device> ProgramLoader for AmdgpuLoader<D> {
         addresses: &Addresses,
     ) -> Result<Dispatch, PrepareError> {
         let (module, kernel) = self.kernel(launch)?;
+        let heap = if module.heap == HeapUse::None { Address(0) } else { self.heap };
         let values: Vec<ArgumentValue> = launch
             .arguments
             .iter()
@@ -157,12 +173,13 @@ impl<D: Device> ProgramLoader for AmdgpuLoader<D> {
             })
             .collect();
         let Launch { grid, workgroup, local_memory, .. } = *launch;
+        let memory = LaunchMemory { dynamic_lds: local_memory, heap };
         let layout =
-            layout_with_dynamic_lds(kernel, &values, grid, workgroup, local_memory).map_err(
-                |reason| PrepareError::Arguments { launch: index, reason: Box::new(reason) },
-            )?;
+            layout_with_memory(kernel, &values, grid, workgroup, memory).map_err(|reason| {
+                PrepareError::Arguments { launch: index, reason: Box::new(reason) }
+            })?;
         Ok(Dispatch {
-            module,
+            module: module.id,
             kernel: kernel.name.to_string(),
             grid,
             workgroup,
@@ -179,6 +196,14 @@ impl<D: Device> ProgramLoader for AmdgpuLoader<D> {
 
     fn write(&mut self, address: Address, content: &[u8]) -> Result<(), DeviceError> {
         self.device.write(address, content)
+    }
+
+    fn create_heap(&mut self, bytes: Option<u64>) -> Result<(), PrepareError> {
+        let uses = self.loaded.iter().map(|module| module.heap);
+        if uses.clone().any(|heap| heap != HeapUse::None) {
+            self.heap = make_heap(&mut self.device, bytes.unwrap_or(heap::DEFAULT_BYTES), uses)?;
+        }
+        Ok(())
     }
 
     fn compiler(&self) -> Option<String> {

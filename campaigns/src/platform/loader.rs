@@ -37,6 +37,13 @@ pub trait ProgramLoader {
     /// [`DeviceError::BadAddress`].
     fn write(&mut self, address: Address, content: &[u8]) -> Result<(), DeviceError>;
 
+    /// Creates the heap that loaded code allocates memory from, after all buffers are allocated. `bytes` is
+    /// its size; `None` for the default.
+    ///
+    /// # Errors
+    /// [`PrepareError`] if the memory cannot be allocated.
+    fn create_heap(&mut self, bytes: Option<u64>) -> Result<(), PrepareError>;
+
     /// Version of the compiler, if one was used.
     fn compiler(&self) -> Option<String>;
 }

@@ -5,7 +5,7 @@
 //! `#include` is not preprocessed, because starting the compiler takes longer than many injections.
 
 use crate::digest::hexadecimal;
-use crate::program::device_libraries;
+use crate::program::{device_libraries, heap};
 use flipwave_hooks::hook::{HEADER, clang_major, clang_path, clang_version, is_self_contained};
 use flipwave_host::cache::Cache;
 use flipwave_host::child::ChildError;
@@ -186,13 +186,41 @@ impl Compiler {
         options: &[String],
         target: &Target,
     ) -> Result<Vec<u8>, CompileError> {
+        self.compile_with(source, options, target, &[])
+    }
+
+    /// Like [`Compiler::compile`], for a HIP source that allocates memory: device-side `malloc` takes
+    /// memory from the heap, and does not call the host.
+    ///
+    /// # Errors
+    /// [`CompileError`].
+    pub(crate) fn compile_with_heap(
+        &self,
+        source: &Path,
+        options: &[String],
+        target: &Target,
+    ) -> Result<Vec<u8>, CompileError> {
+        let header = self.write_header("flipwave_heap.h", heap::HEADER)?;
+        let size = format!("-DFLIPWAVE_HEAP_BYTES={}ul", heap::HEAP_BYTES);
+        self.compile_with(source, options, target, &["-include".into(), header.into(), size.into()])
+    }
+
+    /// Compiles a source with additional arguments of the compiler.
+    fn compile_with(
+        &self,
+        source: &Path,
+        options: &[String],
+        target: &Target,
+        more: &[OsString],
+    ) -> Result<Vec<u8>, CompileError> {
         let language = Language::from_path(source)?;
         flipwave_host::input::open(source)
             .map_err(|reason| CompileError::Source { source_file: source.to_owned(), reason })?;
         let target = &compiled_for(options, target);
         let libraries = self.device_libraries(target)?;
-        self.write_header()?;
-        let arguments = self.arguments(language, options, target, &libraries);
+        self.write_header("flipwave.h", HEADER)?;
+        let mut arguments = self.arguments(language, options, target, &libraries);
+        arguments.extend_from_slice(more);
         let cached = format!("{}.co", self.digest(source, options, &arguments)?);
         if let Some(code_object) = self.cache.get(&cached) {
             return Ok(code_object);
@@ -272,13 +300,12 @@ impl Compiler {
         arguments
     }
 
-    /// Writes the header `flipwave.h` to the include folder.
-    fn write_header(&self) -> Result<(), CompileError> {
+    /// Writes a header to the include folder. Returns its path.
+    fn write_header(&self, name: &str, content: &str) -> Result<PathBuf, CompileError> {
         let folder = self.include.file_name().unwrap_or_default().to_string_lossy();
-        let name = format!("{folder}/flipwave.h");
+        let name = format!("{folder}/{name}");
         self.cache
-            .file(&name, HEADER.as_bytes())
-            .map(drop)
+            .file(&name, content.as_bytes())
             .map_err(|reason| CompileError::Cache { path: self.include.clone(), reason })
     }
 

@@ -8,13 +8,14 @@
 //! address space, so it does not find the functions of OpenCL C that take one. It no longer links the
 //! library with HIP's own functions, or the constant that says whether denormals are flushed to zero. For
 //! libraries before ROCm 6.3 (the first with code object version 6), these functions are renamed, and the
-//! missing parts are added to the library that every program is linked with.
+//! missing parts are added to the library that every program is linked with. Their function that reads the
+//! clock uses an instruction that gfx11 and later lack; it is replaced by LLVM's intrinsic.
 
 use crate::digest::hexadecimal;
 use crate::program::compile::{CompileError, package};
 use flipwave_hooks::hook::clang_major;
 use flipwave_host::cache::Cache;
-use flipwave_isa::Target;
+use flipwave_isa::{Generation, Target};
 use sha2::{Digest, Sha256};
 use std::cmp::Reverse;
 use std::io::ErrorKind;
@@ -115,7 +116,10 @@ pub(crate) fn adapted(
     if !are_older && libraries.join(&name).is_file() {
         return Ok(libraries.to_owned());
     }
-    let origin = [libraries.as_os_str().as_encoded_bytes(), version.as_bytes(), MAKING].join(&0);
+    let has_no_clock = are_older && target.generation() >= Generation::Gfx11;
+    let mut origin = vec![libraries.as_os_str().as_encoded_bytes(), version.as_bytes(), MAKING];
+    origin.extend(has_no_clock.then_some(MAKING_CLOCK));
+    let origin = origin.join(&0);
     let origin = hexadecimal(&Sha256::digest(origin));
     let folder = cache.folder().join("device-libraries").join(&origin);
     let failed = |reason| CompileError::Cache { path: folder.clone(), reason };
@@ -139,13 +143,18 @@ pub(crate) fn adapted(
     }
     if are_older {
         keep(OPENCL, &|| {
-            tools.rewrite_library(&libraries.join(OPENCL), OLD_GENERIC_POINTER, GENERIC_POINTER)
+            tools
+                .rewrite_library(&libraries.join(OPENCL), &[(OLD_GENERIC_POINTER, GENERIC_POINTER)])
         })?;
+    }
+    if has_no_clock {
+        keep(OCKL, &|| tools.rewrite_library(&libraries.join(OCKL), &CLOCK))?;
     }
     for entry in std::fs::read_dir(libraries).map_err(failed)? {
         let library = entry.map_err(failed)?;
         let file_name = library.file_name();
         let is_made = file_name == name.as_str()
+            || has_no_clock && file_name == OCKL
             || are_older
                 && (file_name == OPENCL
                     || file_name.to_string_lossy().starts_with("oclc_isa_version_"));
@@ -176,11 +185,24 @@ fn link(target: &Path, path: &Path) -> std::io::Result<()> {
 /// not used.
 const MAKING: &[u8] = b"renamed, with HIP's";
 
+/// Part of the cache key for targets whose libraries need another clock. They have a folder of their own.
+const MAKING_CLOCK: &[u8] = b"with a clock";
+
 /// The library with the constant for code object version 6, which all generic targets use.
 const ABI: &str = "oclc_abi_version_600.bc";
 
 /// The library with the functions of OpenCL C.
 const OPENCL: &str = "opencl.bc";
+
+/// The library with the functions that languages share.
+const OCKL: &str = "ockl.bc";
+
+/// Text that reads the clock with the instruction `s_memrealtime`, and its replacement. The compiler would
+/// remove functions that require an instruction of other targets.
+const CLOCK: [(&str, &str); 2] = [
+    ("@llvm.amdgcn.s.memrealtime()", "@llvm.readsteadycounter()"),
+    ("\"target-features\"=\"+s-memrealtime\"", ""),
+];
 
 /// A generic pointer in mangled names before clang 20.
 const OLD_GENERIC_POINTER: &str = "PU3AS0";
@@ -210,7 +232,8 @@ impl Tools<'_> {
         let made = self.compile_library("version", &text)?;
         let Some(libraries) = old_libraries else { return Ok(made) };
         // `linkonce_odr` functions would be discarded, because nothing here calls them.
-        let hip = self.rewrite_library(&libraries.join("hip.bc"), "linkonce_odr ", "weak_odr ")?;
+        let hip =
+            self.rewrite_library(&libraries.join("hip.bc"), &[("linkonce_odr ", "weak_odr ")])?;
         let linked = self.work.join("linked.bc");
         let mut command = self.program("llvm-link")?;
         command.arg("-o").arg(&linked).arg(&made).arg(&hip);
@@ -235,17 +258,18 @@ impl Tools<'_> {
         Ok(made)
     }
 
-    /// Returns a copy of a library with the text `old` in its IR replaced by `new`.
+    /// Returns a copy of a library with texts in its IR replaced: pairs of the old and the new text.
     fn rewrite_library(
         &self,
         library: &Path,
-        old: &str,
-        new: &str,
+        texts: &[(&str, &str)],
     ) -> Result<PathBuf, CompileError> {
         let mut command = self.program("llvm-dis")?;
         command.args(["-o", "-"]).arg(library);
         let text = self.run(command, library)?;
-        let source = self.write("library.ll", &String::from_utf8_lossy(&text).replace(old, new))?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let replace = |text: String, (old, new): &(&str, &str)| text.replace(old, new);
+        let source = self.write("library.ll", &texts.iter().fold(text, replace))?;
         let made = self.work.join(library.file_name().unwrap_or_default());
         let mut command = self.program("llvm-as")?;
         command.arg("-o").arg(&made).arg(&source);

@@ -6,6 +6,7 @@ pub mod capture;
 pub mod compile;
 pub mod device_libraries;
 pub mod error;
+pub mod heap;
 pub mod image;
 pub mod launch;
 pub mod object_file;

@@ -105,6 +105,7 @@ pub(crate) fn load_program(
         addresses.push(loader.allocate(size)?);
     }
     let addresses = Addresses::new(kernels, addresses);
+    loader.create_heap(kernels.heap)?;
     let (mut buffers, mut outputs) = (Vec::new(), Vec::new());
     let mut formats = Vec::new();
     for (buffer, &address) in kernels.buffers.iter().zip(addresses.buffers()) {

@@ -70,7 +70,7 @@ pub struct Layout {
 
 /// Lays out the kernarg segment: explicit arguments from `values`, hidden arguments from the launch
 /// configuration (AMDGPUUsage, "Code Object V3 Metadata" to "Code Object V5 Metadata", argument value
-/// kinds). Hidden pointers (queue, heap) are null. The hostcall and `printf` buffers get addresses
+/// kinds). Hidden pointers are null. The hostcall and `printf` buffers get addresses
 /// that no device maps, so that a fault at such an address identifies the call.
 ///
 /// # Errors
@@ -81,23 +81,31 @@ pub fn layout(
     grid: Dim3,
     workgroup: Dim3,
 ) -> Result<Layout, KernargError> {
-    layout_with_dynamic_lds(kernel, values, grid, workgroup, 0)
+    layout_with_memory(kernel, values, grid, workgroup, LaunchMemory::default())
 }
 
-/// Like [`layout`], for a launch with `dynamic_lds` bytes of dynamic LDS in addition to the LDS of
-/// pointer arguments. No argument points to these bytes; they follow the kernel's static LDS (HIP's
-/// `extern __shared__`).
+/// Memory of a launch to which no argument points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchMemory {
+    /// Bytes of dynamic LDS in addition to the LDS of pointer arguments. They follow the kernel's static
+    /// LDS (HIP's `extern __shared__`).
+    pub dynamic_lds: u32,
+    /// Heap of device-side `malloc`; null for kernels that do not use it.
+    pub heap: Address,
+}
+
+/// Like [`layout`], for a launch with additional memory.
 ///
 /// # Errors
 /// As [`layout`].
-pub fn layout_with_dynamic_lds(
+pub fn layout_with_memory(
     kernel: &Kernel,
     values: &[ArgumentValue],
     grid: Dim3,
     workgroup: Dim3,
-    dynamic_lds: u32,
+    memory: LaunchMemory,
 ) -> Result<Layout, KernargError> {
-    layout_for_metadata(&kernel.metadata, values, grid, workgroup, dynamic_lds)
+    layout_for_metadata(&kernel.metadata, values, grid, workgroup, memory)
 }
 
 fn layout_for_metadata(
@@ -105,7 +113,7 @@ fn layout_for_metadata(
     values: &[ArgumentValue],
     grid: Dim3,
     workgroup: Dim3,
-    dynamic_lds: u32,
+    memory: LaunchMemory,
 ) -> Result<Layout, KernargError> {
     let (hidden, explicit): (Vec<&Argument>, Vec<&Argument>) =
         kernel.arguments.iter().partition(|argument| argument.kind.is_hidden());
@@ -119,7 +127,7 @@ fn layout_for_metadata(
     }
     let mut segment = Segment { kernel, bytes: vec![0; kernel.kernarg_segment_size as usize] };
     // Code expects dynamic LDS without a pointer argument directly after the static LDS.
-    let mut lds_end = kernel.group_segment_fixed_size.saturating_add(dynamic_lds);
+    let mut lds_end = kernel.group_segment_fixed_size.saturating_add(memory.dynamic_lds);
     for (index, (argument, value)) in explicit.into_iter().zip(values).enumerate() {
         let bytes = explicit_bytes(argument, value, &mut lds_end).map_err(|reason| {
             KernargError::Mismatch {
@@ -136,7 +144,10 @@ fn layout_for_metadata(
         segment.put_at(offset, &address.to_le_bytes(), hidden[0])?;
     }
     for argument in hidden {
-        let value = hidden_value(&argument.kind, grid, workgroup, dynamic_lds);
+        let value = match argument.kind {
+            ArgumentKind::HiddenHeapV1 => memory.heap.0,
+            _ => hidden_value(&argument.kind, grid, workgroup, dynamic_lds),
+        };
         let size = (argument.size as usize).min(8);
         segment.put(argument, &value.to_le_bytes()[..size])?;
     }
@@ -295,7 +306,7 @@ fn unlisted_host_buffers(hidden: &[&Argument]) -> Vec<(u32, u64)> {
 /// The host service that a kernel tried to call if it accesses an unmapped address.
 pub(crate) fn host_service_at(address: Address) -> Option<&'static str> {
     if HOST_CALLS.contains(&address.0) {
-        Some("`printf` or `assert`")
+        Some("`printf`, `assert` or `malloc`")
     } else {
         PRINTF.contains(&address.0).then_some("`printf`")
     }
@@ -316,6 +327,13 @@ fn describe(argument: &Argument) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// No memory but that of arguments.
+    const NONE: LaunchMemory = LaunchMemory { dynamic_lds: 0, heap: Address(0) };
+
+    fn lds(dynamic_lds: u32) -> LaunchMemory {
+        LaunchMemory { dynamic_lds, ..NONE }
+    }
 
     fn argument(kind: &str, offset: u32, size: u32) -> Argument {
         Argument {
@@ -365,7 +383,7 @@ mod tests {
             ArgumentValue::Buffer(Address(0x1234_5678_9abc)),
             ArgumentValue::Bytes(vec![5, 6]),
         ];
-        let layout = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect("fits");
+        let layout = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], NONE).expect("fits");
         assert_eq!(layout.kernarg.len(), 24);
         assert_eq!(word(&layout, 0, 8), 0x0403_0201);
         assert_eq!(word(&layout, 8, 8), 0x1234_5678_9abc);
@@ -394,7 +412,7 @@ mod tests {
             ],
         );
         let layout =
-            layout_for_metadata(&kernel, &[], [1000, 30, 1], [256, 4, 1], 0).expect("fits");
+            layout_for_metadata(&kernel, &[], [1000, 30, 1], [256, 4, 1], NONE).expect("fits");
         let words = |offset, size, count| {
             (0..count).map(|i| word(&layout, offset + i * size, size)).collect::<Vec<_>>()
         };
@@ -411,7 +429,7 @@ mod tests {
     fn version_4_hidden_arguments_are_zero_except_host_buffers() {
         let kinds = ["hidden_global_offset_x", "hidden_none", "hidden_hostcall_buffer"];
         let arguments = (0..).zip(kinds).map(|(i, kind)| argument(kind, 8 * i, 8)).collect();
-        let layout = layout_for_metadata(&kernel(24, arguments), &[], [64, 1, 1], [64, 1, 1], 0)
+        let layout = layout_for_metadata(&kernel(24, arguments), &[], [64, 1, 1], [64, 1, 1], NONE)
             .expect("fits");
         assert_eq!((&layout.kernarg[..16], word(&layout, 16, 8)), (&[0; 16][..], HOST_CALLS.start));
         assert!(host_service_at(Address(HOST_CALLS.start + 4)).is_some());
@@ -432,12 +450,12 @@ mod tests {
         );
         kernel.group_segment_fixed_size = 100;
         let values = [ArgumentValue::DynamicLds(10), ArgumentValue::DynamicLds(6)];
-        let layout = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect("fits");
+        let layout = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], NONE).expect("fits");
         assert_eq!((word(&layout, 0, 4), word(&layout, 4, 4)), (112, 122));
         assert_eq!(layout.dynamic_lds, 28);
         assert_eq!(word(&layout, 8, 4), 28);
         // Dynamic LDS without a pointer argument precedes them.
-        let layout = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], 20).expect("fits");
+        let layout = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], lds(20)).expect("fits");
         assert_eq!((word(&layout, 0, 4), word(&layout, 4, 4)), (128, 138));
         assert_eq!((layout.dynamic_lds, word(&layout, 8, 4)), (44, 44));
     }
@@ -446,7 +464,7 @@ mod tests {
     fn only_zero_bytes_are_accepted_as_a_pointer() {
         let kernel = kernel(16, vec![argument("global_buffer", 0, 8), argument("by_value", 8, 8)]);
         let lay =
-            |pointer, value| layout_for_metadata(&kernel, &[pointer, value], [1; 3], [1; 3], 0);
+            |pointer, value| layout_for_metadata(&kernel, &[pointer, value], [1; 3], [1; 3], NONE);
         let value = || ArgumentValue::Bytes(vec![7; 8]);
         for null in [ArgumentValue::Null, ArgumentValue::Bytes(vec![0; 8])] {
             let layout = lay(null, value()).expect("fits");
@@ -469,7 +487,7 @@ mod tests {
         let kernel = kernel(16, vec![argument("global_buffer", 0, 8), named]);
         let buffer = ArgumentValue::Buffer(Address(0));
         let error = |values: &[ArgumentValue]| {
-            layout_for_metadata(&kernel, values, [1; 3], [1; 3], 0)
+            layout_for_metadata(&kernel, values, [1; 3], [1; 3], NONE)
                 .expect_err("rejected")
                 .to_string()
         };
@@ -485,7 +503,22 @@ mod tests {
     fn argument_outside_the_segment_is_an_error() {
         let kernel = kernel(4, vec![argument("by_value", u32::MAX, 4)]);
         let values = [ArgumentValue::Bytes(vec![0; 4])];
-        let error = layout_for_metadata(&kernel, &values, [1; 3], [1; 3], 0).expect_err("rejected");
+        let error =
+            layout_for_metadata(&kernel, &values, [1; 3], [1; 3], NONE).expect_err("rejected");
         assert!(matches!(error, KernargError::OutsideSegment { .. }), "{error}");
+    }
+
+    #[test]
+    fn only_the_hidden_heap_argument_points_to_the_heap() {
+        let kinds = ["hidden_default_queue", "hidden_heap_v1", "hidden_none"];
+        let arguments = (0..).zip(kinds).map(|(i, kind)| argument(kind, 8 * i, 8)).collect();
+        let kernel = kernel(24, arguments);
+        let memory = LaunchMemory { heap: Address(0x7788), ..NONE };
+        let lay = |memory| {
+            let layout = layout_for_metadata(&kernel, &[], [1; 3], [1; 3], memory).expect("fits");
+            [0, 8, 16].map(|offset| word(&layout, offset, 8))
+        };
+        assert_eq!(lay(memory), [0, 0x7788, 0]);
+        assert_eq!(lay(NONE), [0; 3]);
     }
 }

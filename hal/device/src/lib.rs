@@ -18,7 +18,7 @@ pub use fault::{
     WaveLocation,
 };
 pub use identity::{Address, Dim3, ModuleId, WaveId};
-pub use kernarg::{ArgumentValue, KernargError, Layout, layout, layout_with_dynamic_lds};
+pub use kernarg::{ArgumentValue, KernargError, LaunchMemory, Layout, layout, layout_with_memory};
 pub use kernel_name::{demangled_kernel, kernel_is_called, kernel_matches, matching_kernels};
 pub use packet::{KernelPacket, QueuedPacket};
 pub use stall::{Stall, Wait, Waiting};

@@ -122,6 +122,10 @@ impl ProgramLoader for Loader {
         self.gpu.write(address, content)
     }
 
+    fn create_heap(&mut self, _: Option<u64>) -> Result<(), PrepareError> {
+        Ok(())
+    }
+
     fn compiler(&self) -> Option<String> {
         None
     }
