@@ -9,6 +9,7 @@ use flipwave_agent::{
     Event, Follower, Library, ProcessEvent, ProcessPath, Processes, RunFiles, Session, StopPolicy,
     Task, end_as, exit_code, run_application,
 };
+use flipwave_device::demangled_kernel;
 use flipwave_host::cache::cache_folder;
 use flipwave_host::output::printable;
 use flipwave_injector::FidelityRecord;
@@ -181,7 +182,10 @@ fn name(dispatch: Option<u32>, kernel: &str) -> String {
     match (dispatch, kernel) {
         (None, _) => "a runtime kernel".to_owned(),
         (Some(dispatch), "") => format!("dispatch {dispatch}"),
-        (Some(dispatch), kernel) => format!("dispatch {dispatch}, kernel {}", printable(kernel)),
+        (Some(dispatch), kernel) => {
+            let kernel = demangled_kernel(kernel);
+            format!("dispatch {dispatch}, kernel {}", printable(&kernel))
+        }
     }
 }
 

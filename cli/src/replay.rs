@@ -49,7 +49,8 @@ fn facts(replay: &Replay) -> Vec<(&'static str, Fact)> {
         facts.extend(measures.map(|measures| ("measures", Fact::Text(measures))));
     }
     if let Some((dispatch, fault)) = &replay.fault {
-        facts.push(("fault", Fact::Text(format!("in dispatch {dispatch}: {fault}"))));
+        let line = replay.fault_line.as_ref().map(|line| format!(" ({line})")).unwrap_or_default();
+        facts.push(("fault", Fact::Text(format!("in dispatch {dispatch}: {fault}{line}"))));
     }
     if let Some(run) = verdict.run() {
         facts.push(("elements_wrong", Fact::Count(run.difference.elements_wrong)));

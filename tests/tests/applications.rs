@@ -204,7 +204,7 @@ fn a_wild_write_ends_a_program_with_its_address() {
         let stderr = aborts("failing/wild_write", compiler);
         assert!(stderr.contains("Memory access fault by GPU"), "{stderr}");
         assert!(stderr.contains("on address 0x123450000000."), "{stderr}");
-        let named = "flipwave: dispatch 0, kernel _Z5writePi: memory violation: write to \
+        let named = "flipwave: dispatch 0, kernel write(int*): memory violation: write to \
                      0x123450000000, lane 0, at pc 0x";
         assert_eq!(stderr.matches(named).count(), 1, "{stderr}");
     }
@@ -215,7 +215,7 @@ fn a_wild_write_ends_a_program_with_its_address() {
 fn unmapped_host_memory_is_a_device_fault() {
     let stderr = aborts("failing/given_back", Compiler::Hipcc);
     assert!(stderr.contains("Memory access fault by GPU"), "{stderr}");
-    let named = "flipwave: dispatch 2, kernel _Z5writePi: memory violation: write to 0x";
+    let named = "flipwave: dispatch 2, kernel write(int*): memory violation: write to 0x";
     assert_eq!(stderr.matches(named).count(), 1, "{stderr}");
 }
 
@@ -225,7 +225,8 @@ fn illegal_instruction_is_reported_with_its_kernel() {
     let finished = run("failing/texture", Compiler::Hipcc, "gfx90a", &[], PATIENCE);
     let stderr = finished.expect("an end").stderr;
     assert!(stderr.contains("HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"), "{stderr}");
-    let named = "dispatch 0, kernel _Z6samplePf: no instruction of this processor: `image_sample";
+    let named =
+        "dispatch 0, kernel sample(float*): no instruction of this processor: `image_sample";
     assert!(stderr.contains(named), "{stderr}");
     assert!(stderr.contains("at pc 0x") && stderr.contains("workgroup 0,0,0 wave 0"), "{stderr}");
 }
@@ -272,7 +273,7 @@ fn long_kernel_is_reported_while_it_runs() {
         .expect("flipwave starts");
     let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
     let line = stderr.lines().next().expect("a line").expect("text");
-    let begin = "flipwave: dispatch 0, kernel _Z4waitPVi has been running for ";
+    let begin = "flipwave: dispatch 0, kernel wait(int volatile*) has been running for ";
     let is_counted = line.contains(" wave instructions so far, ") && line.ends_with(" per second");
     assert!(line.starts_with(begin) && is_counted, "{line}");
     // SAFETY: the child has not been waited for.
@@ -372,7 +373,7 @@ fn endless_kernel_does_not_end_the_program() {
 #[test]
 fn waiting_for_a_workgroup_that_cannot_start_ends_the_program() {
     let stderr = aborts("failing/crowded", Compiler::Hipcc);
-    let named = "flipwave: dispatch 0, kernel _Z10neighboursPiS_S_: watchdog: ";
+    let named = "flipwave: dispatch 0, kernel neighbours(int*, int*, int*): watchdog: ";
     assert!(stderr.contains(named), "{stderr}");
     let claim = "1 more cannot start, because the device keeps 208 of them resident";
     assert!(stderr.contains(claim), "{stderr}");

@@ -315,3 +315,43 @@ fn tool_on_the_campaign_of_an_application_says_what_to_run() {
     let said = flipwave(folder.path(), &["tool", "opcode-histogram", "a.yaml"], &[]);
     said.expect_refused(&["in /tmp, run `flipwave tool TOOL -- ", "sh -c exit 0`"]);
 }
+
+/// A fault of the golden run and of a replay names the function and the source line.
+#[test]
+fn faults_name_the_function_and_the_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = "#include <hip/hip_runtime.h>
+template <typename T> __global__ void store(T *out, T *other) {
+    out[threadIdx.x] = threadIdx.x;
+    other[threadIdx.x] = 1;
+}
+template __global__ void store<float>(float *, float *);
+";
+    fs::write(folder.path().join("store.hip"), source).expect("a source");
+    let campaign = |other: &str| {
+        let text = format!(
+            "name: store\nworkload:\n  kernel: {{source: store.hip, name: store<float>, grid: 64, workgroup: \
+             64, args: [{{buffer: out, type: f32, count: 64, output: true}}, {other}]}}\nfaults: {{model: \
+             flip_one_bit, target: store_address, count: 40}}\n"
+        );
+        fs::write(folder.path().join("store.yaml"), text).expect("a campaign file");
+    };
+    campaign("null");
+    let said = flipwave(folder.path(), &["golden", "store.yaml", "--out", "golden"], &[]);
+    said.expect_refused(&[
+        "kernel `void store<float>(float*, float*)`",
+        "write to 0x",
+        "store.hip:4)",
+    ]);
+    campaign("{buffer: other, type: f32, count: 64}");
+    flipwave(folder.path(), &["run", "store.yaml", "--out", "results"], &[]).expect_success();
+    let table = fs::read_to_string(folder.path().join("results/results.csv")).expect("rows");
+    let rows = read_rows(table.as_bytes()).expect("rows");
+    let row = rows.iter().find(|row| row.cause.as_deref() == Some("memory_violation"));
+    let row = row.expect("a store outside of memory");
+    let replay = ["replay", "store.yaml", "--site", &row.site];
+    let printed = flipwave(folder.path(), &replay, &[]).expect_success().stdout;
+    let line = format!("({})", row.line.as_deref().expect("a line"));
+    let fault = printed.lines().find(|line| line.starts_with("fault:")).expect("the fault");
+    assert!(fault.ends_with(&line), "{fault} {line}");
+}

@@ -2,6 +2,7 @@
 
 use crate::application::ApplicationError;
 use flipwave_agent::{Event, ProcessEvent};
+use flipwave_device::demangled_kernel;
 use flipwave_injector::Site;
 use std::path::PathBuf;
 
@@ -116,6 +117,7 @@ impl AttachError {
         let ApplicationError::GoldenEnded { .. } = error else { return None };
         let fault = events.iter().find_map(|reported| match &reported.event {
             Event::Fault { dispatch: Some(dispatch), kernel, text, .. } => {
+                let kernel = demangled_kernel(kernel);
                 Some(format!("in dispatch {dispatch}, kernel {kernel}: {text}"))
             }
             Event::Fault { text, .. } | Event::Refused { text } => Some(text.clone()),

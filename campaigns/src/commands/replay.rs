@@ -11,6 +11,7 @@ use crate::run::outcome::{Classifier, ComparedEnding, Verdict};
 use crate::run::process_site::ProcessSite;
 use crate::run::runners::in_process_runner;
 use crate::severity::Judge;
+use flipwave_codeobj::SourceLine;
 use flipwave_device::DeviceFault;
 use flipwave_injector::{Accelerations, InjectedChange, analyze_site};
 
@@ -23,6 +24,8 @@ pub struct Replay {
     pub verdict: Verdict,
     /// The dispatch that the device stopped, with the device fault.
     pub fault: Option<(u32, DeviceFault)>,
+    /// Source line of the instruction at which the device stopped, if known.
+    pub fault_line: Option<SourceLine>,
 }
 
 /// Executes a campaign's program with one fault at `site`.
@@ -54,5 +57,10 @@ pub fn replay(
         ComparedEnding::Faulted { dispatch, fault } => Some((dispatch, fault)),
         ComparedEnding::Completed { .. } | ComparedEnding::Stopped(_) => None,
     };
-    Ok(Replay { struck: injected.struck, verdict, fault })
+    let line = |(dispatch, fault): &(u32, DeviceFault)| {
+        let module = workload.program.dispatches.get(*dispatch as usize)?.module;
+        workload.device.lines(module)?.lookup(fault.place.pc)
+    };
+    let fault_line = fault.as_ref().and_then(line);
+    Ok(Replay { struck: injected.struck, verdict, fault, fault_line })
 }

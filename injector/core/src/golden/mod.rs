@@ -6,7 +6,10 @@ mod run;
 pub mod stored;
 
 use crate::{Ending, Output};
-use flipwave_device::{DeviceError, DeviceFault, Dim3, KernelPacket, Statistics, WaveLocation};
+use flipwave_arch::SourceLine;
+use flipwave_device::{
+    DeviceError, DeviceFault, Dim3, KernelPacket, Statistics, WaveLocation, demangled_kernel,
+};
 
 /// Result of a golden run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,12 +20,21 @@ pub struct Golden {
     pub statistics: Vec<Statistics>,
 }
 
+/// Formats a known source line for the end of a message.
+fn in_parentheses(line: &Option<SourceLine>) -> String {
+    line.as_ref().map(|line| format!(" ({line})")).unwrap_or_default()
+}
+
 /// Errors returned when a golden run does not complete, because of a bug in the workload or a gap in
 /// the embedded GPU.
 #[derive(Debug, thiserror::Error)]
 pub enum GoldenError {
     /// The device stopped a dispatch.
-    #[error("the golden run failed in dispatch {dispatch} (kernel `{kernel}`): {fault}")]
+    #[error(
+        "the golden run failed in dispatch {dispatch} (kernel `{}`): {fault}{}",
+        demangled_kernel(kernel),
+        in_parentheses(line)
+    )]
     Faulted {
         /// Index of the dispatch.
         dispatch: u32,
@@ -30,12 +42,15 @@ pub enum GoldenError {
         kernel: String,
         /// The device fault.
         fault: DeviceFault,
+        /// Source line of the instruction, if known.
+        line: Option<SourceLine>,
     },
     /// A dispatch exceeded its instruction limit.
     #[error(
-        "the golden run does not end: dispatch {dispatch} (kernel `{kernel}`) executed \
-         {executed} wave instructions, the maximum of its `instruction_limit`, at pc {}, {}; set a \
-         higher limit if it needs more", place.pc, place.wave
+        "the golden run does not end: dispatch {dispatch} (kernel `{}`) executed {executed} wave \
+         instructions, the maximum of its `instruction_limit`, at pc {}, {}; set a higher limit if it \
+         needs more",
+        demangled_kernel(kernel), place.pc, place.wave
     )]
     TooLong {
         /// Index of the dispatch.
@@ -49,8 +64,9 @@ pub enum GoldenError {
     },
     /// The run was cancelled.
     #[error(
-        "the golden run was stopped in dispatch {dispatch} (kernel `{kernel}`) after {executed} \
-         wave instructions, at pc {}, {}", place.pc, place.wave
+        "the golden run was stopped in dispatch {dispatch} (kernel `{}`) after {executed} wave \
+         instructions, at pc {}, {}",
+        demangled_kernel(kernel), place.pc, place.wave
     )]
     Stopped {
         /// Index of the dispatch.

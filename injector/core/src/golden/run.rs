@@ -144,7 +144,11 @@ impl Workload {
             FaultCause::Watchdog { executed } if executed >= failed.instruction_limit => {
                 GoldenError::TooLong { dispatch, kernel, executed, place }
             }
-            _ => GoldenError::Faulted { dispatch, kernel, fault },
+            _ => {
+                let lines = self.device.lines(failed.module);
+                let line = lines.and_then(|lines| lines.lookup(place.pc));
+                GoldenError::Faulted { dispatch, kernel, fault, line }
+            }
         }
     }
 }
