@@ -7,7 +7,7 @@ use crate::program::prepare::{Prepared, prepare};
 use flipwave_emulator::Emulator;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::CancellableDevice;
-use flipwave_tools::{Measurement, Options, Replacer, Tool, ToolError, measure_with};
+use flipwave_tools::{Measurement, Options, Replacer, ToolError, ToolFile, measure_with};
 
 /// Executes the golden run of a campaign with a tool in its kernels. The tool sees an emulated
 /// instruction as a single instruction.
@@ -15,10 +15,11 @@ use flipwave_tools::{Measurement, Options, Replacer, Tool, ToolError, measure_wi
 /// # Errors
 /// [`CampaignError`] if the program cannot be assembled or does not complete, if the tool cannot be
 /// inserted, or if the campaign was cancelled.
-pub fn measure<T: Tool>(
+pub fn measure(
     campaign: &Campaign,
+    file: &ToolFile,
     options: &Options,
-) -> Result<Measurement<T::Row>, CampaignError> {
+) -> Result<Measurement, CampaignError> {
     let Prepared { workload, formats, .. } = prepare(campaign)?;
     // Proxy instructions compute other results than the emulated ones, so the golden run would be
     // wrong.
@@ -35,6 +36,6 @@ pub fn measure<T: Tool>(
     let replacer = (!instructions.is_empty()).then_some(&emulator as &dyn Replacer);
     let dispatches = &workload.program.dispatches;
     let measurement =
-        measure_with::<T, _>(&mut device, code_of, dispatches, options, &compiler, replacer);
+        measure_with(&mut device, code_of, dispatches, file, options, &compiler, replacer);
     campaign.unless_cancelled(measurement.map_err(|error| Box::new(error).into()))
 }
