@@ -15,7 +15,7 @@ LLVM_SYS_221_PREFIX=$PWD/target/dist/llvm \
     cargo build --release --package flipwave-cli --target-dir target/dist/build
 
 rm -rf target/dist/flipwave-*
-mkdir -p "$folder"/{bin,lib,include,hooks,licences}
+mkdir -p "$folder"/{bin,lib,include,licences}
 strip --strip-all -o "$folder/bin/flipwave" "$built/flipwave"
 for library in libflipwave_agent.so libflipwave_preload.so; do
     strip --strip-unneeded -o "$folder/lib/$library" "$built/deps/$library"

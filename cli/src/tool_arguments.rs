@@ -40,10 +40,15 @@ pub struct InspectArguments {
 TOOL is a C file (docs/tools.md), or a shipped tool:
   instruction-count   executions of each instruction
   opcode-histogram    executions of each operation
+  sampled-histogram   executions of each operation, from some dispatches
+  thread-count        executed instructions by waves and by lanes
   memory-trace        each memory access
   address-divergence  cache lines that each access of a wave touches
+  memory-efficiency   bytes that lanes request and bytes of the cache lines that they touch
+  line-accesses       loads and stores of each cache line
   branch-divergence   branches at which the lanes of a wave diverge
   bank-conflicts      LDS bank conflicts
+  register-trace      values that instructions write to vector registers
   kernel-clock        clocks at the start and end of each wave
 
 The table is CSV; its first columns identify the dispatch. Uncounted executions, because the record \

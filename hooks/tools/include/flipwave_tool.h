@@ -196,6 +196,9 @@ void flipwave_arg_variable(const char *name, uint64_t offset);
 void flipwave_result_operand(uint32_t index);
 void flipwave_result_vgpr(uint32_t first, uint32_t words);
 void flipwave_result_sgpr(uint32_t first, uint32_t words);
+/* EXEC and VCC, 32 or 64 bits depending on the wave size. */
+void flipwave_result_exec(void);
+void flipwave_result_vcc(void);
 
 /* ---- Output ----
  *
@@ -248,6 +251,8 @@ typedef uint8_t flipwave_lane_number;
 /* Numbers as keys. The text stays valid for 64 further calls. */
 const char *flipwave_decimal(uint64_t number);
 const char *flipwave_hexadecimal(uint64_t number);
+/* The number that a text begins with, decimal or hexadecimal. */
+uint64_t flipwave_number(const char *text);
 
 /* Returns true if a text matches a pattern with `*` for any text and `?` for any character. */
 bool flipwave_matches(const char *text, const char *pattern);
@@ -410,12 +415,44 @@ void flipwave_write_sgpr(uint32_t index, uint32_t value);
         uint64_t keys[capacity]; \
         type values[(capacity) + 1]; \
     } name;
-#define FLIPWAVE_DECLARE_STREAM(name, type, ...) FLIPWAVE_CHANNEL(name, type, FLIPWAVE_RECORDS);
+#define FLIPWAVE_DECLARE_STREAM(name, type, ...) \
+    struct { \
+        struct flipwave_stream head; \
+        type records[FLIPWAVE_RECORDS]; \
+        uint32_t marks[FLIPWAVE_RECORDS]; \
+    } name;
 #define FLIPWAVE_DECLARE_ROWS(name, type) extern struct { type *rows; } name;
 #define FLIPWAVE_DECLARE_PARAMETER(name, description)
 
 /* Number of the current dispatch. */
 uint32_t flipwave_dispatch_number;
+
+/* The header of a stream, a ring of records. */
+struct flipwave_stream {
+    /* Numbers of reserved records, and of those that the host has taken. */
+    uint64_t reserved, taken;
+    /* 1 if the host takes records while the kernel runs, so that waves wait for space in the ring. Otherwise
+     * records that do not fit are lost. */
+    uint32_t waits, unused[3];
+};
+
+/* Appends the record `record` of each active lane to a stream, in the order of lanes. */
+#undef flipwave_append
+#define flipwave_append(stream, record) \
+    do { \
+        const uint64_t flipwave_capacity = sizeof((stream)->records) / sizeof(*(stream)->records); \
+        bool flipwave_waits = (stream)->head.waits; \
+        uint64_t flipwave_number = flipwave_reserve(&(stream)->head, flipwave_waits, flipwave_capacity); \
+        if (flipwave_waits || flipwave_number < flipwave_capacity) { \
+            __typeof__(*(stream)->records) flipwave_record = (record); \
+            flipwave_store(&(stream)->records[flipwave_number % flipwave_capacity], &flipwave_record, \
+                           sizeof(flipwave_record)); \
+            if (flipwave_waits) \
+                __scoped_atomic_store_n(&(stream)->marks[flipwave_number % flipwave_capacity], \
+                                        (uint32_t)flipwave_number + 1, __ATOMIC_RELEASE, \
+                                        __MEMORY_SCOPE_DEVICE); \
+        } \
+    } while (0)
 
 /* Adds one to the number at a byte offset from `rows`, for hooks that run in one lane. Takes fewer
  * registers and instructions than flipwave_count: an atomic increment adds one if the value is below a
@@ -427,6 +464,35 @@ static inline void flipwave_increment(uint64_t *rows, uint32_t offset)
                  :
                  : "v"((uint32_t)limit), "v"(limit), "s"(rows)
                  : "memory");
+}
+
+/* Copies a record word by word, so that the compiler keeps all of it, including padding, in registers. */
+static inline void flipwave_store(void *to, const void *from, size_t size)
+{
+    size_t words = size / 4;
+#pragma clang loop unroll(full)
+    for (size_t word = 0; word < words; word++)
+        ((uint32_t *)to)[word] = ((const uint32_t *)from)[word];
+#pragma clang loop unroll(full)
+    for (size_t byte = 4 * words; byte < size; byte++)
+        ((uint8_t *)to)[byte] = ((const uint8_t *)from)[byte];
+}
+
+/* Reserves a record for each active lane and returns its number. If asked to, waits until all of them fit: a
+ * wave with space for some of its lanes only would wait for itself. */
+static inline uint64_t flipwave_reserve(struct flipwave_stream *stream, bool waits, uint64_t capacity)
+{
+    uint32_t rank = flipwave_rank();
+    uint64_t count = __builtin_popcountll(flipwave_exec());
+    uint64_t first = 0;
+    if (rank == 0)
+        first = __scoped_atomic_fetch_add(&stream->reserved, count, __ATOMIC_RELAXED,
+                                          __MEMORY_SCOPE_DEVICE);
+    first = flipwave_uniform_64(first);
+    while (waits && first + count > capacity + flipwave_uniform_64(__scoped_atomic_load_n(
+                                                   &stream->taken, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE)))
+        __builtin_amdgcn_s_sleep(1);
+    return first + rank;
 }
 
 /* Sets a number that all waves share to `candidate` if that is larger. */
@@ -454,6 +520,13 @@ static inline uint64_t flipwave_find(uint64_t *keys, uint64_t capacity, uint64_t
         return capacity;
     }
     uint64_t place = (key * 0x9e3779b97f4a7c15ul) >> 20;
+    /* The exchange needs consecutive registers for its operands. Copies, which the compiler does not see
+     * through, keep it from extending the registers of arguments beyond those that hooks may use. */
+    uint32_t low, high;
+    __asm__ volatile("v_mov_b32 %0, %1" : "=&v"(low) : "v"((uint32_t)stored));
+    __asm__ volatile("v_mov_b32 %0, %1" : "=&v"(high) : "v"((uint32_t)(stored >> 32)));
+    stored = low | (uint64_t)high << 32;
+#pragma clang loop unroll(disable)
     for (uint64_t tried = 0; tried < capacity; tried++, place++) {
         uint64_t *at = &keys[place & (capacity - 1)];
         uint64_t found = __scoped_atomic_load_n(at, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);

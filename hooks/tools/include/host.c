@@ -36,6 +36,7 @@ enum {
     FLIPWAVE_ARG_EXEC, FLIPWAVE_ARG_ADDRESS, FLIPWAVE_ARG_NUMBER, FLIPWAVE_ARG_LANE_NUMBER,
     FLIPWAVE_ARG_PC, FLIPWAVE_ARG_WORKGROUP, FLIPWAVE_ARG_WAVE,
     FLIPWAVE_ARG_KERNARG, FLIPWAVE_ARG_VARIABLE, FLIPWAVE_ARG_ROW,
+    FLIPWAVE_ARG_EXEC_REGISTER,
 };
 
 extern struct flipwave_output *__start_flipwave_outputs[] __attribute__((weak));
@@ -256,6 +257,9 @@ void flipwave_result_operand(uint32_t index) { flipwave_result(FLIPWAVE_ARG_OPER
 void flipwave_result_vgpr(uint32_t first, uint32_t words) { flipwave_result(FLIPWAVE_ARG_VGPR, first, words); }
 void flipwave_result_sgpr(uint32_t first, uint32_t words) { flipwave_result(FLIPWAVE_ARG_SGPR, first, words); }
 
+void flipwave_result_exec(void) { flipwave_result(FLIPWAVE_ARG_EXEC_REGISTER, 0, 0); }
+void flipwave_result_vcc(void) { flipwave_result(FLIPWAVE_ARG_VCC, 0, 0); }
+
 uint32_t flipwave_new_row_(void *table)
 {
     struct flipwave_output *output = table;
@@ -325,6 +329,11 @@ const char *flipwave_hexadecimal(uint64_t number)
     char *text = flipwave_next_text();
     snprintf(text, 24, "0x%" PRIx64, number);
     return text;
+}
+
+uint64_t flipwave_number(const char *text)
+{
+    return text ? strtoull(text, NULL, 0) : 0;
 }
 
 bool flipwave_matches(const char *text, const char *pattern)

@@ -3,9 +3,10 @@
 use super::cell::{Cell, Row};
 use super::host::Writer;
 use super::output::{MemberType, Output, OutputKind};
+use super::stream::{self, TakenRecords};
 use super::{Tool, ToolError, ToolScope};
 use flipwave_hooks::flow::{Disassembly, InstIndex};
-use flipwave_hooks::hook::{Channel, Variables};
+use flipwave_hooks::hook::Variables;
 use flipwave_hooks::rewrite::Refused;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -112,14 +113,15 @@ impl ToolCode {
         self.refused.contains(&at)
     }
 
-    /// The content of all outputs after a dispatch.
+    /// The content of all outputs after a dispatch. `taken` has the records that were taken while it ran.
     pub(super) fn findings(
         &self,
         tool: &Tool,
         scope: &ToolScope<'_>,
         variables: &Variables<'_>,
+        taken: &mut TakenRecords,
     ) -> Result<Vec<Finding>, ToolError> {
-        let one = |(index, output): (usize, &Output)| {
+        let mut one = |(index, output): (usize, &Output)| {
             let bytes = match output.kind {
                 OutputKind::Rows => &[],
                 _ => variables.bytes(&output.name)?,
@@ -127,11 +129,11 @@ impl ToolCode {
             Ok(match output.kind {
                 OutputKind::Table | OutputKind::Histogram => self.sums(index, output, scope, bytes),
                 OutputKind::Map => map(output, bytes),
-                OutputKind::Stream => self.stream(index, output, bytes),
+                OutputKind::Stream => self.stream(index, output, bytes, taken),
                 OutputKind::Rows => Finding::default(),
             })
         };
-        tool.outputs().iter().enumerate().map(one).collect()
+        tool.outputs().iter().enumerate().map(&mut one).collect()
     }
 
     /// Adds up the rows in memory.
@@ -178,22 +180,20 @@ impl ToolCode {
         finding
     }
 
-    fn stream(&self, index: usize, output: &Output, bytes: &[u8]) -> Finding {
-        // The structure may end with padding.
-        let records = bytes.len().saturating_sub(HEADER) / output.size * output.size;
-        let bytes = bytes.get(..HEADER + records).unwrap_or_default();
-        let Ok(channel) = Channel::new(bytes, output.size) else { return Finding::default() };
+    fn stream(
+        &self,
+        index: usize,
+        output: &Output,
+        bytes: &[u8],
+        taken: &mut TakenRecords,
+    ) -> Finding {
         let sites = self.sites[index].iter().map(|site| {
             let cells = || site.keys.iter().map(|key| Cell::Text(Arc::clone(key))).collect();
             (!self.refused.contains(&site.at)).then(cells)
         });
-        let stored = channel.appended().min(channel.capacity()) as usize * output.size;
-        Finding {
-            data: bytes[HEADER..HEADER + stored].to_vec(),
-            sites: sites.collect(),
-            lost: channel.lost(),
-            ..Finding::default()
-        }
+        let mut data = taken.take(&output.name);
+        let lost = stream::take_rest(bytes, output.size, &mut data);
+        Finding { data, sites: sites.collect(), lost, ..Finding::default() }
     }
 
     /// Rows for what could not be counted in a dispatch.
@@ -225,7 +225,7 @@ impl ToolCode {
     }
 }
 
-/// Size of the header of a stream or a map in bytes.
+/// Size of the header of a map in bytes.
 const HEADER: usize = 16;
 
 /// Reads a map: the header with the number of lost keys, the keys, and the values.

@@ -5,14 +5,19 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// The shipped tools, which are in `examples/tools`.
-const LIBRARY: [(&str, &str); 7] = [
+const LIBRARY: [(&str, &str); 12] = [
     ("address-divergence", include_str!("../../../examples/tools/address_divergence.c")),
     ("bank-conflicts", include_str!("../../../examples/tools/bank_conflicts.c")),
     ("branch-divergence", include_str!("../../../examples/tools/branch_divergence.c")),
     ("instruction-count", include_str!("../../../examples/tools/instruction_count.c")),
     ("kernel-clock", include_str!("../../../examples/tools/kernel_clock.c")),
+    ("line-accesses", include_str!("../../../examples/tools/line_accesses.c")),
+    ("memory-efficiency", include_str!("../../../examples/tools/memory_efficiency.c")),
     ("memory-trace", include_str!("../../../examples/tools/memory_trace.c")),
     ("opcode-histogram", include_str!("../../../examples/tools/opcode_histogram.c")),
+    ("register-trace", include_str!("../../../examples/tools/register_trace.c")),
+    ("sampled-histogram", include_str!("../../../examples/tools/sampled_histogram.c")),
+    ("thread-count", include_str!("../../../examples/tools/thread_count.c")),
 ];
 
 /// A tool's file and the values of its parameters.

@@ -23,6 +23,7 @@ mod output;
 mod refusals;
 mod request;
 mod scope;
+mod stream;
 mod tool;
 
 pub use cell::{Cell, NOT_COUNTED, Row};
@@ -44,7 +45,8 @@ pub use observed::{
 };
 pub use refusals::{refusal_reasons, refused_sites};
 pub use scope::ToolScope;
-pub use tool::{DispatchFacts, TableRows, Tool};
+pub use stream::TakenRecords;
+pub use tool::{DispatchFacts, Recorded, TableRows, Tool};
 
 use flipwave_hooks::layout::Placement;
 use serde::{Deserialize, Serialize};

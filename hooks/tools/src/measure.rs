@@ -1,11 +1,14 @@
 //! Instruments the code of a list of dispatches with a tool and runs them.
 
+use super::stream::LoadedStreams;
 use super::{
-    DispatchFacts, EmulatedInsts, Options, Replacer, Row, Tool, ToolCode, ToolError, ToolFile,
-    ToolScope,
+    DispatchFacts, EmulatedInsts, Options, Recorded, Replacer, Row, TakenRecords, Tool, ToolCode,
+    ToolError, ToolFile, ToolScope,
 };
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Completion, Device, DeviceFault, Dispatch, ModuleId, Statistics};
+use flipwave_device::{
+    Completion, Device, DeviceError, DeviceFault, Dispatch, ModuleId, Statistics,
+};
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::{HookCompiler, Variables};
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
@@ -211,7 +214,8 @@ impl InstrumentedCode<'_> {
             Variables::write(device, self.code.module, data, DISPATCH_NUMBER, &number)?;
         }
         let instrumented = Dispatch { module: self.code.module, ..dispatch.clone() };
-        let end = device.dispatch(&instrumented)?;
+        let mut taken = TakenRecords::default();
+        let end = self.dispatch(device, tool, &instrumented, &mut taken)?;
         let end = match end {
             Completion::Faulted(fault) => return Err(self.failure(tool, index, dispatch, fault)),
             end => end,
@@ -222,7 +226,10 @@ impl InstrumentedCode<'_> {
         let scope = scope.with_emulated(&self.emulated);
         let read = |data| Variables::read(device, self.code.module, data);
         let variables = self.code.rewritten.data.first().map(read).transpose()?;
-        let recorded = variables.as_ref().map(|variables| (&self.tool, &scope, variables));
+        let recorded = variables.as_ref().map(|variables| {
+            let (code, scope) = (&self.tool, &scope);
+            Recorded { code, scope, variables, taken }
+        });
         let found = tool.rows(facts, recorded)?;
         Ok(Some(DispatchTable {
             dispatch: index,
@@ -232,6 +239,28 @@ impl InstrumentedCode<'_> {
             lost: found.lost,
             statistics,
         }))
+    }
+
+    /// Runs a dispatch of the instrumented code. If the device can, takes the records of streams meanwhile, so
+    /// that none is lost.
+    fn dispatch(
+        &self,
+        device: &mut impl Device,
+        tool: &Tool,
+        dispatch: &Dispatch,
+        taken: &mut TakenRecords,
+    ) -> Result<Completion, DeviceError> {
+        let find = |data| LoadedStreams::find(device, self.code.module, tool.outputs(), data);
+        let streams = self.code.rewritten.data.first().map(find).transpose()?;
+        if let Some(streams) = streams.filter(LoadedStreams::can_wait) {
+            streams.set_waits(device, true)?;
+            let between = &mut |device: &mut _| streams.take(device, taken);
+            if let Some(end) = device.dispatch_attended(dispatch, between)? {
+                return Ok(end);
+            }
+            streams.set_waits(device, false)?;
+        }
+        device.dispatch(dispatch)
     }
 
     /// The error for a fault, with its location in the original code, and with the hook if it occurred there.

@@ -41,6 +41,7 @@ enum Place {
     AccVgpr(u64, u64),
     Sgpr(u64, u64),
     Vcc,
+    Exec,
 }
 
 /// An argument of a call.
@@ -223,6 +224,7 @@ impl Place {
             2 => Place::AccVgpr(first, second),
             3 => Place::Sgpr(first, second),
             4 => Place::Vcc,
+            15 => Place::Exec,
             _ => return None,
         })
     }
@@ -254,6 +256,7 @@ impl Place {
                 words,
             ),
             Place::Vcc => (Some(Register::VccLo), u64::from(program.wave_size / 32)),
+            Place::Exec => (Some(Register::ExecLo), u64::from(program.wave_size / 32)),
         };
         let first = first.ok_or_else(|| format!("no register with the number of {self:?}"))?;
         match words {

@@ -8,6 +8,7 @@ use super::host::{
 };
 use super::output::{MemberType, Output, OutputKind};
 use super::request::Requests;
+use super::stream::TakenRecords;
 use super::{Options, Row, ToolError, ToolFile, ToolScope};
 use flipwave_codeobj::LineTable;
 use flipwave_device::Dim3;
@@ -50,6 +51,19 @@ pub struct DispatchFacts {
     pub workgroup: Dim3,
     /// Number of earlier dispatches of the kernel, see [`Tool::count_launch`].
     pub launch: u32,
+}
+
+/// What the hooks of a dispatch recorded.
+#[derive(Debug)]
+pub struct Recorded<'a> {
+    /// The instrumented code.
+    pub code: &'a ToolCode,
+    /// The code that the dispatched kernel reaches.
+    pub scope: &'a ToolScope<'a>,
+    /// The variables of the hooks after the dispatch.
+    pub variables: &'a Variables<'a>,
+    /// The records that were taken while the dispatch ran.
+    pub taken: TakenRecords,
 }
 
 /// The rows of a dispatch.
@@ -191,18 +205,20 @@ impl Tool {
         Ok(chosen.map_err(|malformed| self.malformed(malformed))? != 0)
     }
 
-    /// The rows of a dispatch that has ended. `recorded` is the instrumented code with its scope and the
-    /// variables of its hooks; `None` if the original code ran.
+    /// The rows of a dispatch that has ended. `recorded` is what its hooks recorded; `None` if the original code
+    /// ran.
     ///
     /// # Errors
     /// [`ToolError`] if the tool fails.
     pub fn rows(
         &self,
         dispatch: &DispatchFacts,
-        recorded: Option<(&ToolCode, &ToolScope<'_>, &Variables<'_>)>,
+        mut recorded: Option<Recorded<'_>>,
     ) -> Result<TableRows, ToolError> {
-        let findings: Vec<Finding> = match recorded {
-            Some((code, scope, variables)) => code.findings(self, scope, variables)?,
+        let findings: Vec<Finding> = match &mut recorded {
+            Some(Recorded { code, scope, variables, taken }) => {
+                code.findings(self, scope, variables, taken)?
+            }
             None => self.outputs.iter().map(|_| Finding::default()).collect(),
         };
         let lost = findings.iter().map(|finding| finding.lost).sum();
@@ -217,7 +233,7 @@ impl Tool {
             let finding = &findings[self.table];
             table.rows = finding.rows(self.table());
         }
-        if let Some((code, scope, _)) = recorded {
+        if let Some(Recorded { code, scope, .. }) = recorded {
             table.not_counted = code.not_counted(self, self.table, scope, &findings[self.table]);
         }
         Ok(table)

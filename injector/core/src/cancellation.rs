@@ -205,4 +205,23 @@ impl Device for CancellableDevice<'_> {
         let kernel = &dispatch.kernel;
         self.cancellation.finish(kernel, self.device, &mut execution, &mut Unobserved, None)
     }
+
+    fn dispatch_attended(
+        &mut self,
+        dispatch: &Dispatch,
+        between: &mut dyn FnMut(&mut Self) -> Result<(), DeviceError>,
+    ) -> Result<Option<Completion>, DeviceError> {
+        let mut execution = self.device.begin(dispatch)?;
+        let cancellation = self.cancellation;
+        let advance = |execution: &mut Execution, until: u64| {
+            let slice = execution.statistics().wave_instructions.saturating_add(ATTENDED_SLICE);
+            let progress = self.device.advance(execution, &mut Unobserved, until.min(slice))?;
+            between(self)?;
+            Ok(progress)
+        };
+        cancellation.run_to_end(&dispatch.kernel, &mut execution, advance).map(Some)
+    }
 }
+
+/// The number of wave instructions between two calls of the host in [`Device::dispatch_attended`].
+const ATTENDED_SLICE: u64 = 1 << 16;

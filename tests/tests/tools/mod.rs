@@ -17,6 +17,7 @@ mod command;
 mod compared;
 mod controlled;
 mod cost;
+mod files;
 mod live_range_splitting;
 mod not_counted;
 mod observer;

@@ -1,8 +1,8 @@
 //! The process that runs a tool's host side.
 
-use super::SECONDS;
 use super::lines::LineOf;
 use super::message::Reader;
+use super::seconds;
 use crate::{ToolError, ToolFile};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
@@ -108,7 +108,7 @@ impl HostProcess {
     fn describe(&mut self, reason: io::Error) -> io::Error {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof, WouldBlock};
         match reason.kind() {
-            WouldBlock => io::Error::other(format!("it took more than {SECONDS} seconds")),
+            WouldBlock => io::Error::other(format!("it took more than {} seconds", seconds())),
             BrokenPipe | ConnectionReset | UnexpectedEof => match self.child.wait() {
                 Ok(status) => io::Error::other(format!("it ended unexpectedly ({status})")),
                 Err(reason) => reason,
@@ -131,7 +131,9 @@ impl HostProcess {
             Request::Describe | Request::LayOut => "main",
         };
         let problem = match signal {
-            ALARM => format!("took more than {SECONDS} seconds; it may contain an endless loop"),
+            ALARM => {
+                format!("took more than {} seconds; it may contain an endless loop", seconds())
+            }
             signal => format!("crashed by {}", signal_name(signal)),
         };
         let place = self.file.at_line(line.unwrap_or(0));
@@ -155,7 +157,7 @@ fn spawn(program: &[u8]) -> io::Result<(Child, UnixStream)> {
     file.write_all(program)?;
     let (ours, theirs) = UnixStream::pair()?;
     // The process ends itself at the time limit; this limit is for one that does not.
-    ours.set_read_timeout(Some(Duration::from_secs(SECONDS + 10)))?;
+    ours.set_read_timeout(Some(Duration::from_secs(seconds() + 10)))?;
     let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
     command.arg0("flipwave-tool").env_clear();
     // Signals from the terminal, such as Ctrl-C, end this program, and with it the tool.

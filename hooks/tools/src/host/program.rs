@@ -1,6 +1,6 @@
 //! Compilation of a tool's host side to a program.
 
-use super::{MEMORY, SECONDS};
+use super::{MEMORY, seconds};
 use crate::{ToolError, ToolFile};
 use flipwave_hooks::hook::{HEADER, clang_path, clang_version};
 use flipwave_host::cache::Cache;
@@ -141,7 +141,7 @@ pub fn compile(
     .iter()
     .map(OsString::from)
     .collect();
-    options.push(format!("-DFLIPWAVE_SECONDS={SECONDS}").into());
+    options.push(format!("-DFLIPWAVE_SECONDS={}", seconds()).into());
     options.push(format!("-DFLIPWAVE_MEMORY={MEMORY}").into());
     for (name, value) in parameter_macros(file) {
         options.push(format!("-D{name}={value}").into());

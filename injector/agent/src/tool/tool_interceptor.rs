@@ -13,8 +13,9 @@ use flipwave_isa::Pc;
 use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
 use flipwave_tools::{
-    DISPATCH_NUMBER, DispatchColumns, DispatchFacts, Options, TableRows, Tool, ToolCode, ToolError,
-    ToolFile, ToolScope, refusal_reasons, refused_sites, uncounted_dispatch,
+    DISPATCH_NUMBER, DispatchColumns, DispatchFacts, Options, Recorded, TableRows, TakenRecords,
+    Tool, ToolCode, ToolError, ToolFile, ToolScope, refusal_reasons, refused_sites,
+    uncounted_dispatch,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -210,7 +211,10 @@ impl ToolInterceptor {
         let data = code.data.iter().map(|(_, data)| data);
         let variables = data.zip(bytes).map(|(data, bytes)| Variables::new(data, bytes)).next();
         let scope = code.scope(&dispatch.kernel);
-        let recorded = variables.as_ref().map(|variables| (&code.hooks, &scope, variables));
+        let recorded = variables.as_ref().map(|variables| {
+            let (code, scope, taken) = (&code.hooks, &scope, TakenRecords::default());
+            Recorded { code, scope, variables, taken }
+        });
         let facts = self.facts(&code.tool, dispatch);
         Ok(code.tool.rows(&facts, recorded)?)
     }

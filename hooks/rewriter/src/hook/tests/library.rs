@@ -1,19 +1,24 @@
 //! Tests of the hooks of shipped tools against results computed by the host.
 
 use super::bench::{Bench, MACHINES, Numbers, bench, register, shuffle};
-use crate::hook::{Argument, BodyInst, Channel, CompiledHooks, InputValue, Renaming, Source};
+use crate::hook::{Argument, BodyInst, CompiledHooks, InputValue, Renaming, Source};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The files of the shipped tools.
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 12] = [
     "address_divergence",
     "bank_conflicts",
     "branch_divergence",
     "instruction_count",
     "kernel_clock",
+    "line_accesses",
+    "memory_efficiency",
     "memory_trace",
     "opcode_histogram",
+    "register_trace",
+    "sampled_histogram",
+    "thread_count",
 ];
 
 /// The hooks of a shipped tool, with values of macros.
@@ -127,9 +132,11 @@ fn memory_trace_records_each_lane() {
         let outcome = bench.run_at(&compiled, &names(&compiled), &inputs, &values, 12);
         let symbol = compiled.data.symbols["accesses"];
         let bytes = &outcome.data[symbol.offset as usize..][..symbol.size as usize];
-        let channel = Channel::new(bytes, 40).expect("a channel");
-        assert_eq!((channel.records().count(), channel.lost()), (10, 2));
-        for (lane, record) in channel.records().enumerate() {
+        let (head, records) = bytes.split_at(32);
+        assert_eq!(head[..8], 12u64.to_le_bytes(), "{machine:?}: reserved records");
+        // Each record has a mark of four bytes behind all of them.
+        assert_eq!(records.len(), 10 * (40 + 4));
+        for (lane, record) in records.chunks(40).take(10).enumerate() {
             let word =
                 |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("4 bytes"));
             let position = [0, 4, 8, 12, 16].map(word);
