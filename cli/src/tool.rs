@@ -10,6 +10,7 @@ use flipwave_agent::{
     Event, Library, ProcessEvent, Processes, Session, StopPolicy, Task, ToolPath, ToolSession,
     end_as, read_report, run_application,
 };
+use flipwave_analysis::{TableError, csv_to_parquet};
 use flipwave_campaigns::CampaignError;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::layout::Placement;
@@ -17,12 +18,12 @@ use flipwave_host::cache::cache_folder;
 use flipwave_host::output::{printable, printable_lines};
 use flipwave_isa::Target;
 use flipwave_tools::{
-    DispatchColumns, DispatchTable, Measurement, Options, Tool, ToolError, ToolFile, csv_header,
-    csv_lines, refusal_reasons, refused_sites,
+    DispatchColumns, DispatchTable, Measurement, NOT_COUNTED, Options, Tool, ToolError, ToolFile,
+    csv_header, csv_lines, refusal_reasons, refused_sites,
 };
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{BufReader, BufWriter, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
@@ -66,7 +67,8 @@ fn on_application(
     }
     let files = run_files()?;
     let out = arguments.out.as_deref().map(std::path::absolute).transpose()?;
-    let out = out.unwrap_or_else(|| files.table());
+    let parquet = out.clone().filter(|out| is_parquet(out));
+    let out = out.filter(|_| parquet.is_none()).unwrap_or_else(|| files.table());
     let written = ToolSession::write_tool(&files.tool(), file);
     written.map_err(|reason| Failure::File {
         file: files.tool().display().to_string(),
@@ -105,6 +107,9 @@ fn on_application(
         let text = String::from_utf8_lossy(&table);
         // A failure cannot be reported anywhere else.
         _ = std::io::stderr().lock().write_all(printable_lines(&text).as_bytes());
+    }
+    if let Some(parquet) = parquet.filter(|_| out.exists()) {
+        convert(&out, &parquet)?;
     }
     print_remarks(&events, arguments.kernel.as_deref());
     if processes.are_several() {
@@ -184,18 +189,40 @@ fn on_campaign(arguments: &ToolArguments, tool: &ToolFile, file: &Path) -> Resul
     let measurement = flipwave_campaigns::measure(&campaign, tool, &options)?;
     print_uncounted(&measurement);
     let file = arguments.out.as_deref().unwrap_or(Path::new("standard output"));
-    let write = || -> Result<(), csv::Error> {
-        match &arguments.out {
-            Some(file) => write(&measurement, flipwave_host::output::stream(file)?),
-            None => write(&measurement, output::raw_stdout()),
+    let failed = |reason| Failure::Table { file: file.to_owned(), reason };
+    match &arguments.out {
+        Some(out) if is_parquet(out) => {
+            let table = tempfile::NamedTempFile::new().map_err(|reason| failed(reason.into()))?;
+            write(&measurement, &table).map_err(failed)?;
+            convert(table.path(), out)?;
         }
-    };
-    write().map_err(|reason| Failure::Table { file: file.to_owned(), reason })?;
+        Some(out) => {
+            let stream = flipwave_host::output::stream(out);
+            let stream = stream.map_err(|reason| failed(reason.into()))?;
+            write(&measurement, stream).map_err(failed)?;
+        }
+        None => write(&measurement, output::raw_stdout()).map_err(failed)?,
+    }
     let reports = measurement.instrumented.iter().map(|code| &code.rewritten.report);
     match reports.map(|report| refused_sites(&report.refused)).sum() {
         0 => Ok(()),
         sites => Err(Failure::IncompleteTable { what: format!("{sites} sites") }),
     }
+}
+
+/// Returns `true` for the name of a Parquet file.
+fn is_parquet(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "parquet")
+}
+
+/// Converts a table to Parquet.
+fn convert(table: &Path, parquet: &Path) -> Result<(), Failure> {
+    let convert = || -> Result<(), TableError> {
+        let output = BufWriter::new(flipwave_host::output::stream(parquet)?);
+        let open = || flipwave_host::input::open(table).map(BufReader::new);
+        csv_to_parquet(open, NOT_COUNTED, output)
+    };
+    convert().map_err(|reason| Failure::ParquetTable { file: parquet.to_owned(), reason })
 }
 
 /// Writes the table of a measurement as CSV.

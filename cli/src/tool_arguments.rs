@@ -82,7 +82,7 @@ pub struct ToolArguments {
     /// Select how hooks are inserted [default: inline if the code can be moved]
     #[arg(long, value_enum)]
     pub placement: Option<PlacementArgument>,
-    /// Write the table to this file [default: standard output]
+    /// Write the table to this CSV or Parquet file [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Override the seed of the campaign file

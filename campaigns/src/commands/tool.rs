@@ -9,6 +9,12 @@ use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::CancellableDevice;
 use flipwave_tools::{Measurement, Options, Replacer, ToolError, ToolFile, measure_with};
 
+/// Number of wave instructions, including those of hooks, after which a hook counts as endless. Hooks may
+/// execute some thousand instructions per instruction of the program.
+fn instruction_limit(golden_wave_instructions: u64) -> u64 {
+    golden_wave_instructions.saturating_mul(5_000).saturating_add(50_000_000)
+}
+
 /// Executes the golden run of a campaign with a tool in its kernels. The tool sees an emulated
 /// instruction as a single instruction.
 ///
@@ -24,8 +30,12 @@ pub fn measure(
     // Proxy instructions compute other results than the emulated ones, so the golden run would be
     // wrong.
     let instructions = campaign.instructions();
+    let mut dispatches = workload.program.dispatches.clone();
     if instructions.is_empty() {
-        golden(campaign, &workload, &formats)?;
+        let golden = golden(campaign, &workload, &formats)?;
+        for (dispatch, executed) in dispatches.iter_mut().zip(&golden.statistics) {
+            dispatch.instruction_limit = instruction_limit(executed.wave_instructions);
+        }
     }
     let mut device = workload.device.clone();
     let mut device =
@@ -34,8 +44,7 @@ pub fn measure(
     let code_of = |module| workload.device.code_object(module);
     let emulator = Emulator { instructions, compiler: &compiler };
     let replacer = (!instructions.is_empty()).then_some(&emulator as &dyn Replacer);
-    let dispatches = &workload.program.dispatches;
     let measurement =
-        measure_with(&mut device, code_of, dispatches, file, options, &compiler, replacer);
+        measure_with(&mut device, code_of, &dispatches, file, options, &compiler, replacer);
     campaign.unless_cancelled(measurement.map_err(|error| Box::new(error).into()))
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 uint32_t flipwave_wave_size = 64;
@@ -136,14 +137,23 @@ _Noreturn void flipwave_fail_(const char *message, uint32_t line)
     _exit(0);
 }
 
-/* Reports a signal with the addresses of the active functions of the program. */
-static void flipwave_crashed(int number)
+static bool flipwave_is_code(uint64_t address)
 {
+    return (char *)address >= &__executable_start && (char *)address < &etext;
+}
+
+/* Reports a signal with the interrupted address, and the return addresses of the active functions. */
+static void flipwave_crashed(int number, siginfo_t *info, void *context)
+{
+    /* REG_RIP, which is declared only for GNU extensions. */
+    enum { INSTRUCTION_POINTER = 16 };
+    (void)info;
     void *frames[64];
     int count = backtrace(frames, 64);
-    uint64_t numbers[66] = {0}, found = 0;
+    uint64_t numbers[66] = {0}, found = 1;
+    numbers[0] = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[INSTRUCTION_POINTER];
     for (int at = 0; at < count; at++)
-        if ((char *)frames[at] >= &__executable_start && (char *)frames[at] < &etext)
+        if (flipwave_is_code((uint64_t)frames[at]))
             numbers[found++] = (uint64_t)frames[at];
     uint32_t status = FLIPWAVE_CRASHED, current = flipwave_current ? flipwave_current->index : ~0u;
     uint64_t size = 8 + 8 * found;
@@ -160,7 +170,8 @@ static void flipwave_limit(void)
     static char stack[1 << 16];
     stack_t alternative = {.ss_sp = stack, .ss_size = sizeof(stack)};
     sigaltstack(&alternative, NULL);
-    struct sigaction action = {.sa_handler = flipwave_crashed, .sa_flags = SA_ONSTACK | SA_NODEFER};
+    struct sigaction action = {.sa_sigaction = flipwave_crashed,
+                               .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGALRM};
     for (size_t at = 0; at < sizeof(signals) / sizeof(int); at++)
         sigaction(signals[at], &action, NULL);

@@ -90,7 +90,7 @@ pub enum ToolError {
         /// The instruction with the hook.
         instruction: String,
         /// The fault, with the PC of the instruction.
-        fault: DeviceFault,
+        fault: Box<DeviceFault>,
     },
     /// The instructions that a [`Replacer`](crate::Replacer) should replace cannot be replaced.
     #[error(transparent)]

@@ -282,6 +282,7 @@ impl InstrumentedCode<'_> {
                 let hooks = hooks.iter().map(|hook| tool.file().describe_hook(hook));
                 let hook = hooks.collect::<Vec<_>>().join(" or ");
                 let instruction = inst.text.trim().to_owned();
+                let fault = Box::new(fault);
                 ToolError::HookFaulted { dispatch: index, kernel, hook, instruction, fault }
             }
             _ => ToolError::Faulted { dispatch: index, kernel, fault },

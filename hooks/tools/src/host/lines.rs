@@ -28,31 +28,32 @@ impl<'a> LineOf<'a> {
         LineOf { dwarf }
     }
 
-    /// The line of the file `name` that an address on the stack belongs to. The address is that of the next
-    /// instruction.
+    /// The line of the file `name` that an address belongs to. Code without a line belongs to the line before.
     pub fn find(&self, name: &str, address: u64) -> Option<u32> {
         let dwarf = self.dwarf.as_ref()?;
         let mut units = dwarf.units();
-        let mut best = None;
         while let Ok(Some(header)) = units.next() {
             let unit = dwarf.unit(header).ok()?;
             let mut rows = unit.line_program.clone()?.rows();
+            // The start and the line of the previous row.
             let mut previous: Option<(u64, Option<u32>)> = None;
             while let Ok(Some((header, row))) = rows.next_row() {
-                if let Some((start, line)) = previous
-                    && (start..row.address()).contains(&address.checked_sub(1)?)
+                if let Some((start, Some(line))) = previous
+                    && (start..row.address()).contains(&address)
                 {
-                    best = best.or(line);
+                    return Some(line);
                 }
                 let file = row.file(header).map(|file| file.path_name());
                 let text = file.and_then(|path| dwarf.attr_string(&unit, path).ok());
                 let path = text.map(|text| text.to_string_lossy().into_owned());
                 // The table may hold the name relative to its directory.
-                let is_wanted = path.is_some_and(|path| path == name || name.ends_with(&path));
-                let line = row.line().filter(|_| is_wanted).map(|line| line.get() as u32);
+                let is_wanted =
+                    path.is_some_and(|path| path == name || name.ends_with(&format!("/{path}")));
+                let line = row.line().map(|line| line.get() as u32).filter(|_| is_wanted);
+                let line = line.or(previous.and_then(|(_, line)| line).filter(|_| is_wanted));
                 previous = (!row.end_sequence()).then_some((row.address(), line));
             }
         }
-        best
+        None
     }
 }

@@ -122,8 +122,11 @@ impl HostProcess {
         let mut reader = Reader::new(content);
         let (signal, inst) = (reader.word().unwrap_or(0), reader.word().unwrap_or(u32::MAX));
         let lines = LineOf::new(&self.program);
-        let frames = std::iter::from_fn(|| reader.wide().ok());
-        let line = frames.filter_map(|address| lines.find(&self.file.name, address)).next();
+        let interrupted = reader.wide().ok();
+        // The address before a return address is in the call.
+        let callers = std::iter::from_fn(|| reader.wide().ok()?.checked_sub(1));
+        let mut addresses = interrupted.into_iter().chain(callers);
+        let line = addresses.find_map(|address| lines.find(&self.file.name, address));
         let function = match request {
             Request::Instrument => "flipwave_instrument",
             Request::Dispatch => "flipwave_on_dispatch",

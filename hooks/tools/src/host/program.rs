@@ -124,7 +124,8 @@ pub fn compile(
         "-xc",
         "-std=gnu17",
         "-O1",
-        "-g",
+        "-gdwarf-4",
+        "-gline-tables-only",
         // The GPU side has shown all warnings.
         "-w",
         // Hooks are parsed, but their functions do not exist on the host. The GPU side rejects functions
