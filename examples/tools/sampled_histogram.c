@@ -1,17 +1,19 @@
 /* Counts the executions of each operation, but instruments only some dispatches: NVBit's opcode histogram
  * with sampling.
  *
- * `--set sampling=first_per_grid` (default) instruments the first dispatch of each kernel with each grid;
- * `--set sampling=every_nth --set n=10` every tenth dispatch of each kernel; `--set sampling=first_n` the first
- * n of them. A dispatch that is not instrumented has the counts of the last one of the same kernel that was,
- * scaled by the sizes of their grids, and `is_sampled` is 1. */
+ * `--set sampling=adaptive` (default) instruments the dispatches of a kernel with a grid until two of them have
+ * the same counts, and then every n-th; if its counts differ, all again until two are the same.
+ * `first_per_grid` instruments the first dispatch of each kernel with each grid, as NVBit does; `every_nth` every
+ * n-th dispatch of each kernel; `first_n` the first n of them (`--set n=10`). A dispatch that is not
+ * instrumented has the counts of the last one of the same kernel that was, scaled by the sizes of their grids,
+ * and `is_sampled` is 1. */
 
 #include <flipwave.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum sampling { first_per_grid, every_nth, first_n, all };
-FLIPWAVE_PARAMETER(sampling, first_per_grid)
+enum sampling { adaptive, first_per_grid, every_nth, first_n, all };
+FLIPWAVE_PARAMETER(sampling, adaptive)
 FLIPWAVE_PARAMETER(n, 10)
 
 struct counts {
@@ -53,6 +55,10 @@ struct kernel {
     size_t length;
     char **operations;
     uint64_t *executions;
+    /* The last two instrumented dispatches had the same counts. */
+    bool is_stable;
+    /* Dispatches since the last instrumented one. */
+    uint32_t skipped;
     struct kernel *next;
 };
 
@@ -80,12 +86,26 @@ static struct kernel *find(const flipwave_dispatch *dispatch, bool needs_grid)
 
 bool flipwave_on_dispatch(const flipwave_dispatch *dispatch)
 {
+    struct kernel *kernel = find(dispatch, true);
     switch ((enum sampling)sampling) {
-    case first_per_grid: return !find(dispatch, true);
+    case adaptive: return !kernel || !kernel->is_stable || ++kernel->skipped >= n;
+    case first_per_grid: return !kernel;
     case every_nth: return dispatch->launch % n == 0;
     case first_n: return dispatch->launch < n;
     case all: return true;
     }
+    return true;
+}
+
+/* Returns true if the counts of a kernel are those of the dispatch. */
+static bool is_same(const struct kernel *kernel)
+{
+    if (kernel->length != flipwave_length(&counts))
+        return false;
+    for (size_t at = 0; at < kernel->length; at++)
+        if (kernel->executions[at] != counts.rows[at].executions
+            || strcmp(kernel->operations[at], flipwave_key(&counts, at, 0)) != 0)
+            return false;
     return true;
 }
 
@@ -99,6 +119,15 @@ static void remember(const flipwave_dispatch *dispatch)
         kernel->size = size_of(dispatch);
         kernel->next = kernels;
         kernels = kernel;
+    } else {
+        kernel->is_stable = is_same(kernel);
+        kernel->skipped = 0;
+        if (kernel->is_stable)
+            return;
+        for (size_t at = 0; at < kernel->length; at++)
+            free(kernel->operations[at]);
+        free(kernel->operations);
+        free(kernel->executions);
     }
     kernel->length = flipwave_length(&counts);
     kernel->operations = malloc(kernel->length * sizeof(char *) + 1);

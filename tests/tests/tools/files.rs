@@ -1,6 +1,7 @@
 //! Tools in C files of users: their tables, their parameters, and the errors of wrong files.
 
-use flipwave_tests::{Finished, examples_folder, flipwave};
+use flipwave_tests::{Compiler, Finished, application, examples_folder, flipwave};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A tool that counts the executions of stores.
@@ -187,7 +188,7 @@ fn thread_count_agrees_with_other_tools() {
 #[test]
 fn keys_of_hooks_agree_with_the_memory_trace() {
     let trace = shipped("memory-trace", "vector_add.yaml", &[]);
-    let mut expected: std::collections::BTreeMap<u64, [u64; 2]> = Default::default();
+    let mut expected: BTreeMap<u64, [u64; 2]> = Default::default();
     let texts = column(&trace, "instruction");
     for (text, address) in texts.iter().zip(numbers(&trace, "address")) {
         let kind = if text.starts_with("global_load") {
@@ -231,38 +232,118 @@ fn memory_efficiency_follows_from_the_trace() {
     assert_eq!(numbers(&efficiency, "transferred_bytes").iter().sum::<u64>(), 64 * lines);
 }
 
+/// Executions by operation.
+fn by_operation(table: &str) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for (name, count) in column(table, "operation").into_iter().zip(numbers(table, "executions")) {
+        *sums.entry(name).or_default() += count;
+    }
+    sums
+}
+
+/// Numbers of executions that differ between two tables, and of all.
+fn differing(full: &str, sampled: &str) -> [u64; 2] {
+    let (full, sampled) = (by_operation(full), by_operation(sampled));
+    let count = |name: &String| sampled.get(name).copied().unwrap_or(0);
+    let wrong = full.iter().map(|(name, executed)| executed.abs_diff(count(name)));
+    [wrong.sum(), full.values().sum()]
+}
+
+fn sampled_rows(table: &str) -> usize {
+    column(table, "is_sampled").iter().filter(|cell| *cell == "1").count()
+}
+
 /// The published error of sampling an opcode histogram is 0.6 %.
 #[test]
-fn sampled_histogram_is_close_to_the_full_one() {
-    use std::collections::BTreeMap;
+fn sampled_histogram_of_the_suite_is_close_to_the_full_one() {
     let suite = examples_folder().join("../suite");
-    let (mut wrong, mut total, mut original) = (0, 0, 0);
-    for name in ["gaussian.yaml", "hotspot.yaml", "fft.yaml"] {
-        let file = suite.join(name);
-        let file = file.to_str().expect("text");
-        let counts = |table: &str| {
-            let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-            for (name, count) in
-                column(table, "operation").into_iter().zip(numbers(table, "executions"))
-            {
-                *sums.entry(name).or_default() += count;
-            }
-            sums
-        };
-        let full = counts(&shipped("opcode-histogram", file, &[]));
-        let table = shipped("sampled-histogram", file, &[]);
-        original += column(&table, "is_sampled").iter().filter(|cell| *cell == "1").count();
-        let sampled = counts(&table);
-        for (name, count) in &full {
-            wrong += count.abs_diff(sampled.get(name).copied().unwrap_or(0));
-            total += count;
+    let (mut wrong, mut all, mut sampled) = (0, 0, 0);
+    for entry in std::fs::read_dir(&suite).expect("the suite") {
+        let file = entry.expect("a file").path();
+        if file.extension().is_none_or(|extension| extension != "yaml") {
+            continue;
         }
-        let exact = counts(&shipped("sampled-histogram", file, &["--set", "sampling=all"]));
-        assert_eq!(exact, full, "{name}");
+        let file = file.to_str().expect("text");
+        let full = shipped("opcode-histogram", file, &[]);
+        let table = shipped("sampled-histogram", file, &[]);
+        let [differing, executed] = differing(&full, &table);
+        println!("{file}: {differing} of {executed} executions differ");
+        (wrong, all, sampled) = (wrong + differing, all + executed, sampled + sampled_rows(&table));
     }
-    println!("{wrong} of {total} executions differ, {original} rows are sampled");
-    assert!(original > 0, "all dispatches were instrumented");
-    assert!((wrong as f64) < 0.006 * total as f64, "{wrong} of {total}");
+    println!("{wrong} of {all} executions differ");
+    assert!(sampled > 1_000, "{sampled} rows are sampled");
+    assert!((wrong as f64) < 0.006 * all as f64, "{wrong} of {all}");
+}
+
+#[test]
+fn each_rule_samples_the_documented_dispatches() {
+    let file = examples_folder().join("../suite/hotspot.yaml");
+    let file = file.to_str().expect("text");
+    let full = shipped("opcode-histogram", file, &[]);
+    let dispatches = |table: &str, sampled: &str| {
+        let cells = column(table, "is_sampled");
+        let mut found: Vec<u64> = numbers(table, "dispatch")
+            .into_iter()
+            .zip(cells)
+            .filter(|(_, cell)| cell == sampled)
+            .map(|(number, _)| number)
+            .collect();
+        found.dedup();
+        found
+    };
+    for (rule, instrumented) in [
+        ("all", (0..8).collect::<Vec<u64>>()),
+        ("first_per_grid", vec![0]),
+        ("every_nth", vec![0, 3, 6]),
+        ("first_n", vec![0, 1, 2]),
+        ("adaptive", vec![0, 1, 4, 7]),
+    ] {
+        let options = ["--set", &format!("sampling={rule}"), "--set", "n=3"];
+        let table = shipped("sampled-histogram", file, &options);
+        assert_eq!(dispatches(&table, "0"), instrumented, "{rule}");
+        // All of its dispatches execute the same instructions.
+        assert_eq!(differing(&full, &table)[0], 0, "{rule}");
+    }
+}
+
+#[test]
+fn dispatches_of_an_application_are_sampled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = application("jacobi", Compiler::Hipcc, "gfx90a");
+    let path = path.to_str().expect("text");
+    let table = |tool: &[&str]| {
+        let line = [&["tool"], tool, &["--out", "table.csv", "--", path]].concat();
+        flipwave(folder.path(), &line, &[]).expect_success();
+        std::fs::read_to_string(folder.path().join("table.csv")).expect("the table")
+    };
+    let full = table(&["opcode-histogram"]);
+    let file = examples_folder().join("../tools/sampled_histogram.c");
+    let file = file.to_str().expect("text");
+    assert_eq!(by_operation(&table(&[file, "--set", "sampling=all"])), by_operation(&full));
+    let sampled = table(&[file]);
+    let [wrong, all] = differing(&full, &sampled);
+    assert!(sampled_rows(&sampled) > 0 && (wrong as f64) < 0.006 * all as f64, "{wrong} of {all}");
+    let file = folder.path().join("mine.c");
+    std::fs::write(&file, STORES).expect("written");
+    let stores = table(&["mine.c"]);
+    assert!(numbers(&stores, "executions").iter().sum::<u64>() > 0, "{stores}");
+    // Errors of the file are found before the application starts.
+    std::fs::write(&file, STORES.replace("flipwave_one_lane", "flipwave_one_lan"))
+        .expect("written");
+    let finished = flipwave(folder.path(), &["tool", "mine.c", "--", path], &[]);
+    finished.expect_refused(&["mine.c:12:"]);
+    assert_eq!(finished.stdout, "");
+}
+
+#[test]
+fn table_can_be_written_as_parquet() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let campaign = examples_folder().join("vector_add.yaml");
+    let campaign = campaign.to_str().expect("text");
+    let line = ["tool", "memory-trace", campaign, "--out", "trace.parquet"];
+    assert_eq!(flipwave(folder.path(), &line, &[]).expect_success().stdout, "");
+    let bytes = std::fs::read(folder.path().join("trace.parquet")).expect("the table");
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
 }
 
 #[test]
