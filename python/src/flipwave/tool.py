@@ -67,7 +67,8 @@ class Tool:
         with self._table(program, gpu) as table:
             if table is None:
                 return pandas.DataFrame()
-            return pandas.read_csv(table, **_OPTIONS)
+            frame: pandas.DataFrame = pandas.read_csv(table, **_OPTIONS)
+            return frame
 
     def batches(
         self, program: Program, size: int = 1 << 16, *, gpu: str | None = None
