@@ -15,7 +15,7 @@ LLVM_SYS_221_PREFIX=$PWD/target/dist/llvm \
     cargo build --release --package flipwave-cli --target-dir target/dist/build
 
 rm -rf target/dist/flipwave-*
-mkdir -p "$folder"/{bin,lib,include,hooks,licences}
+mkdir -p "$folder"/{bin,lib,include,licences}
 strip --strip-all -o "$folder/bin/flipwave" "$built/flipwave"
 for library in libflipwave_agent.so libflipwave_preload.so; do
     strip --strip-unneeded -o "$folder/lib/$library" "$built/deps/$library"
@@ -39,9 +39,8 @@ for file in "$folder"/bin/* "$folder"/lib/*; do
 done
 
 # Commands of the documentation use these paths.
-cp hooks/rewriter/include/flipwave.h "$folder/include/"
-cp hooks/rewriter/library/*.c "$folder/hooks/"
-for files in examples/campaigns examples/suite examples/emulation docs; do
+cp hooks/rewriter/include/flipwave.h hooks/tools/include/flipwave_tool.h "$folder/include/"
+for files in examples/campaigns examples/suite examples/emulation examples/tools docs; do
     mkdir -p "$folder/$files"
     git ls-files -z -- "$files" | tar --create --null --files-from=- | tar --extract --directory="$folder"
 done

@@ -13,6 +13,7 @@ mod looks;
 mod monitor;
 mod outcome;
 mod parquet;
+mod parquet_table;
 mod plot;
 mod propagation;
 mod report;
@@ -47,6 +48,7 @@ pub use looks::LookSchedule;
 pub use monitor::{CampaignMonitor, Pilot, stage_ends};
 pub use outcome::{Outcome, UnknownOutcome};
 pub use parquet::ParquetWriter;
+pub use parquet_table::{TableError, csv_to_parquet};
 pub use plot::rates_svg;
 pub use propagation::{PropagationRow, propagation_svg};
 pub use report::{

@@ -73,6 +73,9 @@ pub enum Failure {
     /// A tool's table has rows marked as not counted.
     #[error("the table is incomplete, see its rows with `not counted`: {what}")]
     IncompleteTable { what: String },
+    /// The table of a tool cannot be converted.
+    #[error("cannot write the table to {}: {reason}", file.display())]
+    ParquetTable { file: std::path::PathBuf, reason: flipwave_analysis::TableError },
     /// The tool does not support observation inside the embedded GPU.
     #[error(
         "--by embedded is not available for {tool}, only for instruction-count, opcode-histogram and \

@@ -5,50 +5,45 @@ use crate::exec::{cannot_start, run_files};
 use crate::failure::Failure;
 use crate::output::{self, say};
 use crate::process_files::merge_tables;
-use crate::tool_arguments::{ByArgument, PerArgument, PlacementArgument, ToolArguments, ToolName};
-use clap::ValueEnum;
+use crate::tool_arguments::{ByArgument, PlacementArgument, ToolArguments};
 use flipwave_agent::{
     Event, Library, ProcessEvent, Processes, Session, StopPolicy, Task, ToolPath, ToolSession,
     end_as, read_report, run_application,
 };
+use flipwave_analysis::{TableError, csv_to_parquet};
 use flipwave_campaigns::CampaignError;
 use flipwave_device::kernel_matches;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::layout::Placement;
 use flipwave_host::cache::cache_folder;
 use flipwave_host::output::{printable, printable_lines};
+use flipwave_isa::Target;
 use flipwave_tools::{
-    AddressDivergence, BankConflicts, BranchDivergence, DispatchColumns, Header, InstructionCount,
-    KernelClock, Measurement, MemoryTrace, OpcodeHistogram, Options, Per, Tool, ToolError,
-    csv_lines, refusal_reasons, refused_sites,
+    DispatchColumns, DispatchTable, Measurement, NOT_COUNTED, Options, Tool, ToolError, ToolFile,
+    csv_header, csv_lines, refusal_reasons, refused_sites,
 };
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{BufReader, BufWriter, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
 pub fn tool(arguments: &ToolArguments) -> Result<(), Failure> {
-    let Some(file) = &arguments.file else { return on_application(arguments) };
-    match arguments.name {
-        ToolName::InstructionCount => on_campaign::<InstructionCount>(arguments, file),
-        ToolName::OpcodeHistogram => on_campaign::<OpcodeHistogram>(arguments, file),
-        ToolName::MemoryTrace => on_campaign::<MemoryTrace>(arguments, file),
-        ToolName::AddressDivergence => on_campaign::<AddressDivergence>(arguments, file),
-        ToolName::BranchDivergence => on_campaign::<BranchDivergence>(arguments, file),
-        ToolName::BankConflicts => on_campaign::<BankConflicts>(arguments, file),
-        ToolName::KernelClock => on_campaign::<KernelClock>(arguments, file),
+    let (tool, shipped) = arguments.tool_file().map_err(tool_failure)?;
+    match &arguments.file {
+        Some(file) => on_campaign(arguments, &tool, file),
+        None => on_application(arguments, &tool, shipped),
     }
+}
+
+fn tool_failure(error: ToolError) -> Failure {
+    CampaignError::from(Box::new(error)).into()
 }
 
 /// The options of the tool.
 fn options(arguments: &ToolArguments) -> Options {
     Options {
         kernel: arguments.kernel.clone(),
-        per: match arguments.per {
-            PerArgument::Block => Per::Block,
-            PerArgument::Instruction => Per::Instruction,
-        },
         records: arguments.records,
         placement: arguments.placement.map(|placement| match placement {
             PlacementArgument::Inline => Placement::Inline,
@@ -58,23 +53,31 @@ fn options(arguments: &ToolArguments) -> Options {
 }
 
 /// Runs an application whose kernels are instrumented or observed by a tool.
-fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
-    let name = flipwave_agent::ToolName::from(arguments.name);
-    if arguments.by == ByArgument::Embedded && !name.is_observed() {
-        let value = arguments.name.to_possible_value();
-        let tool = value.map(|value| value.get_name().to_owned()).unwrap_or_default();
-        return Err(Failure::NeedsHooks { tool });
-    }
-    if arguments.by != ByArgument::Embedded {
+fn on_application(
+    arguments: &ToolArguments,
+    file: &ToolFile,
+    shipped: Option<String>,
+) -> Result<(), Failure> {
+    if arguments.by == ByArgument::Embedded {
+        if !shipped.as_deref().is_some_and(ToolSession::is_observed) {
+            return Err(Failure::NeedsHooks { tool: arguments.tool.display().to_string() });
+        }
+    } else {
         // Checked here, because errors in the application are harder to understand.
-        HookCompiler::find()
-            .map_err(|error| CampaignError::from(Box::new(ToolError::from(error))))?;
+        check_tool(arguments, file).map_err(tool_failure)?;
     }
     let files = run_files()?;
     let out = arguments.out.as_deref().map(std::path::absolute).transpose()?;
-    let out = out.unwrap_or_else(|| files.table());
+    let parquet = out.clone().filter(|out| is_parquet(out));
+    let out = out.filter(|_| parquet.is_none()).unwrap_or_else(|| files.table());
+    let written = ToolSession::write_tool(&files.tool(), file);
+    written.map_err(|reason| Failure::File {
+        file: files.tool().display().to_string(),
+        reason: reason.to_string(),
+    })?;
     let tool = ToolSession {
-        name,
+        file: files.tool(),
+        shipped,
         options: options(arguments),
         by: match arguments.by {
             ByArgument::Hook => ToolPath::Hook,
@@ -105,6 +108,9 @@ fn on_application(arguments: &ToolArguments) -> Result<(), Failure> {
         let text = String::from_utf8_lossy(&table);
         // A failure cannot be reported anywhere else.
         _ = std::io::stderr().lock().write_all(printable_lines(&text).as_bytes());
+    }
+    if let Some(parquet) = parquet.filter(|_| out.exists()) {
+        convert(&out, &parquet)?;
     }
     print_remarks(&events, arguments.kernel.as_deref());
     if processes.are_several() {
@@ -167,34 +173,39 @@ fn signal_name(number: i32) -> String {
     }
 }
 
-impl From<ToolName> for flipwave_agent::ToolName {
-    fn from(name: ToolName) -> flipwave_agent::ToolName {
-        match name {
-            ToolName::InstructionCount => flipwave_agent::ToolName::InstructionCount,
-            ToolName::OpcodeHistogram => flipwave_agent::ToolName::OpcodeHistogram,
-            ToolName::MemoryTrace => flipwave_agent::ToolName::MemoryTrace,
-            ToolName::AddressDivergence => flipwave_agent::ToolName::AddressDivergence,
-            ToolName::BranchDivergence => flipwave_agent::ToolName::BranchDivergence,
-            ToolName::BankConflicts => flipwave_agent::ToolName::BankConflicts,
-            ToolName::KernelClock => flipwave_agent::ToolName::KernelClock,
+/// Starts and ends a tool for the target of each GPU.
+fn check_tool(arguments: &ToolArguments, file: &ToolFile) -> Result<(), ToolError> {
+    let compiler = HookCompiler::find()?;
+    for gpu in arguments.gpus.all() {
+        if let Ok(target) = gpu.parse::<Target>() {
+            let wave_size = target.wave_sizes().first().copied().unwrap_or(64);
+            Tool::start(file, &compiler, &target, wave_size)?;
         }
     }
+    Ok(())
 }
 
 /// Runs a campaign's program once, instrumented with a tool.
-fn on_campaign<T: Tool>(arguments: &ToolArguments, file: &Path) -> Result<(), Failure> {
+fn on_campaign(arguments: &ToolArguments, tool: &ToolFile, file: &Path) -> Result<(), Failure> {
     let campaign = campaign::read(file, &arguments.variant, arguments.seed)?;
     let options = options(arguments);
-    let measurement = flipwave_campaigns::measure::<T>(&campaign, &options)?;
+    let measurement = flipwave_campaigns::measure(&campaign, tool, &options)?;
     print_uncounted(&measurement);
     let file = arguments.out.as_deref().unwrap_or(Path::new("standard output"));
-    let write = || -> Result<(), csv::Error> {
-        match &arguments.out {
-            Some(file) => write::<T>(&measurement, flipwave_host::output::stream(file)?),
-            None => write::<T>(&measurement, output::raw_stdout()),
+    let failed = |reason| Failure::Table { file: file.to_owned(), reason };
+    match &arguments.out {
+        Some(out) if is_parquet(out) => {
+            let table = tempfile::NamedTempFile::new().map_err(|reason| failed(reason.into()))?;
+            write(&measurement, &table).map_err(failed)?;
+            convert(table.path(), out)?;
         }
-    };
-    write().map_err(|reason| Failure::Table { file: file.to_owned(), reason })?;
+        Some(out) => {
+            let stream = flipwave_host::output::stream(out);
+            let stream = stream.map_err(|reason| failed(reason.into()))?;
+            write(&measurement, stream).map_err(failed)?;
+        }
+        None => write(&measurement, output::raw_stdout()).map_err(failed)?,
+    }
     let reports = measurement.instrumented.iter().map(|code| &code.rewritten.report);
     match reports.map(|report| refused_sites(&report.refused)).sum() {
         0 => Ok(()),
@@ -202,25 +213,37 @@ fn on_campaign<T: Tool>(arguments: &ToolArguments, file: &Path) -> Result<(), Fa
     }
 }
 
+/// Returns `true` for the name of a Parquet file.
+fn is_parquet(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "parquet")
+}
+
+/// Converts a table to Parquet.
+fn convert(table: &Path, parquet: &Path) -> Result<(), Failure> {
+    let convert = || -> Result<(), TableError> {
+        let output = BufWriter::new(flipwave_host::output::stream(parquet)?);
+        let open = || flipwave_host::input::open(table).map(BufReader::new);
+        csv_to_parquet(open, NOT_COUNTED, output)
+    };
+    convert().map_err(|reason| Failure::ParquetTable { file: parquet.to_owned(), reason })
+}
+
 /// Writes the table of a measurement as CSV.
-fn write<T: Tool>(
-    measurement: &Measurement<T::Row>,
-    mut output: impl Write,
-) -> Result<(), csv::Error> {
-    let mut header = Header::Written;
+fn write(measurement: &Measurement, mut output: impl Write) -> Result<(), csv::Error> {
+    let has_rows = |table: &DispatchTable| !(table.rows.is_empty() && table.not_counted.is_empty());
+    if measurement.tables.iter().any(has_rows) {
+        output.write_all(&csv_header(&measurement.columns)?)?;
+    }
     for table in &measurement.tables {
         let columns = DispatchColumns { dispatch: table.dispatch, kernel: &table.kernel };
-        let lines = csv_lines::<T>(columns, &table.rows, &table.not_counted, header)?;
-        if !lines.is_empty() {
-            header = Header::Omitted;
-        }
-        output.write_all(&lines)?;
+        output.write_all(&csv_lines(columns, &table.rows)?)?;
+        output.write_all(&csv_lines(columns, &table.not_counted)?)?;
     }
     Ok(output.flush()?)
 }
 
 /// Prints the number of lost records and the reasons for refused hooks.
-fn print_uncounted<R>(measurement: &Measurement<R>) {
+fn print_uncounted(measurement: &Measurement) {
     for table in measurement.tables.iter().filter(|table| table.lost > 0) {
         say(format!(
             "dispatch {} (kernel `{}`): {} records lost because the buffer was full; increase --records",

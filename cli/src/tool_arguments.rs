@@ -4,7 +4,7 @@ use crate::arguments::VariantArgument;
 use crate::gpus::GpusArgument;
 use clap::{Args, ValueEnum};
 use flipwave_isa::Target;
-use flipwave_tools::Options;
+use flipwave_tools::{Options, ToolError, ToolFile};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -46,9 +46,23 @@ fn byte_position(text: &str) -> Result<u64, String> {
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "flipwave tool [OPTIONS] <NAME> <FILE>\n       \
-                      flipwave tool [OPTIONS] <NAME> -- <COMMAND>...",
+    override_usage = "flipwave tool [OPTIONS] <TOOL> <FILE>\n       \
+                      flipwave tool [OPTIONS] <TOOL> -- <COMMAND>...",
     after_help = "\
+TOOL is a C file (docs/tools.md), or a shipped tool:
+  instruction-count   executions of each instruction
+  opcode-histogram    executions of each operation
+  sampled-histogram   executions of each operation, from some dispatches
+  thread-count        executed instructions by waves and by lanes
+  memory-trace        each memory access
+  address-divergence  cache lines that each access of a wave touches
+  memory-efficiency   bytes that lanes request and bytes of the cache lines that they touch
+  line-accesses       loads and stores of each cache line
+  branch-divergence   branches at which the lanes of a wave diverge
+  bank-conflicts      LDS bank conflicts
+  register-trace      values that instructions write to vector registers
+  kernel-clock        clocks at the start and end of each wave
+
 The table is CSV; its first columns identify the dispatch. Uncounted executions, because the record \
 buffer was full or a hook could not be inserted, are reported on standard error.
 
@@ -56,27 +70,31 @@ An application keeps its output and exit code. Without --out, its table is print
 when it ends."
 )]
 pub struct ToolArguments {
-    /// Tool to run
-    pub name: ToolName,
+    /// C file of a tool, or name of a shipped tool
+    #[arg(value_name = "TOOL")]
+    pub tool: PathBuf,
     /// Campaign file (YAML) whose program runs once without faults
     #[arg(required_unless_present = "command", conflicts_with = "command")]
     pub file: Option<PathBuf>,
     /// HIP application and its arguments, run under AMD's own runtime
     #[arg(last = true, conflicts_with = "variant")]
     pub command: Vec<OsString>,
+    /// Set a parameter of the tool (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
+    pub set: Vec<(String, String)>,
     /// Instrument only this kernel, or the kernels that match a pattern such as `gemm_*`
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<String>,
-    /// Select where executions are counted
-    #[arg(long, value_enum, default_value_t = PerArgument::Block)]
-    pub per: PerArgument,
+    /// Select where instruction-count and opcode-histogram count; short for --set per=...
+    #[arg(long, value_enum)]
+    pub per: Option<PerArgument>,
     /// Reserve a buffer for N records per dispatch
     #[arg(long, value_name = "N", default_value_t = Options::default().records)]
     pub records: u32,
     /// Select how hooks are inserted [default: inline if the code can be moved]
     #[arg(long, value_enum)]
     pub placement: Option<PlacementArgument>,
-    /// Write the table to this file [default: standard output]
+    /// Write the table to this CSV or Parquet file [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Override the seed of the campaign file
@@ -89,6 +107,41 @@ pub struct ToolArguments {
     pub by: ByArgument,
     #[command(flatten)]
     pub gpus: GpusArgument,
+}
+
+/// Parses `NAME=VALUE`.
+fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(is_name) {
+        return Err(format!("`{name}` is not the name of a parameter"));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl ToolArguments {
+    /// The tool with its parameters, and the name of a shipped tool.
+    pub fn tool_file(&self) -> Result<(ToolFile, Option<String>), ToolError> {
+        let name = self.tool.to_str().filter(|name| ToolFile::names().any(|known| known == *name));
+        let is_file = self.tool.extension().is_some() || self.tool.components().count() > 1;
+        let mut file = match name {
+            Some(name) => ToolFile::shipped(name)?,
+            None if is_file || self.tool.exists() => ToolFile::read(&self.tool)?,
+            None => ToolFile::shipped(&self.tool.to_string_lossy())?,
+        };
+        // For other tools, the option has no meaning.
+        if let Some(per) = self.per.filter(|_| file.text.contains("FLIPWAVE_PARAMETER(per,")) {
+            let value = match per {
+                PerArgument::Block => "block",
+                PerArgument::Instruction => "instruction",
+            };
+            file = file.with("per", value);
+        }
+        for (name, value) in &self.set {
+            file = file.with(name, value);
+        }
+        Ok((file, name.map(str::to_owned)))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -108,24 +161,6 @@ pub enum PlacementArgument {
     Inline,
     /// Outside the original code, reached by branches
     Trampoline,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ToolName {
-    /// Count executions of each instruction
-    InstructionCount,
-    /// Count executions of each operation
-    OpcodeHistogram,
-    /// Record each memory access
-    MemoryTrace,
-    /// Count the cache lines that each access of a wave touches
-    AddressDivergence,
-    /// Count branches at which the lanes of a wave diverge
-    BranchDivergence,
-    /// Count LDS bank conflicts
-    BankConflicts,
-    /// Record the clock at the start and end of each wave
-    KernelClock,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -11,7 +11,7 @@ use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::rewrite::Instrumentation;
 use flipwave_tests::gfx90a;
 use flipwave_tests::gpu;
-use flipwave_tools::{InstructionCount, Options, Per, Tool, ToolRequests, ToolScope, measure};
+use flipwave_tools::{Options, Tool, ToolFile, ToolScope, measure};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,13 +37,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             let bytes =
                 Compiler::find()?.compile(&root().join(source), &[level.to_owned()], &gfx90a())?;
             let object = CodeObject::parse(&bytes)?;
-            for per in [Per::Block, Per::Instruction] {
+            for per in ["block", "instruction"] {
                 rewriting(source, level, &object, per, &compiler)?;
             }
         }
     }
     println!("\n{:<14} {:<12} {:>10} {:>10} {:>8}", "code", "hook per", "without", "with", "ratio");
-    for per in [Per::Block, Per::Instruction] {
+    for per in ["block", "instruction"] {
         executed(per, &compiler)?;
     }
     Ok(())
@@ -64,7 +64,7 @@ struct Cost {
 /// Reads and rewrites a code object, with hooks from the compiler's cache.
 fn rewrite(
     object: &CodeObject,
-    per: Per,
+    per: &str,
     is_checked: bool,
     compiler: &HookCompiler,
 ) -> Result<Cost, Box<dyn Error>> {
@@ -73,13 +73,10 @@ fn rewrite(
     let reading = thread_time() - start;
     let program = instrumentation.program().clone();
     let scope = ToolScope::new(object, &program, None);
-    let options = Options { per, ..Options::default() };
-    InstructionCount::request_hooks(&mut ToolRequests::new(
-        &mut instrumentation,
-        compiler,
-        &options,
-        scope,
-    ))?;
+    let file = ToolFile::shipped("instruction-count")?.with("per", per);
+    let tool = Tool::start(&file, compiler, &program.target, program.wave_size)?;
+    let (options, lines) = (Options::default(), object.lines()?);
+    tool.request_hooks(&mut instrumentation, compiler, &options, &scope, &lines)?;
     instrumentation.set_checked(is_checked);
     let start = thread_time();
     let report = instrumentation.rewrite(compiler)?.report;
@@ -101,7 +98,7 @@ fn rewriting(
     source: &str,
     level: &str,
     object: &CodeObject,
-    per: Per,
+    per: &str,
     compiler: &HookCompiler,
 ) -> Result<(), Box<dyn Error>> {
     // The first run compiles the hooks.
@@ -118,7 +115,7 @@ fn rewriting(
     println!(
         "{:<15} {level:<5} {:<12} {instructions:>8} {placed:>9} {:>12.0} {:>11.0}% {:>11.0}%",
         Path::new(source).file_name().unwrap_or_default().to_string_lossy(),
-        format!("{per:?}").to_lowercase(),
+        per,
         instructions as f64 / all,
         100.0 * reading / all,
         100.0 * (checked - all) / all,
@@ -127,7 +124,7 @@ fn rewriting(
 }
 
 /// Counts the instructions that the tiled matrix multiplication executes with and without hooks.
-fn executed(per: Per, compiler: &HookCompiler) -> Result<(), Box<dyn Error>> {
+fn executed(per: &str, compiler: &HookCompiler) -> Result<(), Box<dyn Error>> {
     let campaign = Campaign::read(&root().join("examples/campaigns/matmul.yaml"))?;
     let workload = prepare(&campaign)?.workload;
     let mut device = gpu(&workload.device).clone();
@@ -137,17 +134,17 @@ fn executed(per: Per, compiler: &HookCompiler) -> Result<(), Box<dyn Error>> {
         .iter()
         .map(|dispatch| dispatch.wave_instructions)
         .sum::<u64>();
-    let options = Options { per, ..Options::default() };
+    let file = ToolFile::shipped("instruction-count")?.with("per", per);
     let code_of = |module| gpu(&workload.device).code_object(module);
-    let found = measure::<InstructionCount, _>(
+    let found = measure(
         &mut device,
         code_of,
         &workload.program.dispatches,
-        &options,
+        &file,
+        &Options::default(),
         compiler,
     )?;
     let with: u64 = found.tables.iter().map(|table| table.statistics.wave_instructions).sum();
-    let per = format!("{per:?}").to_lowercase();
     let ratio = with as f64 / without as f64;
     println!("{:<14} {per:<12} {without:>10} {with:>10} {ratio:>8.3}", "matmul_tiled");
     Ok(())

@@ -6,7 +6,7 @@ use flipwave_campaigns::{
 };
 use flipwave_injector::{Accelerations, Site};
 use flipwave_tests::{gfx90a, gpu, to_bytes, to_values};
-use flipwave_tools::{InstructionCount, Options};
+use flipwave_tools::{Options, ToolFile};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -137,7 +137,8 @@ fn golden_run_outside_its_lds_is_refused_by_all_commands() {
     refused(profile(&campaign), &words);
     refused(replay(&campaign, &site, InjectionPath::Embedded), &words);
     refused(trace(&campaign, &site), &words);
-    refused(measure::<InstructionCount>(&campaign, &Options::default()), &words);
+    let tool = ToolFile::shipped("instruction-count").expect("a tool");
+    refused(measure(&campaign, &tool, &Options::default()), &words);
     // With half the size, the second half of the work-items accesses addresses outside of it.
     let half = reverse("local_memory: 128", "");
     refused(bench.run(&half), &["4 bytes at 0x80 of LDS", "has 128 bytes"]);

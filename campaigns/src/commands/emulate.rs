@@ -16,7 +16,7 @@ use flipwave_hooks::rewrite::{Instrumentation, RewriteError, Rewritten};
 use flipwave_injector::Workload;
 use flipwave_isa::Pc;
 use flipwave_machine::Simulator;
-use flipwave_tools::{Guest, InstructionCount, Options, ToolError, measure_with};
+use flipwave_tools::{Guest, ToolError, count_executions};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -103,11 +103,10 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let emulator = Emulator { instructions, compiler: &compiler };
     let gpu = amdgpu(&workload.device)?;
     let mut device = gpu.clone();
-    let counts = measure_with::<InstructionCount, _>(
+    let counts = count_executions(
         &mut CancellableDevice { device: &mut device, cancellation: &campaign.cancellation },
         |module| gpu.code_object(module),
         &workload.program.dispatches,
-        &Options::default(),
         &compiler,
         Some(&emulator),
     );
@@ -120,23 +119,23 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
             .map_err(|error| Box::new(ToolError::from(error)))?,
         differences: Vec::new(),
     };
-    for table in &counts.tables {
+    for (table, counts) in &counts {
         let (dispatch, kernel) = (table.dispatch, table.kernel.as_str());
-        let executed = table.rows.iter().map(|(_, row)| row.executions).sum();
+        let executed = counts.iter().map(|count| count.executions).sum();
         let waves = table.statistics.waves;
         emulation.executed.push(Executed::new("emulated", dispatch, kernel, waves, executed));
         let dispatched = workload.program.dispatches.get(dispatch);
         let module_proxies = dispatched.and_then(|dispatch| proxies.get(&dispatch.module.0));
-        emulation.instructions.extend(table.rows.iter().filter_map(|(location, row)| {
-            let Proxy { instruction, line } = module_proxies?.get(&location.pc)?.clone();
+        emulation.instructions.extend(counts.iter().filter_map(|count| {
+            let Proxy { instruction, line } = module_proxies?.get(&count.pc)?.clone();
             Some(EmulatedInstruction {
                 instruction,
                 dispatch,
                 kernel: kernel.to_owned(),
-                function: location.function.clone(),
-                pc: location.pc.to_string(),
+                function: count.function.clone(),
+                pc: count.pc.to_string(),
                 line,
-                executions: row.executions,
+                executions: count.executions,
             })
         }));
     }

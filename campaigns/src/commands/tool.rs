@@ -8,7 +8,13 @@ use crate::program::cancellable::CancellableDevice;
 use crate::program::prepare::{Prepared, prepare};
 use flipwave_emulator::Emulator;
 use flipwave_hooks::hook::HookCompiler;
-use flipwave_tools::{Measurement, Options, Replacer, Tool, ToolError, measure_with};
+use flipwave_tools::{Measurement, Options, Replacer, ToolError, ToolFile, measure_with};
+
+/// Number of wave instructions, including those of hooks, after which a hook counts as endless. Hooks may
+/// execute some thousand instructions per instruction of the program.
+fn instruction_limit(golden_wave_instructions: u64) -> u64 {
+    golden_wave_instructions.saturating_mul(5_000).saturating_add(50_000_000)
+}
 
 /// Executes the golden run of a campaign with a tool in its kernels. The tool sees an emulated
 /// instruction as a single instruction.
@@ -16,10 +22,11 @@ use flipwave_tools::{Measurement, Options, Replacer, Tool, ToolError, measure_wi
 /// # Errors
 /// [`CampaignError`] if the program cannot be assembled or does not complete, if the tool cannot be
 /// inserted, or if the campaign was cancelled.
-pub fn measure<T: Tool>(
+pub fn measure(
     campaign: &Campaign,
+    file: &ToolFile,
     options: &Options,
-) -> Result<Measurement<T::Row>, CampaignError> {
+) -> Result<Measurement, CampaignError> {
     if let CampaignWorkload::Application(application) = &campaign.workload {
         return Err(CampaignError::ToolOnApplication {
             command: application.command.to_string(),
@@ -30,8 +37,12 @@ pub fn measure<T: Tool>(
     // Proxy instructions compute other results than the emulated ones, so the golden run would be
     // wrong.
     let instructions = campaign.instructions();
+    let mut dispatches = workload.program.dispatches.clone();
     if instructions.is_empty() {
-        golden(campaign, &workload, &formats)?;
+        let golden = golden(campaign, &workload, &formats)?;
+        for (dispatch, executed) in dispatches.iter_mut().zip(&golden.statistics) {
+            dispatch.instruction_limit = instruction_limit(executed.wave_instructions);
+        }
     }
     let gpu = amdgpu(&workload.device)?;
     let mut device = gpu.clone();
@@ -41,8 +52,7 @@ pub fn measure<T: Tool>(
     let code_of = |module| gpu.code_object(module);
     let emulator = Emulator { instructions, compiler: &compiler };
     let replacer = (!instructions.is_empty()).then_some(&emulator as &dyn Replacer);
-    let dispatches = &workload.program.dispatches;
     let measurement =
-        measure_with::<T, _>(&mut device, code_of, dispatches, options, &compiler, replacer);
+        measure_with(&mut device, code_of, &dispatches, file, options, &compiler, replacer);
     campaign.unless_cancelled(measurement.map_err(|error| Box::new(error).into()))
 }

@@ -10,7 +10,7 @@ use flipwave_analysis::{Outcome, Row, read_rows};
 use flipwave_codeobj::LineTable;
 use flipwave_harden::{Candidate, Candidates, Comparing};
 use flipwave_isa::Pc;
-use flipwave_tools::{InstructionCount, Options, measure};
+use flipwave_tools::count_executions;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -271,22 +271,21 @@ fn executions(
     let dispatches = &workload.program.dispatches;
     let gpu = amdgpu(&workload.device)?;
     let mut device = gpu.clone();
-    let found = measure::<InstructionCount, _>(
+    let found = count_executions(
         &mut CancellableDevice { device: &mut device, cancellation: &campaign.cancellation },
         |module| gpu.code_object(module),
         dispatches,
-        &Options::default(),
         &plain.compiler,
+        None,
     );
     let found = campaign.unless_cancelled(found.map_err(|error| Box::new(error).into()))?;
     let mut executed: BTreeMap<(u32, Pc), (String, u64)> = BTreeMap::new();
-    for table in found.tables {
+    for (table, counts) in found {
         let Some(module) = dispatches.get(table.dispatch).map(|dispatch| dispatch.module.0) else {
             continue;
         };
-        for (location, row) in table.rows.into_iter().filter(|(_, row)| row.executions > 0) {
-            executed.entry((module, location.pc)).or_insert((location.function, 0)).1 +=
-                row.executions;
+        for count in counts.into_iter().filter(|count| count.executions > 0) {
+            executed.entry((module, count.pc)).or_insert((count.function, 0)).1 += count.executions;
         }
     }
     Ok(executed)

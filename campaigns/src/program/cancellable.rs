@@ -4,7 +4,7 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
 use flipwave_injector::CancellationToken;
 use flipwave_isa::Target;
-use flipwave_sim::{EmbeddedGpu, Unobserved};
+use flipwave_sim::{EmbeddedGpu, Execution, Unobserved};
 
 /// A GPU whose dispatches can be cancelled.
 pub struct CancellableDevice<'a> {
@@ -51,4 +51,23 @@ impl Device for CancellableDevice<'_> {
             device.advance(execution, &mut Unobserved, until)
         })
     }
+
+    fn dispatch_attended(
+        &mut self,
+        dispatch: &Dispatch,
+        between: &mut dyn FnMut(&mut Self) -> Result<(), DeviceError>,
+    ) -> Result<Option<Completion>, DeviceError> {
+        let mut execution = self.device.begin(dispatch)?;
+        let cancellation = self.cancellation;
+        let advance = |execution: &mut Execution, until: u64| {
+            let slice = execution.statistics().wave_instructions.saturating_add(ATTENDED_SLICE);
+            let progress = self.device.advance(execution, &mut Unobserved, until.min(slice))?;
+            between(self)?;
+            Ok(progress)
+        };
+        cancellation.run_to_end(&dispatch.kernel, &mut execution, advance).map(Some)
+    }
 }
+
+/// Number of wave instructions between two calls of the host in [`Device::dispatch_attended`].
+const ATTENDED_SLICE: u64 = 1 << 16;

@@ -201,4 +201,21 @@ pub trait Device {
     /// [`DeviceError::UnknownKernel`], [`DeviceError::BadLaunch`]. Faults of the executed code are not
     /// errors but [`Completion::Faulted`].
     fn dispatch(&mut self, dispatch: &Dispatch) -> Result<Completion, DeviceError>;
+
+    /// Executes a dispatch like [`Device::dispatch`] and calls `between` repeatedly while it runs, so that
+    /// waves can wait for the host. Returns `None` without executing anything if the device cannot do so.
+    ///
+    /// # Errors
+    /// See [`Device::dispatch`], and the errors of `between`.
+    fn dispatch_attended(
+        &mut self,
+        dispatch: &Dispatch,
+        between: &mut dyn FnMut(&mut Self) -> Result<(), DeviceError>,
+    ) -> Result<Option<Completion>, DeviceError>
+    where
+        Self: Sized,
+    {
+        let _ = (dispatch, between);
+        Ok(None)
+    }
 }

@@ -8,7 +8,8 @@
  *
  * This file is included before every hook source. Kernels include it for FLIPWAVE_PROXY. */
 
-#pragma once
+#ifndef FLIPWAVE_H
+#define FLIPWAVE_H
 
 #if defined(__OPENCL_C_VERSION__) || defined(__HIP__)
 
@@ -44,6 +45,13 @@
 #define FLIPWAVE_MARK(name) \
     "1:\n\t.pushsection .flipwave.proxy." #name ",\"\",@progbits\n\t.quad 1b\n\t" \
     ".popsection\n\t"
+
+#else
+
+#ifdef FLIPWAVE_HOST
+
+/* The host side of an instrumentation tool. */
+#include "flipwave_tool.h"
 
 #else
 
@@ -230,6 +238,10 @@ static inline void flipwave_write_sgpr(uint32_t index, uint32_t value)
 #undef FLIPWAVE_READ
 #undef FLIPWAVE_WRITE
 
+#ifdef FLIPWAVE_TOOL
+#include "flipwave_tool.h"
+#endif
+
 /* These values are not available in the middle of a kernel, because its compiler may have
  * discarded them. Requests pass them to hooks as arguments. */
 #pragma GCC poison __builtin_amdgcn_workgroup_id_x __builtin_amdgcn_workgroup_id_y
@@ -241,5 +253,9 @@ static inline void flipwave_write_sgpr(uint32_t index, uint32_t value)
 #pragma GCC poison __builtin_amdgcn_dispatch_ptr __builtin_amdgcn_queue_ptr
 #pragma GCC poison __builtin_amdgcn_kernarg_segment_ptr __builtin_amdgcn_implicitarg_ptr
 #pragma GCC poison __builtin_amdgcn_dispatch_id __builtin_amdgcn_endpgm
+
+#endif
+
+#endif
 
 #endif

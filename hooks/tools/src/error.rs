@@ -1,8 +1,10 @@
 //! Errors of tools.
 
 use flipwave_device::{DeviceError, DeviceFault};
-use flipwave_hooks::hook::{HookError, VariableError, library};
+use flipwave_hooks::flow::{Disassembly, InstIndex, Key};
+use flipwave_hooks::hook::{HookError, VariableError};
 use flipwave_hooks::rewrite::RewriteError;
+use std::path::PathBuf;
 
 /// Errors returned when instrumenting code with a tool and running it.
 #[derive(Debug, thiserror::Error)]
@@ -10,11 +12,85 @@ pub enum ToolError {
     /// A hook cannot be compiled.
     #[error(transparent)]
     Hook(#[from] HookError),
-    /// The hook library has no source with this name.
-    #[error("unknown hook source `{wanted}`; expected one of {}", library::names().collect::<Vec<_>>().join(", "))]
-    NoHooks {
+    /// The file of a tool cannot be read.
+    #[error("cannot read the tool {}: {reason}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        reason: std::io::Error,
+    },
+    /// There is no shipped tool with this name.
+    #[error("unknown tool `{wanted}`; expected a C file, or one of {}", present.join(", "))]
+    NoTool {
         /// The requested name.
         wanted: String,
+        /// The names of the shipped tools.
+        present: Vec<String>,
+    },
+    /// The tool has no parameter with this name.
+    #[error(
+        "unknown parameter `{name}` of the tool; {}",
+        if present.is_empty() { "it has none".to_owned() } else { format!("it has {}", present.join(", ")) }
+    )]
+    Parameter {
+        /// The requested name.
+        name: String,
+        /// The names of its parameters.
+        present: Vec<String>,
+    },
+    /// The host side of a tool does not compile.
+    #[error("{name} does not compile for the host:\n{messages}")]
+    Rejected {
+        /// The file.
+        name: String,
+        /// Messages of the compiler.
+        messages: String,
+    },
+    /// The tool contains or reported an error.
+    #[error("{place}: {message}")]
+    Tool {
+        /// The file and the line.
+        place: String,
+        /// The problem.
+        message: String,
+    },
+    /// A function of the tool crashed or did not return.
+    #[error(
+        "{place}: `{function}` {problem}{}",
+        inst.map(|inst| format!(" (at instruction {inst})")).unwrap_or_default()
+    )]
+    Crashed {
+        /// The file and the line.
+        place: String,
+        /// The function.
+        function: &'static str,
+        /// The problem.
+        problem: String,
+        /// Index of the instruction that the function was called for.
+        inst: Option<u32>,
+    },
+    /// The process of the host side does not work.
+    #[error("{name}: cannot run its host side: {reason}")]
+    HostProcess {
+        /// The file.
+        name: String,
+        /// The reason.
+        reason: std::io::Error,
+    },
+    /// A hook failed on the device.
+    #[error("dispatch {dispatch} (kernel `{kernel}`): {hook} failed at `{instruction}` (pc {}): {fault}", fault.place.pc)]
+    HookFaulted {
+        /// The index of the dispatch.
+        dispatch: usize,
+        /// The kernel.
+        kernel: String,
+        /// The hook with its line.
+        hook: String,
+        /// The instruction with the hook.
+        instruction: String,
+        /// The fault, with the PC of the instruction.
+        fault: Box<DeviceFault>,
     },
     /// The instructions that a [`Replacer`](crate::Replacer) should replace cannot be replaced.
     #[error(transparent)]
@@ -54,4 +130,20 @@ pub enum ToolError {
         /// The module.
         module: u32,
     },
+}
+
+impl ToolError {
+    /// Adds the text of the instruction that the tool failed at.
+    pub(crate) fn at_inst(self, program: &Disassembly) -> ToolError {
+        match self {
+            ToolError::Crashed { place, function, problem, inst: Some(index) } => {
+                let inst = program.inst(InstIndex::new(index as usize));
+                let text =
+                    inst.map(|inst| format!(" for `{}` at pc {}", inst.text.trim(), inst.pc));
+                let problem = format!("{problem}, called{}", text.unwrap_or_default());
+                ToolError::Crashed { place, function, problem, inst: None }
+            }
+            error => error,
+        }
+    }
 }

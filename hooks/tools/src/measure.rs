@@ -1,11 +1,13 @@
 //! Instruments the code of a list of dispatches with a tool and runs them.
 
+use super::stream::LoadedStreams;
 use super::{
-    Cells, EmulatedInsts, NotCounted, Options, Replacer, Tool, ToolError, ToolRequests, ToolScope,
+    DispatchFacts, EmulatedInsts, Options, Recorded, Replacer, Row, TakenRecords, Tool, ToolCode,
+    ToolError, ToolFile, ToolScope,
 };
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{
-    Completion, Device, DeviceFault, Dispatch, ModuleId, Statistics, kernel_matches,
+    Completion, Device, DeviceError, DeviceFault, Dispatch, ModuleId, Statistics, kernel_matches,
 };
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::{HookCompiler, Variables};
@@ -14,9 +16,11 @@ use std::collections::BTreeMap;
 
 /// The results of a tool for a list of dispatches.
 #[derive(Clone, Debug)]
-pub struct Measurement<R> {
+pub struct Measurement {
+    /// The names of the columns, after those of the dispatch.
+    pub columns: Vec<String>,
     /// The tables of the measured dispatches, in their order.
-    pub tables: Vec<DispatchTable<R>>,
+    pub tables: Vec<DispatchTable>,
     /// The instrumented code objects.
     pub instrumented: Vec<Instrumented>,
 }
@@ -34,28 +38,27 @@ pub struct Instrumented {
 
 /// The table of a tool for one dispatch.
 #[derive(Clone, Debug)]
-pub struct DispatchTable<R> {
+pub struct DispatchTable {
     /// The index of the dispatch in the list.
     pub dispatch: usize,
     /// The dispatched kernel.
     pub kernel: String,
     /// The rows of the table.
-    pub rows: Vec<R>,
-    /// Rows for the instructions that could not be counted, see [`Tool::uncounted_rows`].
-    pub not_counted: Vec<Cells>,
-    /// The number of records missing in the rows because the record buffer was full.
+    pub rows: Vec<Row>,
+    /// Rows for what could not be counted, with [`Cell::NotCounted`](super::Cell::NotCounted).
+    pub not_counted: Vec<Row>,
+    /// The number of records missing in the rows because a buffer was full.
     pub lost: u64,
     /// Statistics of the dispatch, including the hooks.
     pub statistics: Statistics,
 }
 
 /// A tool and the code object that it instruments.
-struct InstrumentedCode<'a, T> {
-    tool: T,
+struct InstrumentedCode<'a> {
+    tool: ToolCode,
     object: &'a CodeObject,
     program: Disassembly,
     emulated: EmulatedInsts,
-    not_counted: NotCounted,
     code: Instrumented,
 }
 
@@ -68,28 +71,30 @@ struct InstrumentedCode<'a, T> {
 ///
 /// # Errors
 /// [`ToolError`].
-pub fn measure<'a, T: Tool, D: Device>(
+pub fn measure<'a, D: Device>(
     device: &mut D,
     code_of: impl Fn(ModuleId) -> Option<&'a CodeObject>,
     dispatches: &[Dispatch],
+    file: &ToolFile,
     options: &Options,
     compiler: &HookCompiler,
-) -> Result<Measurement<T::Row>, ToolError> {
-    measure_with::<T, D>(device, code_of, dispatches, options, compiler, None)
+) -> Result<Measurement, ToolError> {
+    measure_with(device, code_of, dispatches, file, options, compiler, None)
 }
 
 /// Works like [`measure()`], and also lets `replacer` replace instructions in the code of all kernels.
 ///
 /// # Errors
 /// [`ToolError`].
-pub fn measure_with<'a, T: Tool, D: Device>(
+pub fn measure_with<'a, D: Device>(
     device: &mut D,
     code_of: impl Fn(ModuleId) -> Option<&'a CodeObject>,
     dispatches: &[Dispatch],
+    file: &ToolFile,
     options: &Options,
     compiler: &HookCompiler,
     replacer: Option<&dyn Replacer>,
-) -> Result<Measurement<T::Row>, ToolError> {
+) -> Result<Measurement, ToolError> {
     let is_wanted = |dispatch: &Dispatch| {
         options.kernel.as_ref().is_none_or(|pattern| kernel_matches(&dispatch.kernel, pattern))
     };
@@ -102,11 +107,33 @@ pub fn measure_with<'a, T: Tool, D: Device>(
         present.dedup();
         return Err(ToolError::NoKernel { wanted: wanted.clone(), present });
     }
-    let mut codes: BTreeMap<u32, InstrumentedCode<'a, T>> = BTreeMap::new();
+    let wave_size = dispatches.iter().find_map(|dispatch| wave_size(code_of(dispatch.module)?));
+    let tool = Tool::start(file, compiler, device.target(), wave_size.unwrap_or(64))?;
+    let mut codes: BTreeMap<u32, InstrumentedCode<'a>> = BTreeMap::new();
     let mut tables = Vec::new();
     for (index, dispatch) in dispatches.iter().enumerate() {
-        if !is_wanted(dispatch) && replacer.is_none() {
-            complete(index, dispatch, device.dispatch(dispatch)?, |fault| fault)?;
+        let facts = is_wanted(dispatch).then(|| DispatchFacts {
+            number: index as u32,
+            kernel: dispatch.kernel.clone(),
+            grid: dispatch.grid,
+            workgroup: dispatch.workgroup,
+            launch: tool.count_launch(&dispatch.kernel),
+        });
+        let is_chosen = match &facts {
+            Some(facts) => tool.chooses(facts)?,
+            None => false,
+        };
+        if !is_chosen && replacer.is_none() {
+            let statistics = complete(index, dispatch, device.dispatch(dispatch)?)?;
+            let rows = facts.map(|facts| tool.rows(&facts, None)).transpose()?;
+            tables.extend(rows.map(|found| DispatchTable {
+                dispatch: index,
+                kernel: dispatch.kernel.clone(),
+                rows: found.rows,
+                not_counted: found.not_counted,
+                lost: found.lost,
+                statistics,
+            }));
             continue;
         }
         let module = dispatch.module.0;
@@ -115,25 +142,32 @@ pub fn measure_with<'a, T: Tool, D: Device>(
             None => {
                 let object = code_of(dispatch.module)
                     .ok_or(ToolError::NoCode { dispatch: index, module })?;
-                instrument(device, dispatch.module, object, options, compiler, replacer)?
+                instrument(device, dispatch.module, object, &tool, options, compiler, replacer)?
             }
         };
-        tables.extend(Some(code.run(device, index, dispatch)?).filter(|_| is_wanted(dispatch)));
+        let facts = facts.filter(|_| is_chosen);
+        tables.extend(code.run(device, &tool, index, dispatch, facts.as_ref())?);
         codes.insert(module, code);
     }
     let instrumented = codes.into_values().map(|code| code.code).collect();
-    Ok(Measurement { tables, instrumented })
+    Ok(Measurement { columns: tool.columns(), tables, instrumented })
+}
+
+/// The wave size of the first kernel.
+fn wave_size(object: &CodeObject) -> Option<u8> {
+    Some(Disassembly::of_kernel(object, 0).ok()?.wave_size)
 }
 
 /// Instruments a code object and loads the result.
-fn instrument<'a, T: Tool>(
+fn instrument<'a>(
     device: &mut impl Device,
     original: ModuleId,
     object: &'a CodeObject,
+    tool: &Tool,
     options: &Options,
     compiler: &HookCompiler,
     replacer: Option<&dyn Replacer>,
-) -> Result<InstrumentedCode<'a, T>, ToolError> {
+) -> Result<InstrumentedCode<'a>, ToolError> {
     let mut instrumentation = Instrumentation::new(object)?;
     if let Some(placement) = options.placement {
         instrumentation.place_all(placement);
@@ -144,9 +178,9 @@ fn instrument<'a, T: Tool>(
         replacements.as_ref().map(|replacements| replacements.emulated()).unwrap_or_default();
     let scope =
         ToolScope::new(object, &program, options.kernel.as_deref()).with_emulated(&emulated);
-    // The tool reads its variables from the first source, so its hooks are requested first.
-    let requests = &mut ToolRequests::new(&mut instrumentation, compiler, options, scope);
-    let tool = T::request_hooks(requests)?;
+    let lines = object.lines().unwrap_or_default();
+    // The tool's variables are those of the first source, so its hooks are requested first.
+    let mut hooks = tool.request_hooks(&mut instrumentation, compiler, options, &scope, &lines)?;
     if let Some(replacements) = &replacements {
         replacements.request_hooks(&mut instrumentation);
     }
@@ -155,63 +189,117 @@ fn instrument<'a, T: Tool>(
         replacements.check(&program, &rewritten.report)?;
     }
     let module = device.load(&rewritten.object)?;
-    let not_counted = NotCounted::of(&tool, &program, &rewritten.report.refused);
+    hooks.set_refused(&program, &rewritten.report.refused);
     let code = Instrumented { original, module, rewritten };
-    Ok(InstrumentedCode { tool, object, program, emulated, not_counted, code })
+    Ok(InstrumentedCode { tool: hooks, object, program, emulated, code })
 }
 
-impl<T: Tool> InstrumentedCode<'_, T> {
-    /// Runs a dispatch on the instrumented code and builds its table.
+impl InstrumentedCode<'_> {
+    /// Runs a dispatch on the instrumented code and builds its table, if there are facts for the tool.
     fn run(
         &self,
         device: &mut impl Device,
+        tool: &Tool,
         index: usize,
         dispatch: &Dispatch,
-    ) -> Result<DispatchTable<T::Row>, ToolError> {
+        facts: Option<&DispatchFacts>,
+    ) -> Result<Option<DispatchTable>, ToolError> {
         for data in &self.code.rewritten.data {
             Variables::reset(device, self.code.module, data)?;
         }
+        if let Some(data) = self.code.rewritten.data.first()
+            && data.1.symbols.contains_key(DISPATCH_NUMBER)
+        {
+            let number = (index as u32).to_le_bytes();
+            Variables::write(device, self.code.module, data, DISPATCH_NUMBER, &number)?;
+        }
         let instrumented = Dispatch { module: self.code.module, ..dispatch.clone() };
-        let end = device.dispatch(&instrumented)?;
-        let statistics = complete(index, dispatch, end, |fault| self.fault(fault))?;
-        let mut table = DispatchTable {
+        let mut taken = TakenRecords::default();
+        let end = self.dispatch(device, tool, &instrumented, &mut taken)?;
+        let end = match end {
+            Completion::Faulted(fault) => return Err(self.failure(tool, index, dispatch, fault)),
+            end => end,
+        };
+        let statistics = complete(index, dispatch, end)?;
+        let Some(facts) = facts else { return Ok(None) };
+        let scope = ToolScope::new(self.object, &self.program, Some(&dispatch.kernel));
+        let scope = scope.with_emulated(&self.emulated);
+        let read = |data| Variables::read(device, self.code.module, data);
+        let variables = self.code.rewritten.data.first().map(read).transpose()?;
+        let recorded = variables.as_ref().map(|variables| {
+            let (code, scope) = (&self.tool, &scope);
+            Recorded { code, scope, variables, taken }
+        });
+        let found = tool.rows(facts, recorded)?;
+        Ok(Some(DispatchTable {
             dispatch: index,
             kernel: dispatch.kernel.clone(),
-            rows: Vec::new(),
-            not_counted: Vec::new(),
-            lost: 0,
+            rows: found.rows,
+            not_counted: found.not_counted,
+            lost: found.lost,
             statistics,
-        };
-        let scope = ToolScope::new(self.object, &self.program, Some(&dispatch.kernel));
-        let scope = scope.with_emulated(&self.emulated).without(&self.not_counted);
-        let read = |data| Variables::read(device, self.code.module, data);
-        let variables = self.code.rewritten.data.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        table.rows = self.tool.rows(&scope, &variables)?;
-        table.not_counted = T::uncounted_rows(&scope);
-        table.lost = self.tool.lost_records(&variables)?;
-        Ok(table)
+        }))
     }
 
-    /// Translates the location of a fault to the original code.
-    fn fault(&self, fault: DeviceFault) -> DeviceFault {
-        DeviceFault { place: self.code.rewritten.layout.original_location(fault.place), ..fault }
+    /// Runs a dispatch of the instrumented code. If the device can, takes the records of streams meanwhile, so
+    /// that none is lost.
+    fn dispatch(
+        &self,
+        device: &mut impl Device,
+        tool: &Tool,
+        dispatch: &Dispatch,
+        taken: &mut TakenRecords,
+    ) -> Result<Completion, DeviceError> {
+        let find = |data| LoadedStreams::find(device, self.code.module, tool.outputs(), data);
+        let streams = self.code.rewritten.data.first().map(find).transpose()?;
+        if let Some(streams) = streams.filter(LoadedStreams::can_wait) {
+            streams.set_waits(device, true)?;
+            let between = &mut |device: &mut _| streams.take(device, taken);
+            if let Some(end) = device.dispatch_attended(dispatch, between)? {
+                return Ok(end);
+            }
+            streams.set_waits(device, false)?;
+        }
+        device.dispatch(dispatch)
+    }
+
+    /// The error for a fault, with its location in the original code, and with the hook if it occurred there.
+    fn failure(
+        &self,
+        tool: &Tool,
+        index: usize,
+        dispatch: &Dispatch,
+        fault: DeviceFault,
+    ) -> ToolError {
+        let Rewritten { layout, claims, .. } = &self.code.rewritten;
+        let at = claims.inserted_for(fault.place.pc);
+        let place = layout.original_location(fault.place);
+        let fault = DeviceFault { place, ..fault };
+        let kernel = dispatch.kernel.clone();
+        let hooked = at.and_then(|at| Some((self.tool.hooks_at(at), self.program.inst(at)?)));
+        match hooked {
+            Some((hooks, inst)) if !hooks.is_empty() => {
+                let hooks = hooks.iter().map(|hook| tool.file().describe_hook(hook));
+                let hook = hooks.collect::<Vec<_>>().join(" or ");
+                let instruction = inst.text.trim().to_owned();
+                let fault = Box::new(fault);
+                ToolError::HookFaulted { dispatch: index, kernel, hook, instruction, fault }
+            }
+            _ => ToolError::Faulted { dispatch: index, kernel, fault },
+        }
     }
 }
 
-/// Returns the statistics of a completed dispatch. The error of a faulted one has the fault translated
-/// by `translate`.
-fn complete(
-    index: usize,
-    dispatch: &Dispatch,
-    end: Completion,
-    translate: impl Fn(DeviceFault) -> DeviceFault,
-) -> Result<Statistics, ToolError> {
+/// The variable of hooks with the number of the dispatch (`flipwave_tool.h`).
+pub const DISPATCH_NUMBER: &str = "flipwave_dispatch_number";
+
+/// Returns the statistics of a completed dispatch.
+fn complete(index: usize, dispatch: &Dispatch, end: Completion) -> Result<Statistics, ToolError> {
     match end {
         Completion::Completed(statistics) => Ok(statistics),
-        Completion::Faulted(fault) => Err(ToolError::Faulted {
-            dispatch: index,
-            kernel: dispatch.kernel.clone(),
-            fault: translate(fault),
-        }),
+        Completion::Faulted(fault) => {
+            let kernel = dispatch.kernel.clone();
+            Err(ToolError::Faulted { dispatch: index, kernel, fault })
+        }
     }
 }

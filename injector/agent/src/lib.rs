@@ -27,4 +27,4 @@ pub use processes::{ProcessRecord, Processes};
 pub use report::{Event, Follower, ProcessEvent, read_report};
 pub use run_files::RunFiles;
 pub use session::{Session, TargetProcess, Task};
-pub use tool::{ToolName, ToolPath, ToolSession};
+pub use tool::{ToolPath, ToolSession};

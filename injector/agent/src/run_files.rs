@@ -37,6 +37,11 @@ impl RunFiles {
         self.folder.path().join("table")
     }
 
+    /// The file with a tool, for [`crate::ToolSession`].
+    pub fn tool(&self) -> PathBuf {
+        self.folder.path().join("tool.json")
+    }
+
     /// The environment variable with the table of processes.
     pub(crate) fn variable(processes: &Path) -> (&'static str, OsString) {
         (TABLE_VARIABLE, processes.into())

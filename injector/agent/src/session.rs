@@ -159,15 +159,16 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::ToolName;
     use flipwave_hooks::layout::Placement;
-    use flipwave_tools::{Options, Per};
+    use flipwave_tools::Options;
     use serde_json::json;
     use std::time::Duration;
 
-    fn tool(name: ToolName, by: ToolPath, per: Per, placement: Option<Placement>) -> Task {
-        let options = Options { kernel: None, per, records: 5, placement };
-        Task::Tool(ToolSession { name, options, by, out: "out.csv".into() })
+    fn tool(shipped: Option<&str>, by: ToolPath, placement: Option<Placement>) -> Task {
+        let options = Options { kernel: None, records: 5, placement };
+        let shipped = shipped.map(str::to_owned);
+        let file = "tool.json".into();
+        Task::Tool(ToolSession { file, shipped, options, by, out: "out.csv".into() })
     }
 
     /// The program and the agent of different builds must understand each other's names.
@@ -224,31 +225,20 @@ mod tests {
         for (task, expected) in tasks {
             assert_eq!(serde_json::to_value(&task).expect("JSON"), expected);
         }
-        let tools = [
-            (ToolName::InstructionCount, "instruction_count"),
-            (ToolName::OpcodeHistogram, "opcode_histogram"),
-            (ToolName::MemoryTrace, "memory_trace"),
-            (ToolName::AddressDivergence, "address_divergence"),
-            (ToolName::BranchDivergence, "branch_divergence"),
-            (ToolName::BankConflicts, "bank_conflicts"),
-            (ToolName::KernelClock, "kernel_clock"),
-        ];
-        for (name, text) in tools {
-            let task = tool(name, ToolPath::Hook, Per::Block, None);
+        for shipped in [None, Some("opcode-histogram")] {
+            let task = tool(shipped, ToolPath::Hook, None);
             let expected = json!({"tool": {
-                "name": text, "by": "hook", "out": "out.csv",
-                "options": {"kernel": null, "per": "block", "records": 5, "placement": null},
+                "file": "tool.json", "shipped": shipped, "by": "hook", "out": "out.csv",
+                "options": {"kernel": null, "records": 5, "placement": null},
             }});
             assert_eq!(serde_json::to_value(&task).expect("JSON"), expected);
         }
         for (placement, text) in
             [(Placement::Inline, "inline"), (Placement::Trampoline, "trampoline")]
         {
-            let name = ToolName::MemoryTrace;
-            let task = tool(name, ToolPath::Embedded, Per::Instruction, Some(placement));
+            let task = tool(None, ToolPath::Embedded, Some(placement));
             let task = serde_json::to_value(&task).expect("JSON");
             assert_eq!(task["tool"]["by"], "embedded");
-            assert_eq!(task["tool"]["options"]["per"], "instruction");
             assert_eq!(task["tool"]["options"]["placement"], text);
         }
     }

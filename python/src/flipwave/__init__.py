@@ -21,12 +21,14 @@ from .errors import (
 from .frames import measures
 from .judge import Judgement
 from .kernel import Kernel
+from .tool import Incomplete, Tool
 from .workload import Buffer, Launch
 
 __all__ = [
     "Buffer",
     "Campaign",
     "Error",
+    "Incomplete",
     "Judgement",
     "Kernel",
     "Launch",
@@ -35,6 +37,7 @@ __all__ = [
     "MissingTriton",
     "NoResults",
     "ProgramError",
+    "Tool",
     "UnexpectedOutput",
     "UnknownArgument",
     "WrongType",

@@ -13,7 +13,7 @@ use flipwave_isa::Class;
 use flipwave_tests::{
     MACHINES, Machine, TestProgram, assemble_for, gpu, gpu_mut, hook_compiler, hook_source,
 };
-use flipwave_tools::{InstructionCount, Options, Per, measure};
+use flipwave_tools::{InstExecutions, Options, ToolFile, measure};
 use std::fmt::Write;
 
 const HOOKS: &str = "
@@ -108,13 +108,14 @@ fn program(code_object: &[u8]) -> TestProgram {
 /// Number of scalar instructions that all waves execute, counted by a tool without entry values.
 fn scalars(workload: &Workload, code_object: &[u8]) -> u64 {
     let object = CodeObject::parse(code_object).expect("a code object");
-    let options = Options { per: Per::Instruction, ..Options::default() };
+    let file = ToolFile::shipped("instruction-count").expect("a tool").with("per", "instruction");
     let (mut device, dispatches) = (gpu(&workload.device).clone(), &workload.program.dispatches);
-    let found = measure::<InstructionCount, _>(
+    let found = measure(
         &mut device,
         |_| Some(&object),
         dispatches,
-        &options,
+        &file,
+        &Options::default(),
         hook_compiler(),
     );
     let found = found.unwrap_or_else(|error| panic!("{error}"));
@@ -125,7 +126,8 @@ fn scalars(workload: &Workload, code_object: &[u8]) -> u64 {
         inst.is_some_and(|inst| inst.class() == Class::Salu)
     };
     let rows = found.tables.iter().flat_map(|table| &table.rows);
-    rows.filter(|(place, _)| is_scalar(place.pc)).map(|(_, count)| count.executions).sum()
+    let rows = rows.filter_map(|row| InstExecutions::from_row(row));
+    rows.filter(|count| is_scalar(count.pc)).map(|count| count.executions).sum()
 }
 
 #[test]

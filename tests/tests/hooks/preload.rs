@@ -14,7 +14,7 @@ use flipwave_tests::{
     examples, gpu, hook_compiler, hook_source, instrument, scalar, to_values, unified_machines,
     workload,
 };
-use flipwave_tools::{InstructionCount, Options, Per, measure};
+use flipwave_tools::{InstExecutions, Options, ToolFile, measure};
 use std::path::Path;
 
 /// Compiler options that limit the number of preloaded arguments.
@@ -244,17 +244,20 @@ fn tools_count_the_same_with_preloading() {
         let golden = workload.golden().expect("a golden run");
         let executed: u64 =
             golden.statistics.iter().map(|dispatch| dispatch.wave_instructions).sum();
-        let options = Options { per: Per::Instruction, ..Options::default() };
+        let file =
+            ToolFile::shipped("instruction-count").expect("a tool").with("per", "instruction");
         let mut device = gpu(&workload.device).clone();
-        let found = measure::<InstructionCount, _>(
+        let found = measure(
             &mut device,
             |module| gpu(&workload.device).code_object(module),
             &workload.program.dispatches,
-            &options,
+            &file,
+            &Options::default(),
             hook_compiler(),
         );
         let found = found.unwrap_or_else(|error| panic!("{error}"));
         let rows = found.tables.iter().flat_map(|table| &table.rows);
-        assert_eq!(rows.map(|(_, count)| count.executions).sum::<u64>(), executed, "{machine}");
+        let counts = rows.filter_map(|row| InstExecutions::from_row(row));
+        assert_eq!(counts.map(|count| count.executions).sum::<u64>(), executed, "{machine}");
     }
 }

@@ -9,31 +9,31 @@ use flipwave_isa::{Class, Inst, MemorySpace, Register, Target};
 use flipwave_sim::{EmbeddedGpu, Leads, Observer, Policy, Unobserved};
 use flipwave_tests::{gpu, hook_compiler};
 use flipwave_tools::{
-    AddressDivergence, BankConflicts, BranchCounts, BranchDivergence, ConflictCounts, InstLocation,
-    InstructionCount, KernelClock, LineCounts, MemoryTrace, ObservableTool, ObservedAccesses,
-    ObservedExecutions, OpcodeCount, OpcodeHistogram, Options, Tool, ToolScope, WaveClock,
-    WavePosition, measure,
+    Cell, InstructionCount, MemoryTrace, ObservableTool, ObservedAccesses, ObservedExecutions,
+    OpcodeHistogram, Options, Row, ToolFile, ToolScope, WavePosition, measure,
 };
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::ops::Range;
 
-/// A tool whose rows can be computed from observations.
-pub trait Compared: Tool<Row: Clone + Debug + PartialEq> {
+/// A shipped tool whose rows can be computed from observations.
+pub trait Compared {
     type Observer: Observer;
+
+    /// The name of the tool.
+    const NAME: &str;
 
     /// Creates an observer of one dispatch that records everything.
     fn observer() -> Self::Observer;
 
-    fn expected(scope: &ToolScope<'_>, seen: &Seen<Self::Observer>) -> Vec<Self::Row>;
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<Self::Observer>) -> Vec<Row>;
 
     /// Sorts rows so that their order does not depend on the schedule of waves.
-    fn ordered(rows: Vec<Self::Row>) -> Vec<Self::Row> {
+    fn ordered(rows: Vec<Row>) -> Vec<Row> {
         rows
     }
 
     /// Asserts that tool and observer have the same rows, except for lost records.
-    fn agree(rows: &DispatchRows<Self::Row>) {
+    fn agree(rows: &DispatchRows) {
         assert_eq!(rows.lost, 0, "records are lost");
         let pairs = rows.tool.iter().zip(&rows.observed);
         if let Some((tool, observed)) = pairs.into_iter().find(|(tool, observed)| tool != observed)
@@ -55,16 +55,16 @@ pub struct Seen<O> {
 }
 
 /// Rows of tool and observer for one dispatch.
-pub struct DispatchRows<R> {
+pub struct DispatchRows {
     pub kernel: String,
-    pub tool: Vec<R>,
-    pub observed: Vec<R>,
+    pub tool: Vec<Row>,
+    pub observed: Vec<Row>,
     pub lost: u64,
 }
 
 /// Results for a program.
-pub struct Run<R> {
-    pub dispatches: Vec<DispatchRows<R>>,
+pub struct Run {
+    pub dispatches: Vec<DispatchRows>,
     /// Instructions executed in all dispatches, without and with hooks.
     pub executed: [u64; 2],
 }
@@ -156,25 +156,32 @@ impl<T: Compared> Watched<T> {
 
 /// Runs a tool and the observer on a workload. The observer misses one execution of the first
 /// instruction for which `blind` returns `true`.
-pub fn run<T: Compared>(
+pub fn run<T: Compared>(workload: &Workload, options: &Options, blind: fn(&Inst) -> bool) -> Run {
+    run_file::<T>(workload, &shipped(T::NAME), options, blind)
+}
+
+/// A shipped tool.
+pub fn shipped(name: &str) -> ToolFile {
+    ToolFile::shipped(name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// As [`run`], for a tool with parameters.
+pub fn run_file<T: Compared>(
     workload: &Workload,
+    file: &ToolFile,
     options: &Options,
     blind: fn(&Inst) -> bool,
-) -> Run<T::Row> {
+) -> Run {
     let mut dispatches = workload.program.dispatches.clone();
     for dispatch in &mut dispatches {
         dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(64);
     }
     let originals = dispatches.clone().into_iter();
-    let mut device = Watched::<T> {
-        gpu: gpu(&workload.device).clone(),
-        originals,
-        blind,
-        seen: Vec::new(),
-        executed: 0,
-    };
+    let embedded = gpu(&workload.device).clone();
+    let mut device =
+        Watched::<T> { gpu: embedded, originals, blind, seen: Vec::new(), executed: 0 };
     let code_of = |module| gpu(&workload.device).code_object(module);
-    let found = measure::<T, _>(&mut device, code_of, &dispatches, options, hook_compiler())
+    let found = measure(&mut device, code_of, &dispatches, file, options, hook_compiler())
         .unwrap_or_else(|error| panic!("{error}"));
     let refused: Vec<_> =
         found.instrumented.iter().flat_map(|code| &code.rewritten.report.refused).collect();
@@ -196,22 +203,29 @@ pub fn run<T: Compared>(
 
 /// Asserts that a tool and the observer agree.
 pub fn check<T: Compared>(workload: &Workload, options: &Options) {
-    for rows in &run::<T>(workload, options, |_| false).dispatches {
+    check_file::<T>(workload, &shipped(T::NAME), options);
+}
+
+/// Asserts that a tool with parameters and the observer agree.
+pub fn check_file<T: Compared>(workload: &Workload, file: &ToolFile, options: &Options) {
+    for rows in &run_file::<T>(workload, file, options, |_| false).dispatches {
         T::agree(rows);
     }
 }
 
 /// A row for each instruction of the scope for which `fits` returns `true`.
-fn rows<R>(
+fn rows<const N: usize>(
     scope: &ToolScope<'_>,
     observed: &Sites,
     fits: impl Fn(&Inst) -> bool,
-    row: impl Fn(&Site) -> R,
-) -> Vec<(InstLocation, R)> {
+    numbers: impl Fn(&Site) -> [u64; N],
+) -> Vec<Row> {
     let nothing = Site::default();
     let row_at = |at: InstIndex| {
         let pc = scope.program().inst(at)?.pc;
-        Some((scope.location(at)?, row(observed.sites.get(&pc).unwrap_or(&nothing))))
+        let mut row = Vec::from(scope.location(at)?.cells());
+        row.extend(numbers(observed.sites.get(&pc).unwrap_or(&nothing)).map(Cell::Unsigned));
+        Some(row)
     };
     scope.select(fits).into_iter().filter_map(row_at).collect()
 }
@@ -219,11 +233,13 @@ fn rows<R>(
 impl Compared for InstructionCount {
     type Observer = ObservedExecutions;
 
+    const NAME: &str = <InstructionCount as ObservableTool>::NAME;
+
     fn observer() -> ObservedExecutions {
-        <InstructionCount as ObservableTool>::observer(&Options::default())
+        <InstructionCount as ObservableTool>::observer(0)
     }
 
-    fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<Self::Row> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<Row> {
         InstructionCount::observed_rows(scope, &seen.observer)
     }
 }
@@ -231,46 +247,62 @@ impl Compared for InstructionCount {
 impl Compared for OpcodeHistogram {
     type Observer = ObservedExecutions;
 
+    const NAME: &str = <OpcodeHistogram as ObservableTool>::NAME;
+
     fn observer() -> ObservedExecutions {
-        <OpcodeHistogram as ObservableTool>::observer(&Options::default())
+        <OpcodeHistogram as ObservableTool>::observer(0)
     }
 
-    fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<OpcodeCount> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedExecutions>) -> Vec<Row> {
         OpcodeHistogram::observed_rows(scope, &seen.observer)
     }
+}
+
+/// Index of the column `workgroup_x` of a memory trace.
+const WORKGROUP: usize = 3;
+/// Index of its column `address`.
+const ADDRESS: usize = 8;
+
+/// The wave of a row that has it at a column.
+fn wave_at(row: &[Cell], column: usize) -> WavePosition {
+    let number = |at: usize| row[column + at].number().expect("a number") as u32;
+    let [workgroup_x, workgroup_y, workgroup_z, wave] = [0, 1, 2, 3].map(number);
+    WavePosition { workgroup_x, workgroup_y, workgroup_z, wave }
 }
 
 impl Compared for MemoryTrace {
     type Observer = ObservedAccesses;
 
+    const NAME: &str = <MemoryTrace as ObservableTool>::NAME;
+
     fn observer() -> ObservedAccesses {
-        let options = Options { records: u32::MAX, ..Options::default() };
-        <MemoryTrace as ObservableTool>::observer(&options)
+        <MemoryTrace as ObservableTool>::observer(u32::MAX)
     }
 
-    fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedAccesses>) -> Vec<Self::Row> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<ObservedAccesses>) -> Vec<Row> {
         let mut rows = MemoryTrace::observed_rows(scope, &seen.observer);
-        for (_, _, access) in &mut rows {
-            let moved = seen.moved.iter().find(|(old, _)| old.contains(&access.address));
+        for row in &mut rows {
+            let address = row[ADDRESS].number().expect("an address");
+            let moved = seen.moved.iter().find(|(old, _)| old.contains(&address));
             if let Some((old, new)) = moved {
-                access.address = access.address - old.start + new;
+                row[ADDRESS] = Cell::Unsigned(address - old.start + new);
             }
         }
         rows
     }
 
-    fn ordered(mut rows: Vec<Self::Row>) -> Vec<Self::Row> {
-        rows.sort_by_key(|(_, wave, _)| *wave);
+    fn ordered(mut rows: Vec<Row>) -> Vec<Row> {
+        rows.sort_by_key(|row| wave_at(row, WORKGROUP));
         rows
     }
 
     /// Asserts that the tool's rows are the first accesses of each wave.
-    fn agree(dispatch: &DispatchRows<Self::Row>) {
+    fn agree(dispatch: &DispatchRows) {
         assert_eq!(dispatch.tool.len() as u64 + dispatch.lost, dispatch.observed.len() as u64);
-        let by_wave = |rows: &[Self::Row]| {
-            let mut waves: BTreeMap<WavePosition, Vec<Self::Row>> = BTreeMap::new();
+        let by_wave = |rows: &[Row]| {
+            let mut waves: BTreeMap<WavePosition, Vec<Row>> = BTreeMap::new();
             for row in rows {
-                waves.entry(row.1).or_default().push(row.clone());
+                waves.entry(wave_at(row, WORKGROUP)).or_default().push(row.clone());
             }
             waves
         };
@@ -286,34 +318,46 @@ impl Compared for MemoryTrace {
     }
 }
 
+/// The shipped tool `address-divergence`.
+pub struct AddressDivergence;
+
+/// The shipped tool `branch-divergence`.
+pub struct BranchDivergence;
+
+/// The shipped tool `bank-conflicts`.
+pub struct BankConflicts;
+
+/// The shipped tool `kernel-clock`.
+pub struct KernelClock;
+
 impl Compared for AddressDivergence {
     type Observer = Sites;
+
+    const NAME: &str = "address-divergence";
 
     fn observer() -> Sites {
         Sites::new(Look::Lines)
     }
 
-    fn expected(scope: &ToolScope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<Sites>) -> Vec<Row> {
         let by_lane = |inst: &Inst| match inst.memory().map(|access| access.space) {
             Some(MemorySpace::Global | MemorySpace::Flat | MemorySpace::Buffer) => true,
             Some(MemorySpace::Scratch | MemorySpace::Scalar | MemorySpace::Lds) | None => false,
         };
-        rows(scope, &seen.observer, by_lane, |site| LineCounts {
-            accesses: site.active,
-            lines_64: site.lines_64,
-            lines_128: site.lines_128,
-        })
+        rows(scope, &seen.observer, by_lane, |site| [site.active, site.lines_64, site.lines_128])
     }
 }
 
 impl Compared for BranchDivergence {
     type Observer = Sites;
 
+    const NAME: &str = "branch-divergence";
+
     fn observer() -> Sites {
         Sites::new(Look::Nothing)
     }
 
-    fn expected(scope: &ToolScope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<Sites>) -> Vec<Row> {
         let narrows = |inst: &Inst| {
             let mut operations =
                 ["s_and_saveexec_", "s_andn1_", "s_and_b", "s_andn2_b", "s_mov_b", "s_and_not1_b"]
@@ -322,38 +366,36 @@ impl Compared for BranchDivergence {
                 && inst.writes.iter().any(|register| register.contains(Register::ExecLo))
                 && operations.any(|start| inst.operation.name().starts_with(start))
         };
-        rows(scope, &seen.observer, narrows, |site| BranchCounts {
-            executions: site.executions,
-            divergent: site.divergent,
-        })
+        rows(scope, &seen.observer, narrows, |site| [site.executions, site.divergent])
     }
 }
 
 impl Compared for BankConflicts {
     type Observer = Sites;
 
+    const NAME: &str = "bank-conflicts";
+
     fn observer() -> Sites {
         Sites::new(Look::Conflicts)
     }
 
-    fn expected(scope: &ToolScope<'_>, seen: &Seen<Sites>) -> Vec<Self::Row> {
+    fn expected(scope: &ToolScope<'_>, seen: &Seen<Sites>) -> Vec<Row> {
         let is_lds =
             |inst: &Inst| inst.memory().is_some_and(|access| access.space == MemorySpace::Lds);
-        rows(scope, &seen.observer, is_lds, |site| ConflictCounts {
-            accesses: site.lds_accesses,
-            conflicts: site.conflicts,
-        })
+        rows(scope, &seen.observer, is_lds, |site| [site.lds_accesses, site.conflicts])
     }
 }
 
 impl Compared for KernelClock {
     type Observer = Unobserved;
 
+    const NAME: &str = "kernel-clock";
+
     fn observer() -> Unobserved {
         Unobserved
     }
 
-    fn expected(_: &ToolScope<'_>, seen: &Seen<Unobserved>) -> Vec<(WavePosition, WaveClock)> {
+    fn expected(_: &ToolScope<'_>, seen: &Seen<Unobserved>) -> Vec<Row> {
         let row = |(wave, readings): (&WavePosition, &Vec<Reading>)| {
             let values = |is_constant| {
                 let selected =
@@ -361,15 +403,17 @@ impl Compared for KernelClock {
                 selected.map(|reading| reading.value).collect::<Vec<u64>>()
             };
             let (cycles, ticks) = (values(false), values(true));
-            let clock = WaveClock {
-                cycles: cycles[1].wrapping_sub(cycles[0]),
-                ticks: ticks[1].wrapping_sub(ticks[0]),
-                begin_cycles: cycles[0],
-                end_cycles: cycles[1],
-                begin_ticks: ticks[0],
-                end_ticks: ticks[1],
-            };
-            (*wave, clock)
+            let WavePosition { workgroup_x, workgroup_y, workgroup_z, wave } = *wave;
+            let position = [workgroup_x, workgroup_y, workgroup_z, wave].map(u64::from);
+            let clocks = [
+                cycles[1].wrapping_sub(cycles[0]),
+                ticks[1].wrapping_sub(ticks[0]),
+                cycles[0],
+                cycles[1],
+                ticks[0],
+                ticks[1],
+            ];
+            position.into_iter().chain(clocks).map(Cell::Unsigned).collect()
         };
         seen.clocks.readings.iter().map(row).collect()
     }

@@ -17,22 +17,23 @@ mod command;
 mod compared;
 mod controlled;
 mod cost;
+mod files;
 mod live_range_splitting;
 mod not_counted;
 mod observer;
 mod records;
 
-use compared::{Compared, check, run};
+use compared::{
+    AddressDivergence, BankConflicts, BranchDivergence, Compared, KernelClock, check, check_file,
+    run, shipped,
+};
 use flipwave_injector::Workload;
 use flipwave_isa::{Inst, MemorySpace};
 use flipwave_tests::{
     MACHINES, TestProgram, cases, compile_for, examples, examples_folder, rewritten_levels,
     rewritten_machines, workload,
 };
-use flipwave_tools::{
-    AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, MemoryTrace,
-    OpcodeHistogram, Options, Per,
-};
+use flipwave_tools::{InstructionCount, MemoryTrace, OpcodeHistogram, Options};
 
 /// Runs `test` with the kernels of a file compiled for different machines, and compares tools with the
 /// observer in each run.
@@ -55,9 +56,9 @@ fn example(name: &str) -> Workload {
 
 /// Compares all tools with the observer.
 pub fn check_all(workload: &Workload) {
-    let per = |per| Options { per, ..Options::default() };
-    check::<InstructionCount>(workload, &per(Per::Block));
-    check::<InstructionCount>(workload, &per(Per::Instruction));
+    check::<InstructionCount>(workload, &Options::default());
+    let each = shipped("instruction-count").with("per", "instruction");
+    check_file::<InstructionCount>(workload, &each, &Options::default());
     check::<OpcodeHistogram>(workload, &Options::default());
     check::<MemoryTrace>(workload, &Options { records: 1 << 18, ..Options::default() });
     check::<AddressDivergence>(workload, &Options::default());

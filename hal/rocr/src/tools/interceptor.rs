@@ -86,7 +86,7 @@ pub trait Interceptor: Send + Sync {
 
     /// Called when a dispatch of a kernel with two versions is submitted. Returns the version to
     /// execute.
-    fn version(&self, code: CodeId, kernel: &str) -> Version;
+    fn version(&self, code: CodeId, kernel: &Arc<str>, packet: &KernelPacket) -> Version;
 
     /// Called before a dispatch starts. No other dispatch of a kernel from a code object runs on any GPU
     /// until this returns.

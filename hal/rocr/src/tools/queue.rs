@@ -101,7 +101,7 @@ fn expand(
     let kernel = registry().kernel(submitted.kernel)?;
     kernel.load_alternate_once(runtime);
     let version = if kernel.has_alternate() {
-        runtime.interceptor.version(kernel.code, &kernel.name)
+        runtime.interceptor.version(kernel.code, &kernel.name, &submitted)
     } else {
         Version::Primary
     };

@@ -94,6 +94,16 @@ pub enum HookError {
         /// The mismatch.
         reason: String,
     },
+    /// The value of an argument cannot be computed at an instruction.
+    #[error("hook `{function}`, parameter `{parameter}`: {reason}")]
+    Unavailable {
+        /// The hook.
+        function: String,
+        /// The parameter, with its type.
+        parameter: String,
+        /// The reason.
+        reason: String,
+    },
     /// The result does not match its registers.
     #[error("hook `{function}`: {reason}")]
     Results {

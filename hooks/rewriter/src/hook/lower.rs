@@ -15,13 +15,28 @@ pub(super) struct Lowered {
     pub values: Vec<InputValue>,
 }
 
+/// The reason why an argument cannot be lowered.
+enum Mismatch {
+    /// The argument does not match its parameter or the instruction.
+    Call(String),
+    /// The engine cannot compute the argument's value at the instruction.
+    Site(String),
+}
+
+impl From<String> for Mismatch {
+    fn from(reason: String) -> Mismatch {
+        Mismatch::Call(reason)
+    }
+}
+
 impl Signature {
     /// Lowers a call of this function at the instruction `site`, whose results permanently change the
     /// registers `results`.
     ///
     /// # Errors
     /// [`HookError::ArgumentCount`], [`HookError::Argument`] and [`HookError::Results`] if the arguments or
-    /// results do not match the signature.
+    /// results do not match the signature; [`HookError::Unavailable`] if the value of an argument cannot be
+    /// computed at this instruction.
     pub fn call(
         &self,
         arguments: &[Argument],
@@ -45,13 +60,16 @@ impl Signature {
         let mut shapes = Vec::new();
         let mut inputs = Vec::new();
         for (argument, parameter) in arguments.iter().zip(&self.parameters) {
-            let lowered = lower(argument, parameter, site, wave_size).map_err(|reason| {
-                HookError::Argument {
-                    function: self.name.clone(),
-                    parameter: parameter.to_string(),
-                    reason,
-                }
-            })?;
+            let (function, name) = (self.name.clone(), parameter.to_string());
+            let lowered =
+                lower(argument, parameter, site, wave_size).map_err(|error| match error {
+                    Mismatch::Call(reason) => {
+                        HookError::Argument { function, parameter: name, reason }
+                    }
+                    Mismatch::Site(reason) => {
+                        HookError::Unavailable { function, parameter: name, reason }
+                    }
+                })?;
             shapes.push(lowered.shape);
             inputs.extend(lowered.values);
         }
@@ -61,8 +79,25 @@ impl Signature {
     }
 }
 
-/// Lowers an argument. The error is the reason of a mismatch.
+/// Lowers an argument.
 fn lower(
+    argument: &Argument,
+    parameter: &Parameter,
+    site: &Inst,
+    wave_size: u8,
+) -> Result<Lowered, Mismatch> {
+    let kind = parameter.ctype.kind();
+    if let Argument::MemoryAddress = argument
+        && site.memory().is_some()
+    {
+        let (expression, inputs) = address::address_of(site).map_err(Mismatch::Site)?;
+        return Ok(number(kind, &expression, inputs)?);
+    }
+    Ok(lower_value(argument, parameter, site, wave_size)?)
+}
+
+/// Lowers an argument whose value is available at every instruction. The error is the reason of a mismatch.
+fn lower_value(
     argument: &Argument,
     parameter: &Parameter,
     site: &Inst,
@@ -89,10 +124,7 @@ fn lower(
                 vec![InputValue::registers(RegisterRange::new(Register::ExecLo, words))],
             )
         }
-        Argument::MemoryAddress => {
-            let (expression, inputs) = address::address_of(site)?;
-            number(kind, &expression, inputs)
-        }
+        Argument::MemoryAddress => Err(format!("`{site}` accesses no memory")),
         Argument::MemoryBytes => match site.memory() {
             Some(access) => constant(access.bytes.into(), kind),
             None => Err(format!("`{site}` accesses no memory")),

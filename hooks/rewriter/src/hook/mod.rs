@@ -16,7 +16,6 @@ mod error;
 mod flow;
 mod group;
 mod instantiate;
-pub mod library;
 mod lower;
 mod object;
 mod rename;

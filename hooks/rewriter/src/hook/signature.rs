@@ -1,6 +1,7 @@
 //! Signatures of a source's functions, from clang's syntax tree.
 
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// A C type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -82,6 +83,8 @@ pub(crate) struct Declarations {
     pub functions: Vec<Signature>,
     /// Variables in LDS.
     pub lds: Vec<String>,
+    /// Structures with a tag, and their members.
+    pub structures: BTreeMap<String, Vec<Parameter>>,
 }
 
 /// The relevant part of clang's syntax tree; deeper nodes are skipped.
@@ -97,6 +100,12 @@ struct Declaration {
     name: String,
     #[serde(rename = "type")]
     node_type: Option<NodeType>,
+    /// `struct` or `union`, for records.
+    #[serde(default, rename = "tagUsed")]
+    tag: String,
+    /// The members of a record follow.
+    #[serde(default, rename = "completeDefinition")]
+    is_complete: bool,
     #[serde(default)]
     inner: Vec<Child>,
 }
@@ -128,6 +137,11 @@ impl Declarations {
         let unit: Unit = serde_json::from_slice(json)?;
         let mut declarations = Declarations::default();
         for node in unit.inner {
+            if node.kind == "RecordDecl" && node.tag == "struct" && node.is_complete {
+                let members = members(node.inner, "FieldDecl");
+                declarations.structures.insert(node.name, members);
+                continue;
+            }
             let Some(node_type) = &node.node_type else { continue };
             let defined = node.inner.iter().any(|inner| inner.kind == "CompoundStmt");
             if node.kind == "FunctionDecl" && defined {
@@ -147,11 +161,16 @@ fn signature(function: Declaration) -> Signature {
     let text = function.node_type.map(|node_type| node_type.qual_type).unwrap_or_default();
     let result = text.split_once('(').map_or(text.as_str(), |(result, _)| result);
     let result = result.trim().to_owned();
-    let parameters = function.inner.into_iter().filter(|node| node.kind == "ParmVarDecl");
-    let parameters = parameters.filter_map(|parameter| {
-        let NodeType { qual_type: text, desugared_qual_type } = parameter.node_type?;
+    Signature { name: function.name, result, parameters: members(function.inner, "ParmVarDecl") }
+}
+
+/// The parameters of a function or the members of a structure: children of a kind.
+fn members(children: Vec<Child>, kind: &str) -> Vec<Parameter> {
+    let children = children.into_iter().filter(|node| node.kind == kind);
+    let member = |child: Child| {
+        let NodeType { qual_type: text, desugared_qual_type } = child.node_type?;
         let resolved = desugared_qual_type.unwrap_or_else(|| text.clone());
-        Some(Parameter { name: parameter.name, ctype: CType { text, resolved } })
-    });
-    Signature { name: function.name, result, parameters: parameters.collect() }
+        Some(Parameter { name: child.name, ctype: CType { text, resolved } })
+    };
+    children.filter_map(member).collect()
 }

@@ -1,11 +1,23 @@
 //! An observer that records memory accesses.
 
-use crate::{InstLocation, ToolScope, TracedAccess, WavePosition};
+use crate::{Cell, Row, ToolScope, WavePosition};
 use flipwave_device::WaveId;
 use flipwave_isa::{Inst, MemoryOperand, MemorySpace, Pc};
 use flipwave_sim::{Executed, Observer, Watch, WaveState};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+
+/// A memory access.
+#[derive(Clone, Copy, Debug)]
+struct TracedAccess {
+    /// The lane; `None` for scalar accesses, which a wave makes as a whole.
+    lane: Option<u8>,
+    /// The virtual address, for buffers before the range check. For LDS the offset in the workgroup's LDS,
+    /// for scratch that in the lane's scratch.
+    address: u64,
+    /// The number of bytes accessed.
+    bytes: u8,
+}
 
 /// Records every memory access of a dispatch.
 #[derive(Clone, Debug)]
@@ -31,18 +43,21 @@ impl ObservedAccesses {
     }
 
     /// The records of the instructions in `scope`.
-    pub(crate) fn rows(
-        &self,
-        scope: &ToolScope<'_>,
-    ) -> Vec<(InstLocation, WavePosition, TracedAccess)> {
+    pub(crate) fn rows(&self, scope: &ToolScope<'_>) -> Vec<Row> {
         // Cached, since most instructions have many records.
-        let mut locations: HashMap<Pc, Option<InstLocation>> = HashMap::new();
+        let mut locations: HashMap<Pc, Option<[Cell; 3]>> = HashMap::new();
         let mut location = |pc| {
-            let find = || scope.location(scope.program().at(pc)?);
+            let find = || Some(scope.location(scope.program().at(pc)?)?.cells());
             locations.entry(pc).or_insert_with(find).clone()
         };
         let row = |(pc, wave, access): &(Pc, WavePosition, TracedAccess)| {
-            Some((location(*pc)?, *wave, *access))
+            let mut row = Vec::from(location(*pc)?);
+            let WavePosition { workgroup_x, workgroup_y, workgroup_z, wave } = *wave;
+            let position = [workgroup_x, workgroup_y, workgroup_z, wave];
+            row.extend(position.map(|number| Cell::Unsigned(number.into())));
+            row.push(access.lane.map_or(Cell::Empty, |lane| Cell::Unsigned(lane.into())));
+            row.extend([Cell::Unsigned(access.address), Cell::Unsigned(access.bytes.into())]);
+            Some(row)
         };
         self.records.iter().filter_map(row).collect()
     }

@@ -7,27 +7,125 @@ mod executions;
 pub use accesses::ObservedAccesses;
 pub use executions::ObservedExecutions;
 
-use super::{Options, Tool, ToolScope, WavePosition};
+use super::{Cell, InstLocation, Row, ToolScope, WavePosition};
 use flipwave_device::WaveId;
 use flipwave_sim::Observer;
+use std::collections::BTreeMap;
 
-/// A tool whose table can also be built without hooks.
-pub trait ObservableTool: Tool {
+/// The content of a table without hooks, for the shipped tools that support it.
+pub trait ObservableTool {
     /// The observer of one dispatch.
     type Observer: Observer + Send;
 
-    /// Creates an observer for a dispatch.
-    fn observer(options: &Options) -> Self::Observer;
+    /// The name of the shipped tool.
+    const NAME: &str;
+    /// The names of the columns, after those of [`DispatchColumns`](super::DispatchColumns).
+    const COLUMNS: &[&str];
 
-    /// Builds the table of the observed dispatch, with the rows of [`Tool::rows`]. Records are in the order
-    /// in which waves executed them. With hooks, whose instructions also count for scheduling, waves
-    /// alternate at different points, so only records of the same wave are in the same order.
-    fn observed_rows(scope: &ToolScope<'_>, observer: &Self::Observer) -> Vec<Self::Row>;
+    /// Creates an observer for a dispatch that keeps at most `records` records.
+    fn observer(records: u32) -> Self::Observer;
 
-    /// The number of records missing because the record buffer was full, as [`Tool::lost_records`].
+    /// Builds the table of the observed dispatch. Records are in the order in which waves executed them. With
+    /// hooks, whose instructions also count for scheduling, waves alternate at different points, so only
+    /// records of the same wave are in the same order.
+    fn observed_rows(scope: &ToolScope<'_>, observer: &Self::Observer) -> Vec<Row>;
+
+    /// The number of records missing because the record buffer was full.
     fn lost_observations(observer: &Self::Observer) -> u64 {
         let _ = observer;
         0
+    }
+}
+
+/// The shipped tool `instruction-count`.
+#[derive(Clone, Copy, Debug)]
+pub struct InstructionCount;
+
+/// The shipped tool `opcode-histogram`.
+#[derive(Clone, Copy, Debug)]
+pub struct OpcodeHistogram;
+
+/// The shipped tool `memory-trace`.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryTrace;
+
+impl ObservableTool for InstructionCount {
+    type Observer = ObservedExecutions;
+
+    const NAME: &str = "instruction-count";
+    const COLUMNS: &[&str] = &["function", "pc", "instruction", "executions"];
+
+    fn observer(_: u32) -> ObservedExecutions {
+        ObservedExecutions::default()
+    }
+
+    fn observed_rows(scope: &ToolScope<'_>, observer: &ObservedExecutions) -> Vec<Row> {
+        let row = |(at, executions)| {
+            let mut row = Vec::from(scope.location(at)?.cells());
+            row.push(Cell::Unsigned(executions));
+            Some(row)
+        };
+        observer.counts(scope).into_iter().filter_map(row).collect()
+    }
+}
+
+impl ObservableTool for OpcodeHistogram {
+    type Observer = ObservedExecutions;
+
+    const NAME: &str = "opcode-histogram";
+    const COLUMNS: &[&str] = &["operation", "executions"];
+
+    fn observer(_: u32) -> ObservedExecutions {
+        ObservedExecutions::default()
+    }
+
+    fn observed_rows(scope: &ToolScope<'_>, observer: &ObservedExecutions) -> Vec<Row> {
+        let mut operations: BTreeMap<&str, u64> = BTreeMap::new();
+        for (at, count) in observer.counts(scope) {
+            if let Some(operation) = scope.operation(at).filter(|_| count > 0) {
+                *operations.entry(operation).or_default() += count;
+            }
+        }
+        let row = |(name, count): (&str, u64)| vec![Cell::text(name), Cell::Unsigned(count)];
+        operations.into_iter().map(row).collect()
+    }
+}
+
+impl ObservableTool for MemoryTrace {
+    type Observer = ObservedAccesses;
+
+    const NAME: &str = "memory-trace";
+    const COLUMNS: &[&str] = &[
+        "function",
+        "pc",
+        "instruction",
+        "workgroup_x",
+        "workgroup_y",
+        "workgroup_z",
+        "wave",
+        "lane",
+        "address",
+        "bytes",
+    ];
+
+    fn observer(records: u32) -> ObservedAccesses {
+        ObservedAccesses::new(records.max(1))
+    }
+
+    fn observed_rows(scope: &ToolScope<'_>, observer: &ObservedAccesses) -> Vec<Row> {
+        observer.rows(scope)
+    }
+
+    fn lost_observations(observer: &ObservedAccesses) -> u64 {
+        observer.lost()
+    }
+}
+
+impl InstLocation {
+    /// The cells of the columns function, PC and instruction.
+    pub fn cells(&self) -> [Cell; 3] {
+        let pc = Cell::text(&self.pc.to_string());
+        [Cell::text(&self.function), pc, Cell::text(&self.instruction)]
     }
 }
 

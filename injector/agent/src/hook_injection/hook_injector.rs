@@ -6,7 +6,7 @@ use crate::instrumented_codes::InstrumentedCodes;
 use crate::report::Event;
 use crate::session::TargetProcess;
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Address, FaultCause};
+use flipwave_device::{Address, FaultCause, KernelPacket};
 use flipwave_injector::Site;
 use flipwave_injector_amdgpu::{LaunchShape, SiteHooks};
 use flipwave_rocr::HsaError;
@@ -192,8 +192,8 @@ impl Interceptor for HookInjector {
         fail(&format!("the runtime cannot load code with hooks: {reason}"))
     }
 
-    fn version(&self, code: CodeId, kernel: &str) -> Version {
-        let has_hooks = self.codes.get(code, &Arc::from(kernel)).is_some();
+    fn version(&self, code: CodeId, kernel: &Arc<str>, _: &KernelPacket) -> Version {
+        let has_hooks = self.codes.get(code, kernel).is_some();
         if has_hooks { Version::Alternate } else { Version::Primary }
     }
 

@@ -2,16 +2,12 @@
 
 use super::output::Output;
 use super::tool_interceptor::ToolInterceptor;
-use super::{ToolName, ToolPath, ToolSession};
+use super::{ToolPath, ToolSession};
 use crate::hook_injection::HookInjector;
 use crate::in_process::{fail, open_report};
 use crate::session::{Session, Task};
 use flipwave_rocr::tools::{
     HsaApiTable, Interceptor, install, replace_waits, shut_down, unmap_at_shutdown, watch_stores,
-};
-use flipwave_tools::{
-    AddressDivergence, BankConflicts, BranchDivergence, InstructionCount, KernelClock, MemoryTrace,
-    OpcodeHistogram, Tool,
 };
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
@@ -107,20 +103,5 @@ extern "C" fn at_exit() {
 
 fn tool_interceptor(session: ToolSession) -> Result<Box<dyn Interceptor>, String> {
     let output = Arc::new(Output::new(&session)?);
-    Ok(match session.name {
-        ToolName::InstructionCount => boxed::<InstructionCount>(session, output),
-        ToolName::OpcodeHistogram => boxed::<OpcodeHistogram>(session, output),
-        ToolName::MemoryTrace => boxed::<MemoryTrace>(session, output),
-        ToolName::AddressDivergence => boxed::<AddressDivergence>(session, output),
-        ToolName::BranchDivergence => boxed::<BranchDivergence>(session, output),
-        ToolName::BankConflicts => boxed::<BankConflicts>(session, output),
-        ToolName::KernelClock => boxed::<KernelClock>(session, output),
-    })
-}
-
-fn boxed<T: Tool + Send + Sync + 'static>(
-    session: ToolSession,
-    output: Arc<Output>,
-) -> Box<dyn Interceptor> {
-    Box::new(ToolInterceptor::<T>::new(session.options, output))
+    Ok(Box::new(ToolInterceptor::new(session.read_tool()?, session.options, output)))
 }

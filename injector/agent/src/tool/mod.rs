@@ -6,7 +6,7 @@ mod output;
 mod session;
 mod tool_interceptor;
 
-pub use session::{ToolName, ToolPath, ToolSession};
+pub use session::{ToolPath, ToolSession};
 
 pub(crate) use observer_driver::observer_driver;
 pub(crate) use session::{TOOLS, tools_environment};

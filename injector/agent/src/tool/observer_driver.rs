@@ -1,14 +1,15 @@
 //! Observes kernels inside the embedded GPU, which executes the original code.
 
+use super::ToolSession;
 use super::output::Output;
-use super::{ToolName, ToolSession};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, DeviceError, kernel_matches};
 use flipwave_hooks::flow::Disassembly;
 use flipwave_kfd::{DispatchDriver, DispatchedKernel, KernelDispatch, Machine};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
 use flipwave_tools::{
-    InstructionCount, MemoryTrace, ObservableTool, OpcodeHistogram, Options, ToolScope,
+    Cell, DispatchColumns, InstructionCount, MemoryTrace, ObservableTool, OpcodeHistogram, Options,
+    Row, ToolScope,
 };
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,14 +23,11 @@ static OUTPUT: OnceLock<Arc<Output>> = OnceLock::new();
 /// # Errors
 /// A message, if the tool needs hooks or its table cannot be written.
 pub fn observer_driver(session: &ToolSession) -> Result<Box<dyn DispatchDriver>, String> {
-    Ok(match session.name {
-        ToolName::InstructionCount => Box::new(ObserverDriver::<InstructionCount>::new(session)?),
-        ToolName::OpcodeHistogram => Box::new(ObserverDriver::<OpcodeHistogram>::new(session)?),
-        ToolName::MemoryTrace => Box::new(ObserverDriver::<MemoryTrace>::new(session)?),
-        ToolName::AddressDivergence
-        | ToolName::BranchDivergence
-        | ToolName::BankConflicts
-        | ToolName::KernelClock => return Err("this tool needs hooks".to_owned()),
+    Ok(match session.shipped.as_deref() {
+        Some(InstructionCount::NAME) => Box::new(ObserverDriver::<InstructionCount>::new(session)?),
+        Some(OpcodeHistogram::NAME) => Box::new(ObserverDriver::<OpcodeHistogram>::new(session)?),
+        Some(MemoryTrace::NAME) => Box::new(ObserverDriver::<MemoryTrace>::new(session)?),
+        _ => return Err("this tool needs hooks".to_owned()),
     })
 }
 
@@ -60,7 +58,7 @@ impl<T: ObservableTool> ObserverDriver<T> {
         &mut self,
         kernel: &DispatchedKernel,
         observer: &T::Observer,
-    ) -> Result<Vec<T::Row>, String> {
+    ) -> Result<Vec<Row>, String> {
         let object = &kernel.code_object;
         let key = (Arc::as_ptr(object) as usize, Arc::clone(&kernel.name));
         let (_, program) = match self.programs.entry(key) {
@@ -89,7 +87,7 @@ impl<T: ObservableTool> DispatchDriver for ObserverDriver<T> {
             self.output.dispatched(&kernel.name);
         }
         let is_observed = dispatch.kernel.as_ref().is_some_and(is_wanted);
-        self.observer = is_observed.then(|| T::observer(&self.options));
+        self.observer = is_observed.then(|| T::observer(self.options.records));
         Ok(())
     }
 
@@ -115,10 +113,13 @@ impl<T: ObservableTool> DispatchDriver for ObserverDriver<T> {
         if let (Some(kernel), Some(observer)) = (&dispatch.kernel, self.observer.take()) {
             let DispatchedKernel { number, name, .. } = kernel;
             self.output.lost(*number, name, T::lost_observations(&observer));
+            let columns: Vec<String> = T::COLUMNS.iter().map(|name| (*name).to_owned()).collect();
+            let dispatch = DispatchColumns { dispatch: *number as usize, kernel: name };
             match self.rows(kernel, &observer) {
-                Ok(rows) => self.output.rows::<T>(*number, name, &rows, &[]),
+                Ok(rows) => self.output.rows(dispatch, &columns, &rows, &[]),
                 Err(reason) => {
-                    self.output.uncounted_dispatch::<T>(*number, name);
+                    let unknown = vec![Cell::NotCounted; columns.len()];
+                    self.output.rows(dispatch, &columns, &[], &[unknown]);
                     let remark = format!("not counted: dispatch {number}: {reason}");
                     self.output.not_counted(format!("kernel {name}"), [remark]);
                 }

@@ -3,7 +3,7 @@
 use crate::in_process::{output_file, report_event};
 use crate::report::Event;
 use crate::tool::ToolSession;
-use flipwave_tools::{Cells, DispatchColumns, Header, Tool, csv_lines, uncounted_dispatch};
+use flipwave_tools::{DispatchColumns, Row, csv_header, csv_lines};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
@@ -75,26 +75,35 @@ impl Output {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the rows of a dispatch, then the rows for instructions that could not be counted.
-    pub fn rows<T: Tool>(&self, number: u32, kernel: &str, rows: &[T::Row], not_counted: &[Cells]) {
+    /// Writes the rows of a dispatch, then the rows for what could not be counted. The header with the names of
+    /// `columns` precedes the first row.
+    pub fn rows(
+        &self,
+        dispatch: DispatchColumns<'_>,
+        columns: &[String],
+        rows: &[Row],
+        not_counted: &[Row],
+    ) {
+        if rows.is_empty() && not_counted.is_empty() {
+            return;
+        }
         let mut open = self.open();
         let Some(open) = open.as_mut().filter(|open| open.is_complete) else { return };
-        let columns = DispatchColumns { dispatch: number as usize, kernel };
-        let header = if open.has_header { Header::Omitted } else { Header::Written };
-        let lines = csv_lines::<T>(columns, rows, not_counted, header);
-        let lines = lines.map_err(|reason| reason.to_string());
-        open.has_header |= lines.as_ref().is_ok_and(|lines| !lines.is_empty());
+        let lines = || {
+            let mut lines = if open.has_header { Vec::new() } else { csv_header(columns)? };
+            lines.extend(csv_lines(dispatch, rows)?);
+            lines.extend(csv_lines(dispatch, not_counted)?);
+            Ok(lines)
+        };
+        let lines = lines().map_err(|reason: csv::Error| reason.to_string());
+        open.has_header |= lines.is_ok();
         if let Err(reason) = lines.and_then(|lines| open.table.append(&lines)) {
             open.is_complete = false;
             open.remarks.insert(format!(
-                "the table is incomplete, it ends before dispatch {number}: {reason}"
+                "the table is incomplete, it ends before dispatch {}: {reason}",
+                dispatch.dispatch
             ));
         }
-    }
-
-    /// Writes a row for a dispatch that could not be counted at all.
-    pub fn uncounted_dispatch<T: Tool>(&self, number: u32, kernel: &str) {
-        self.rows::<T>(number, kernel, &[], &[uncounted_dispatch::<T>()]);
     }
 
     /// Reports that `what`, a number of sites or a kernel, could not be counted; adds `remarks` with the

@@ -1,15 +1,20 @@
 //! The settings of a tool for an application.
 
-use flipwave_tools::Options;
+use flipwave_tools::{
+    InstructionCount, MemoryTrace, ObservableTool, OpcodeHistogram, Options, ToolFile,
+};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The settings of a tool for an application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSession {
-    /// The tool.
-    pub name: ToolName,
+    /// A file with the tool, a [`ToolFile`] as JSON.
+    pub file: PathBuf,
+    /// The name of a shipped tool; `None` for a user's file.
+    pub shipped: Option<String>,
     /// The options of the tool.
     pub options: Options,
     /// The way in which the tool observes kernels.
@@ -19,27 +24,31 @@ pub struct ToolSession {
     pub out: PathBuf,
 }
 
-/// The names of the tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "each is the tool of its name")]
-pub enum ToolName {
-    InstructionCount,
-    OpcodeHistogram,
-    MemoryTrace,
-    AddressDivergence,
-    BranchDivergence,
-    BankConflicts,
-    KernelClock,
-}
+impl ToolSession {
+    /// Writes a tool to the file that a session names.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write_tool(file: &Path, tool: &ToolFile) -> io::Result<()> {
+        flipwave_host::output::stream(file)?.write_all(&serde_json::to_vec(tool)?)
+    }
 
-impl ToolName {
-    /// Returns `true` if the tool supports [`ToolPath::Embedded`].
-    pub fn is_observed(self) -> bool {
-        matches!(
-            self,
-            ToolName::InstructionCount | ToolName::OpcodeHistogram | ToolName::MemoryTrace
-        )
+    /// Reads the tool.
+    ///
+    /// # Errors
+    /// A message, if the file cannot be read.
+    pub(crate) fn read_tool(&self) -> Result<ToolFile, String> {
+        let failed = |reason: &dyn std::fmt::Display| {
+            format!("cannot read the tool from {}: {reason}", self.file.display())
+        };
+        let text = flipwave_host::input::read(&self.file, flipwave_host::input::BINARY);
+        let text = text.map_err(|reason| failed(&reason))?;
+        serde_json::from_slice(&text).map_err(|reason| failed(&reason))
+    }
+
+    /// Returns `true` if a shipped tool supports [`ToolPath::Embedded`].
+    pub fn is_observed(name: &str) -> bool {
+        [InstructionCount::NAME, OpcodeHistogram::NAME, MemoryTrace::NAME].contains(&name)
     }
 }
 
@@ -50,7 +59,7 @@ pub enum ToolPath {
     /// With hooks in the kernels on the embedded GPU, inserted as on hardware.
     Hook,
     /// With observers inside the embedded GPU, which runs the original code. Only for tools with
-    /// [`ToolName::is_observed`].
+    /// [`ToolSession::is_observed`].
     Embedded,
     /// With hooks in the kernels on this machine's GPU.
     Hardware,

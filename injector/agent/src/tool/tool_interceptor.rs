@@ -4,7 +4,7 @@ use super::output::Output;
 use crate::in_process::report_dispatches;
 use crate::instrumented_codes::InstrumentedCodes;
 use flipwave_codeobj::CodeObject;
-use flipwave_device::kernel_matches;
+use flipwave_device::{KernelPacket, kernel_matches};
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::Variables;
 use flipwave_hooks::hook::{HookCompiler, HookData};
@@ -13,27 +13,40 @@ use flipwave_isa::Pc;
 use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
 use flipwave_tools::{
-    NotCounted, Options, Tool, ToolError, ToolRequests, ToolScope, refusal_reasons, refused_sites,
+    DISPATCH_NUMBER, DispatchColumns, DispatchFacts, Options, Recorded, TableRows, TakenRecords,
+    Tool, ToolCode, ToolError, ToolFile, ToolScope, refusal_reasons, refused_sites,
+    uncounted_dispatch,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Interceptor that instruments kernels with a tool and writes its table.
-pub struct ToolInterceptor<T> {
+pub struct ToolInterceptor {
+    file: ToolFile,
     options: Options,
     output: Arc<Output>,
     compiler: OnceLock<HookCompiler>,
-    codes: InstrumentedCodes<Code<T>>,
+    /// The tool, started for the first code object.
+    tool: Mutex<Option<Arc<Tool>>>,
+    codes: InstrumentedCodes<Code>,
+    submitted: Mutex<Submitted>,
     /// Kernels that could not be instrumented.
     uninstrumented: Mutex<BTreeSet<(CodeId, Arc<str>)>>,
 }
 
+/// Numbers of submitted dispatches.
+#[derive(Default)]
+struct Submitted {
+    all: u32,
+    by_kernel: BTreeMap<Arc<str>, u32>,
+}
+
 /// A code object instrumented with the tool.
-struct Code<T> {
-    tool: T,
+struct Code {
+    tool: Arc<Tool>,
+    hooks: ToolCode,
     original: CodeObject,
     program: Disassembly,
-    not_counted: NotCounted,
     /// The variables of the hooks and their addresses.
     data: Vec<(Pc, HookData)>,
     /// For each variable, the number of leading bytes that may differ from the initial value; `None` if
@@ -53,12 +66,15 @@ enum RowsError {
     Hsa(#[from] HsaError),
 }
 
-impl<T: Tool> ToolInterceptor<T> {
-    pub fn new(options: Options, output: Arc<Output>) -> ToolInterceptor<T> {
+impl ToolInterceptor {
+    pub fn new(file: ToolFile, options: Options, output: Arc<Output>) -> ToolInterceptor {
         ToolInterceptor {
+            file,
             options,
             output,
             compiler: OnceLock::new(),
+            tool: Mutex::default(),
+            submitted: Mutex::default(),
             codes: InstrumentedCodes::default(),
             uninstrumented: Mutex::default(),
         }
@@ -78,12 +94,52 @@ impl<T: Tool> ToolInterceptor<T> {
         Ok(self.compiler.get_or_init(|| compiler))
     }
 
+    /// The tool, which is started for the first code object.
+    fn tool(&self, program: &Disassembly) -> Result<Arc<Tool>, ToolError> {
+        let mut started = self.tool.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tool) = &*started {
+            return Ok(Arc::clone(tool));
+        }
+        let compiler = self.compiler()?;
+        let tool = Tool::start(&self.file, compiler, &program.target, program.wave_size)?;
+        Ok(Arc::clone(started.insert(Arc::new(tool))))
+    }
+
+    /// The facts about a dispatch that has ended.
+    fn facts(&self, tool: &Tool, dispatch: &Dispatch) -> DispatchFacts {
+        DispatchFacts {
+            number: dispatch.number,
+            kernel: dispatch.kernel.to_string(),
+            grid: dispatch.packet.grid,
+            workgroup: dispatch.packet.workgroup,
+            launch: tool.count_launch(&dispatch.kernel),
+        }
+    }
+
+    /// Writes the rows of a dispatch.
+    fn write(&self, tool: &Tool, dispatch: &Dispatch, found: Result<TableRows, RowsError>) {
+        let (number, kernel) = (dispatch.number, &dispatch.kernel);
+        let columns = DispatchColumns { dispatch: number as usize, kernel };
+        match found {
+            Ok(TableRows { rows, not_counted, lost }) => {
+                self.output.lost(number, kernel, lost);
+                self.output.rows(columns, &tool.columns(), &rows, &not_counted);
+            }
+            Err(reason) => {
+                let unknown = [uncounted_dispatch(tool)];
+                self.output.rows(columns, &tool.columns(), &[], &unknown);
+                let remark = format!("not counted: dispatch {number}: {reason}");
+                self.output.not_counted(format!("kernel {kernel}"), [remark]);
+            }
+        }
+    }
+
     /// Instruments one kernel of a code object; the result is loaded in addition to the code object.
     fn instrument_kernel(
         &self,
         object: &CodeObject,
         kernel: &str,
-    ) -> Result<(Code<T>, CodeObject), ToolError> {
+    ) -> Result<(Code, CodeObject), ToolError> {
         let mut names = object.kernels().iter().map(|kernel| &kernel.name);
         let index = names.position(|name| **name == *kernel);
         let reduced = index.map(|index| alone(object, index)).transpose()?.flatten();
@@ -93,7 +149,7 @@ impl<T: Tool> ToolInterceptor<T> {
     }
 
     /// Instruments a whole code object; the result is loaded in place of it.
-    fn instrument(&self, object: &CodeObject) -> Result<(Code<T>, Replacement), ToolError> {
+    fn instrument(&self, object: &CodeObject) -> Result<(Code, Replacement), ToolError> {
         let (code, rewritten) = self.rewrite(object, self.options.kernel.as_deref())?;
         // If the original version cannot be included, every dispatch runs the instrumented one.
         Ok(match rewritten.beside(object, &code.program) {
@@ -113,7 +169,7 @@ impl<T: Tool> ToolInterceptor<T> {
         &self,
         object: &CodeObject,
         kernel: Option<&str>,
-    ) -> Result<(Code<T>, Rewritten), ToolError> {
+    ) -> Result<(Code, Rewritten), ToolError> {
         let compiler = self.compiler()?;
         let mut instrumentation = Instrumentation::new(object)?;
         if let Some(placement) = self.options.placement {
@@ -121,23 +177,25 @@ impl<T: Tool> ToolInterceptor<T> {
         }
         let program = instrumentation.program().clone();
         let scope = ToolScope::new(object, &program, kernel);
-        let mut requests = ToolRequests::new(&mut instrumentation, compiler, &self.options, scope);
-        let tool = T::request_hooks(&mut requests)?;
+        let tool = self.tool(&program)?;
+        let lines = object.lines().unwrap_or_default();
+        let mut hooks =
+            tool.request_hooks(&mut instrumentation, compiler, &self.options, &scope, &lines)?;
         let rewritten = instrumentation.rewrite(compiler)?;
         let refused = &rewritten.report.refused;
         if !refused.is_empty() {
             let what = format!("{} sites", refused_sites(refused));
             self.output.not_counted(what, refusal_reasons(refused));
         }
-        let not_counted = NotCounted::of(&tool, &program, refused);
+        hooks.set_refused(&program, refused);
         let (original, data) = (object.clone(), rewritten.data.clone());
         let changed = Mutex::new(Some(vec![0; data.len()]));
         let version = Version::Primary;
-        Ok((Code { tool, original, program, not_counted, data, changed, version }, rewritten))
+        Ok((Code { tool, hooks, original, program, data, changed, version }, rewritten))
     }
 
     /// The code of a dispatch, if it runs with hooks.
-    fn code(&self, dispatch: &Dispatch) -> Option<Arc<Code<T>>> {
+    fn code(&self, dispatch: &Dispatch) -> Option<Arc<Code>> {
         let code = self.codes.get(dispatch.code, &dispatch.kernel);
         code.filter(|code| code.version == dispatch.version)
     }
@@ -145,18 +203,20 @@ impl<T: Tool> ToolInterceptor<T> {
     /// Builds the rows of a dispatch that has ended.
     fn rows(
         &self,
-        code: &Code<T>,
+        code: &Code,
         dispatch: &Dispatch,
         memory: &Memory,
-    ) -> Result<Vec<T::Row>, RowsError> {
+    ) -> Result<TableRows, RowsError> {
         let bytes = code.read(dispatch, memory)?;
         let data = code.data.iter().map(|(_, data)| data);
-        let variables: Vec<Variables<'_>> =
-            data.zip(bytes).map(|(data, bytes)| Variables::new(data, bytes)).collect();
-        let lost = code.tool.lost_records(&variables)?;
-        self.output.lost(dispatch.number, &dispatch.kernel, lost);
+        let variables = data.zip(bytes).map(|(data, bytes)| Variables::new(data, bytes)).next();
         let scope = code.scope(&dispatch.kernel);
-        Ok(code.tool.rows(&scope, &variables)?)
+        let recorded = variables.as_ref().map(|variables| {
+            let (code, scope, taken) = (&code.hooks, &scope, TakenRecords::default());
+            Recorded { code, scope, variables, taken }
+        });
+        let facts = self.facts(&code.tool, dispatch);
+        Ok(code.tool.rows(&facts, recorded)?)
     }
 
     /// Records that a kernel could not be instrumented.
@@ -183,10 +243,10 @@ impl<T: Tool> ToolInterceptor<T> {
     }
 }
 
-impl<T> Code<T> {
+impl Code {
     /// The instrumented code of a kernel.
     fn scope(&self, kernel: &str) -> ToolScope<'_> {
-        ToolScope::new(&self.original, &self.program, Some(kernel)).without(&self.not_counted)
+        ToolScope::new(&self.original, &self.program, Some(kernel))
     }
 
     fn changed(&self) -> MutexGuard<'_, Option<Vec<usize>>> {
@@ -219,11 +279,17 @@ impl<T> Code<T> {
             initial.resize(changed.unwrap_or(size), 0);
             memory.write(dispatch.address_of(*address), &initial)?;
         }
+        if let Some((address, data)) = self.data.first()
+            && let Some(symbol) = data.symbols.get(DISPATCH_NUMBER)
+        {
+            let at = Pc(address.0 + symbol.offset);
+            memory.write(dispatch.address_of(at), &dispatch.number.to_le_bytes())?;
+        }
         Ok(())
     }
 }
 
-impl<T: Tool + Send + Sync> Interceptor for ToolInterceptor<T> {
+impl Interceptor for ToolInterceptor {
     fn load(&self, id: CodeId, object: &CodeObject) -> Option<Replacement> {
         let mut kernels = object.kernels().iter().map(|kernel| &*kernel.name);
         if !kernels.any(|kernel| self.wants(kernel)) {
@@ -278,9 +344,29 @@ impl<T: Tool + Send + Sync> Interceptor for ToolInterceptor<T> {
         }
     }
 
-    fn version(&self, code: CodeId, kernel: &str) -> Version {
-        let has_hooks = self.wants(kernel) && self.codes.get(code, &Arc::from(kernel)).is_some();
-        if has_hooks { Version::Alternate } else { Version::Primary }
+    fn version(&self, code: CodeId, kernel: &Arc<str>, packet: &KernelPacket) -> Version {
+        let (number, launch) = {
+            let submitted = &mut *self.submitted.lock().unwrap_or_else(PoisonError::into_inner);
+            let launch = submitted.by_kernel.entry(Arc::clone(kernel)).or_default();
+            let numbers = (submitted.all, *launch);
+            submitted.all += 1;
+            *launch += 1;
+            numbers
+        };
+        let Some(code) = self.codes.get(code, kernel).filter(|_| self.wants(kernel)) else {
+            return Version::Primary;
+        };
+        let (grid, workgroup) = (packet.grid, packet.workgroup);
+        let kernel = kernel.to_string();
+        let facts = DispatchFacts { number, kernel, grid, workgroup, launch };
+        match code.tool.chooses(&facts) {
+            Ok(true) => Version::Alternate,
+            Ok(false) => Version::Primary,
+            Err(reason) => {
+                self.output.not_counted(format!("kernel {}", facts.kernel), [reason.to_string()]);
+                Version::Primary
+            }
+        }
     }
 
     fn begin(&self, dispatch: &Dispatch, memory: &Memory) {
@@ -293,24 +379,23 @@ impl<T: Tool + Send + Sync> Interceptor for ToolInterceptor<T> {
     }
 
     fn end(&self, dispatch: &Dispatch, memory: &Memory) {
-        let (number, kernel) = (dispatch.number, &dispatch.kernel);
-        let code = self.code(dispatch).filter(|_| self.wants(kernel));
-        let Some(code) = code else {
-            if self.uninstrumented().contains(&(dispatch.code, Arc::clone(kernel))) {
-                self.output.uncounted_dispatch::<T>(number, kernel);
-            }
+        let kernel = &dispatch.kernel;
+        if !self.wants(kernel) {
             return;
-        };
-        match self.rows(&code, dispatch, memory) {
-            Ok(rows) => {
-                let not_counted = T::uncounted_rows(&code.scope(kernel));
-                self.output.rows::<T>(number, kernel, &rows, &not_counted);
-            }
-            Err(reason) => {
-                self.output.uncounted_dispatch::<T>(number, kernel);
-                let remark = format!("not counted: dispatch {number}: {reason}");
-                self.output.not_counted(format!("kernel {kernel}"), [remark]);
-            }
+        }
+        if let Some(code) = self.code(dispatch) {
+            let found = self.rows(&code, dispatch, memory);
+            return self.write(&code.tool, dispatch, found);
+        }
+        let tool = self.tool.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(tool) = tool else { return };
+        if self.uninstrumented().contains(&(dispatch.code, Arc::clone(kernel))) {
+            let columns = DispatchColumns { dispatch: dispatch.number as usize, kernel };
+            self.output.rows(columns, &tool.columns(), &[], &[uncounted_dispatch(&tool)]);
+        } else if self.codes.get(dispatch.code, kernel).is_some() {
+            // The tool chose the original code.
+            let facts = self.facts(&tool, dispatch);
+            self.write(&tool, dispatch, tool.rows(&facts, None).map_err(RowsError::from));
         }
     }
 

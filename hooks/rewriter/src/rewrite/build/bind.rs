@@ -88,7 +88,7 @@ impl<'a> Build<'a> {
                 self.bound.push(BoundCall { point, call, body, inputs: lowered.inputs });
                 Ok(())
             }
-            Err(error @ HookError::Argument { .. }) => {
+            Err(error @ (HookError::Argument { .. } | HookError::Unavailable { .. })) => {
                 self.refuse(point, &call.function, error.to_string());
                 Ok(())
             }
