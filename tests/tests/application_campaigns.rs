@@ -66,7 +66,7 @@ fn device_fault_in_the_golden_run_is_reported() {
     campaign(folder.path(), "failing/wild_write", "", "", STDOUT, WRONG);
     let finished = run(folder.path(), &[]);
     let named = "the device stopped a golden run: in dispatch 0, kernel \
-                 _Z5writePi: memory violation: write to 0x123450000000, lane 0, at pc 0x";
+                 write(int*): memory violation: write to 0x123450000000, lane 0, at pc 0x";
     finished.expect_refused(&[named]);
 }
 
