@@ -345,3 +345,59 @@ def test_repr_of_a_campaign_names_kernels_and_outputs(make_campaign: Any, tmp_pa
         assert word in text, text
     file = make_campaign().to_yaml(tmp_path)
     assert repr(flipwave.Campaign.from_yaml(file)) == f"Campaign.from_yaml({str(file)!r})"
+
+
+GROUPED = REPOSITORY / "examples/campaigns/grouped/gemm.hip"
+
+
+def grouped(**changes: Any) -> tuple[flipwave.Campaign, dict[str, Any]]:
+    """Three matrix products in one launch, with tables of pointers and a struct; and what to expect."""
+    generator = numpy.random.default_rng(3)
+    left = generator.standard_normal((3, 16, 16)).astype(numpy.float32)
+    first, second = generator.standard_normal((2, 16, 16)).astype(numpy.float32)
+    first, second = first.copy(), second.copy()
+    products = [numpy.zeros((16, 16), numpy.float32) for _ in range(3)]
+    shape = numpy.array((16, 16, 16, 0.5), "i4,i4,i4,f4")
+    args = {
+        "left": flipwave.Pointers([left, (left, 1024), (left, 2048)]),
+        "right": flipwave.Pointers([first, second, first]),
+        "product": flipwave.Pointers(products),
+        "shape": shape[()],
+        **changes,
+    }
+    kernel = flipwave.Kernel.from_source(GROUPED, "grouped_gemm")
+    campaign = flipwave.Campaign(kernel, (1, 3), args, workgroup=(256, 1), outputs=products)
+    return campaign, {"left": left, "right": [first, second, first], "products": products}
+
+
+def test_tables_of_pointers_and_structs_reach_the_kernel() -> None:
+    campaign, data = grouped()
+    golden = campaign.golden()
+    assert list(golden) == ["product_0", "product_1", "product_2"]
+    for index, product in enumerate(golden.values()):
+        expected = 0.5 * data["left"][index].astype(float) @ data["right"][index].astype(float)
+        numpy.testing.assert_allclose(product, expected, rtol=1e-5, atol=1e-5)
+    # The same struct as bytes, and a negative control with another factor.
+    same, _ = grouped(shape=numpy.int32([16, 16, 16]).tobytes() + numpy.float32(0.5).tobytes())
+    other, _ = grouped(shape=numpy.int32([16, 16, 16]).tobytes() + numpy.float32(0.25).tobytes())
+    numpy.testing.assert_array_equal(same.golden()["product_1"], golden["product_1"])
+    numpy.testing.assert_allclose(2 * other.golden()["product_1"], golden["product_1"], rtol=1e-6)
+
+
+def test_invalid_tables_and_structs_are_reported(add: flipwave.Kernel, vectors: dict[str, Any]) -> None:
+    array = numpy.zeros(4, numpy.float32)
+    for wrong, kind, words in [
+        (flipwave.Pointers([]), flipwave.WrongType, "list of arrays"),
+        (flipwave.Pointers(array), flipwave.WrongType, "list of arrays"),
+        (flipwave.Pointers([3]), flipwave.WrongType, r"left`\[0\] is int"),
+        (flipwave.Pointers([(array, 17)]), flipwave.WrongValue, "17 bytes; expected 0 to 16"),
+        (flipwave.Pointers([(array, 0.5)]), flipwave.WrongType, "0.5"),
+    ]:
+        with pytest.raises(kind, match=words):
+            grouped(left=wrong)
+    with pytest.raises(flipwave.WrongValue, match="no bytes"):
+        grouped(shape=b"")
+    with pytest.raises(flipwave.WrongType, match="`n` is a struct of 4 bytes.*`i32`"):
+        flipwave.Campaign(add, 4, {**vectors, "n": b"1234"}, outputs=["out"])
+    with pytest.raises(flipwave.ProgramError, match="12 bytes is given, 16 bytes are expected"):
+        grouped(shape=bytes(12))[0].golden()

@@ -183,6 +183,9 @@ fn kernel_option_instruments_one_kernel_only() {
     let application = Application::build("variables");
     let all = application.table("instruction-count", &[]);
     let one = application.table("instruction-count", &["--kernel", "_Z7collectPj"]);
+    // A pattern of the demangled name.
+    let by_pattern = application.table("instruction-count", &["--kernel", "coll?ct(*)"]);
+    assert_eq!(by_pattern, one);
     let collected: Vec<Vec<String>> =
         rows(&all).into_iter().filter(|row| row[1] == "_Z7collectPj").collect();
     assert_eq!(rows(&one), collected);

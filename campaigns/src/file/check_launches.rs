@@ -185,35 +185,7 @@ impl KernelsBuilder {
         if name.is_empty() {
             return reject(&field.key("buffer"), "is empty; give the buffer a name");
         }
-        let image = match &argument.init {
-            Some(schema::Init::Pointers(pointers)) => {
-                Some(self.check_pointers(pointers, &field.key("init"))?)
-            }
-            Some(schema::Init::Struct(members)) => {
-                let field = field.key("init");
-                Some(self.check_struct(members.clone(), None, context, &field, "struct")?)
-            }
-            _ => None,
-        };
-        let written = argument.element.map(|written| written.on(context.target));
-        let (element, count) = match (written, argument.count, &image) {
-            (Some(element), Some(count), _) => (element, count),
-            (element, count, Some(image)) => {
-                let default = match &argument.init {
-                    Some(schema::Init::Pointers(_)) => ElementType::U64,
-                    _ => ElementType::U8,
-                };
-                let element = element.unwrap_or(default);
-                let all = element.elements_in(image.size() as u64).unwrap_or_default();
-                (element, count.unwrap_or(all))
-            }
-            _ => {
-                return reject(
-                    field,
-                    format!("missing: `type` and `count` at the first use of buffer `{name}`"),
-                );
-            }
-        };
+        let (element, count, image) = self.check_content(&argument, &name, context, field)?;
         if !element.bytes_of(count).is_some_and(|bytes| (1..=MAX_BUFFER_BYTES).contains(&bytes)) {
             let max = element.elements_in(MAX_BUFFER_BYTES).unwrap_or_default();
             let step = match element.elements_of_unit() {
@@ -222,16 +194,6 @@ impl KernelsBuilder {
             };
             let message = format!("{count} elements; expected 1 to {max}{step}");
             return reject(&field.key("count"), message);
-        }
-        if let Some(image) = &image
-            && element.bytes_of(count) != Some(image.size() as u64)
-        {
-            let message = format!(
-                "has {} bytes, but the buffer has {count} elements of type {element}; leave out `type` and \
-                 `count`, or change them",
-                image.size()
-            );
-            return reject(&field.key("init"), message);
         }
         let count = count as usize;
         let init = match image {

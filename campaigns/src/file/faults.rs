@@ -56,7 +56,7 @@ pub(crate) mod written {
         #[schemars(with = "Duration", extend("default" = "transient"))]
         pub duration: Option<Duration>,
 
-        /// Filter: kernels by name.
+        /// Filter: kernels by name, or by a pattern with `*` and `?`.
         pub kernels: Option<Vec<String>>,
         /// Include kernels that AMD's runtime launches itself, for example for copies.
         #[serde(default)]

@@ -22,7 +22,7 @@ from .frames import measures
 from .judge import Judgement
 from .kernel import Kernel
 from .tool import Incomplete, Tool
-from .workload import Buffer, Launch
+from .workload import Buffer, Launch, Pointers
 
 __all__ = [
     "Buffer",
@@ -36,6 +36,7 @@ __all__ = [
     "MissingBinary",
     "MissingTriton",
     "NoResults",
+    "Pointers",
     "ProgramError",
     "Tool",
     "UnexpectedOutput",

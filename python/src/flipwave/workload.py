@@ -30,11 +30,23 @@ class Buffer:
 
 
 @dataclass(frozen=True, eq=False)
+class Pointers:
+    """A table of addresses, as grouped and batched kernels take it.
+
+    ``arrays`` lists an array, a :class:`Buffer`, ``None`` for a null pointer, or a pair of an array and the
+    distance from its start in bytes, for each address.
+    """
+
+    arrays: Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
 class Launch:
     """A kernel with its grid and its arguments.
 
-    ``args`` maps names of parameters to numpy arrays for pointers, numbers for scalars, and ``None`` for a
-    null pointer. Tensors of other libraries are accepted if numpy can read them (``__array__``). Launches
+    ``args`` maps names of parameters to numpy arrays for pointers, numbers for scalars, ``None`` for a null
+    pointer, :class:`Pointers` for a pointer to a table of addresses, and ``bytes`` or a structured scalar of
+    numpy for a struct that is passed by value. Tensors of other libraries are accepted if numpy can read them (``__array__``). Launches
     that receive the same array share it.
     """
 
@@ -63,6 +75,15 @@ class _Shared:
     origin: Any = None
 
 
+@dataclass(eq=False)
+class _Table:
+    """A buffer of addresses: buffers and the distances from their starts."""
+
+    name: str
+    given: Pointers
+    pointers: list[tuple[_Shared, int] | None]
+
+
 class Workload:
     """Launches, their buffers, and the buffers that hold results. The constructor validates all arguments."""
 
@@ -81,6 +102,7 @@ class Workload:
                 raise WrongType(f"launches[{number}] is {launch!r}; expected flipwave.Launch(kernel, grid, args)")
         self.target = _target(self.launches)
         self.buffers: list[_Shared] = []
+        self._tables: list[_Table] = []
         self._arguments = [self._resolve(number, launch) for number, launch in enumerate(self.launches)]
         self.outputs = [self._buffer(output, "outputs") for output in _list(outputs, "outputs")]
         self.detectors = [self._buffer(detector, "detectors") for detector in _list(detectors, "detectors")]
@@ -109,6 +131,9 @@ class Workload:
         kernels: dict[int, dict[str, Any]] = {}
         defined: set[str] = set()
         dispatches = []
+        # Buffers that only tables refer to are not arguments; the tables may refer to arguments, too.
+        shared = [pointer[0] for table in self._tables for pointer in table.pointers if pointer is not None]
+        buffers = [self._write_argument(buffer, directory, defined) for buffer in dict.fromkeys(shared)]
         for launch, arguments in zip(self.launches, self._arguments, strict=True):
             kernel = launch.kernel
             if id(kernel) not in kernels:
@@ -123,7 +148,9 @@ class Workload:
                 written["local_memory"] = values.integer(launch.local_memory, "local_memory")
             written["args"] = [self._write_argument(argument, directory, defined) for argument in arguments]
             dispatches.append(written)
-        return {"kernel": dispatches[0]} if len(dispatches) == 1 else {"dispatches": dispatches}
+        workload: dict[str, Any] = {"buffers": buffers} if buffers else {}
+        workload |= {"kernel": dispatches[0]} if len(dispatches) == 1 else {"dispatches": dispatches}
+        return workload
 
     def _resolve(self, number: int, launch: Launch) -> list[Any]:
         """Returns a launch's arguments in order: buffers, scalars in campaign-file form, and ``None``."""
@@ -163,6 +190,11 @@ class Workload:
             if kind is not None and not kind.startswith("*"):
                 raise WrongType(f"{where} is None, and the signature has `{kind}`; expected a number")
             return None
+        if isinstance(value, Pointers):
+            return self._table(number, where, name, kind, value)
+        if isinstance(value, (bytes, bytearray, numpy.void)):
+            content = value.tobytes() if isinstance(value, numpy.void) else bytes(value)
+            return _struct(where, kind, content)
         if isinstance(value, Buffer) or values.has_array(value):
             return self._share(number, where, name, kind, value)
         if kind is not None and kind.startswith("*"):
@@ -171,6 +203,37 @@ class Workload:
                 "a numpy array, or None"
             )
         return _scalar(where, kind, value)
+
+    def _table(self, number: int, where: str, name: str, kind: str | None, given: Pointers) -> _Table:
+        """Returns the buffer of a table of addresses."""
+        if kind is not None and not kind.startswith("*"):
+            raise WrongType(f"{where} is a table of pointers, and the signature has the number `{kind}`")
+        for table in self._tables:
+            if table.given is given:
+                return table
+        if not isinstance(given.arrays, (list, tuple)) or not given.arrays:
+            raise WrongType(f"{where} is Pointers({given.arrays!r}); expected a list of arrays")
+        pointers: list[tuple[_Shared, int] | None] = []
+        for index, entry in enumerate(given.arrays):
+            here = f"{where}[{index}]"
+            array, offset = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, 0)
+            if array is None:
+                pointers.append(None)
+                continue
+            buffer = self._share(number, here, f"{name}_{index}", None, array)
+            offset = values.integer(offset, f"{here}: the distance")
+            bytes_in_memory = to_bytes(buffer.array, buffer.element).size
+            if not 0 <= offset <= bytes_in_memory:
+                raise WrongValue(
+                    f"{here}: the distance is {offset} bytes; expected 0 to {bytes_in_memory}, the size"
+                )
+            pointers.append((buffer, offset))
+        taken = {table.name for table in self._tables} | {buffer.name for buffer in self.buffers}
+        chosen = f"{name}_{number}" if name in taken else name
+        if chosen in taken:
+            raise WrongValue(f"{where}: the buffer name `{chosen}` already belongs to another buffer")
+        self._tables.append(_Table(chosen, given, pointers))
+        return self._tables[-1]
 
     def _share(self, number: int, where: str, name: str, kind: str | None, value: Any) -> _Shared:
         given_name = value.name if isinstance(value, Buffer) else None
@@ -206,7 +269,7 @@ class Workload:
                     f"{where} overlaps the buffer `{buffer.name}` in memory without being the same array; "
                     "launches share whole arrays only: pass the same one, or a copy"
                 )
-        taken = {buffer.name for buffer in self.buffers}
+        taken = {buffer.name for buffer in self.buffers} | {table.name for table in self._tables}
         chosen = given_name or (f"{name}_{number}" if name in taken else name)
         if chosen in taken:
             raise WrongValue(
@@ -240,6 +303,15 @@ class Workload:
         return next((buffer for buffer in alike if buffer.name == given), alike[0])
 
     def _write_argument(self, argument: Any, directory: Path, defined: set[str]) -> Any:
+        if isinstance(argument, _Table):
+            if argument.name in defined:
+                return {"buffer": argument.name}
+            defined.add(argument.name)
+            addresses = [
+                None if pointer is None else f"{pointer[0].name} + {pointer[1]}"
+                for pointer in argument.pointers
+            ]
+            return {"buffer": argument.name, "init": {"pointers": addresses}}
         if not isinstance(argument, _Shared):
             return argument
         if argument.name in defined:
@@ -351,6 +423,14 @@ def _scalar(where: str, kind: str | None, value: Any) -> dict[str, Any]:
             f"{where} is {value!r}, and its type is {element.name}; expected {limits.min} to {limits.max}"
         )
     return {"scalar": int(number), "type": element.name}
+
+
+def _struct(where: str, kind: str | None, content: bytes) -> dict[str, Any]:
+    if kind is not None:
+        raise WrongType(f"{where} is a struct of {len(content)} bytes, and the signature has `{kind}`")
+    if not content:
+        raise WrongValue(f"{where} has no bytes")
+    return {"bytes": content.hex(" ")}
 
 
 def _dimensions(given: Any, kernel: Kernel, where: str) -> list[int]:

@@ -21,7 +21,7 @@ pub struct Golden {
 }
 
 /// Formats a known source line for the end of a message.
-fn in_parentheses(line: &Option<SourceLine>) -> String {
+fn in_parentheses(line: &Option<Box<SourceLine>>) -> String {
     line.as_ref().map(|line| format!(" ({line})")).unwrap_or_default()
 }
 
@@ -43,7 +43,7 @@ pub enum GoldenError {
         /// The device fault.
         fault: DeviceFault,
         /// Source line of the instruction, if known.
-        line: Option<SourceLine>,
+        line: Option<Box<SourceLine>>,
     },
     /// A dispatch exceeded its instruction limit.
     #[error(

@@ -146,7 +146,7 @@ impl Workload {
             }
             _ => {
                 let lines = self.device.lines(failed.module);
-                let line = lines.and_then(|lines| lines.lookup(place.pc));
+                let line = lines.and_then(|lines| lines.lookup(place.pc)).map(Box::new);
                 GoldenError::Faulted { dispatch, kernel, fault, line }
             }
         }
