@@ -117,6 +117,14 @@ impl Requests {
         source: HookSource,
         instrumentation: &mut Instrumentation<'_>,
     ) -> Result<ToolCode, ToolError> {
+        let instructions = instrumentation.program().instructions.len();
+        let mut places = self.shown.iter().flatten().map(|shown| shown.at);
+        let mut sites = self.sites.iter().flatten().map(|site| site.at);
+        if places.any(|at| at.number() >= instructions)
+            || sites.any(|at| at.number() >= instructions)
+        {
+            return Err(tool.malformed(Malformed));
+        }
         let index = instrumentation.add_source(source.clone());
         let mut code = ToolCode::new(tool.outputs().len(), self.shown, self.sites, self.used);
         for call in self.calls {
