@@ -107,7 +107,7 @@ impl Requests {
         self.calls.last_mut().ok_or(Malformed)
     }
 
-    /// Inserts the calls.
+    /// Inserts the calls. Streams have space for `records` records.
     ///
     /// # Errors
     /// [`ToolError::Tool`] with the line of the request, if a call does not match its hook.
@@ -115,6 +115,7 @@ impl Requests {
         self,
         tool: &Tool,
         source: HookSource,
+        records: u32,
         instrumentation: &mut Instrumentation<'_>,
     ) -> Result<ToolCode, ToolError> {
         let instructions = instrumentation.program().instructions.len();
@@ -126,7 +127,8 @@ impl Requests {
             return Err(tool.malformed(Malformed));
         }
         let index = instrumentation.add_source(source.clone());
-        let mut code = ToolCode::new(tool.outputs().len(), self.shown, self.sites, self.used);
+        let mut code =
+            ToolCode::new(tool.outputs().len(), self.shown, self.sites, self.used, records);
         for call in self.calls {
             let program = instrumentation.program();
             let failed = |message: String| {

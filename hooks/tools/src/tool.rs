@@ -174,7 +174,8 @@ impl Tool {
         };
         let requests = Requests::read(&mut Reader::new(&answer), self.outputs.len());
         let requests = requests.map_err(|malformed| self.malformed(malformed))?;
-        let mut macros = vec![("FLIPWAVE_RECORDS".to_owned(), options.records.max(1).to_string())];
+        let records = options.records.max(1);
+        let mut macros = vec![("FLIPWAVE_RECORDS".to_owned(), records.to_string())];
         for (output, rows) in self.outputs.iter().zip(&requests.used) {
             if *rows > MAX_ROWS {
                 let message = format!(
@@ -189,7 +190,7 @@ impl Tool {
         }
         let source = device_source(&self.file, &self.folders, &macros);
         let source = compiler.read(&source, &program.target, program.wave_size)?;
-        requests.insert(self, source, instrumentation)
+        requests.insert(self, source, records, instrumentation)
     }
 
     /// Counts a dispatch of a kernel, and returns the number of earlier ones.
