@@ -39,7 +39,7 @@ for file in "$folder"/bin/* "$folder"/lib/*; do
 done
 
 # Commands of the documentation use these paths.
-cp hooks/rewriter/include/flipwave.h hooks/tools/include/flipwave_tool.h "$folder/include/"
+cp hooks/rewriter/include/flipwave.h hooks/tools/include/flipwave_tool*.h "$folder/include/"
 for files in examples/campaigns examples/suite examples/emulation examples/tools docs; do
     mkdir -p "$folder/$files"
     git ls-files -z -- "$files" | tar --create --null --files-from=- | tar --extract --directory="$folder"

@@ -39,6 +39,8 @@ pub struct ToolCode {
     sites: Vec<Vec<Site>>,
     /// The number of rows in memory, by output.
     used: Vec<u32>,
+    /// The capacity of each stream in records.
+    records: u32,
     /// The instructions whose hooks count in each row in memory, by output.
     users: Vec<BTreeMap<u32, Vec<InstIndex>>>,
     /// The hooks at each instruction.
@@ -70,10 +72,11 @@ impl ToolCode {
         shown: Vec<Vec<Shown>>,
         sites: Vec<Vec<Site>>,
         used: Vec<u32>,
+        records: u32,
     ) -> ToolCode {
         let users = vec![BTreeMap::new(); outputs];
         let (calls, refused) = (BTreeMap::new(), BTreeSet::new());
-        ToolCode { shown, sites, used, users, calls, refused }
+        ToolCode { shown, sites, used, records, users, calls, refused }
     }
 
     /// Records that a hook at an instruction counts in a row in memory.
@@ -96,6 +99,11 @@ impl ToolCode {
     /// Records a hook at an instruction.
     pub(super) fn add_call(&mut self, at: InstIndex, hook: &str) {
         self.calls.entry(at).or_default().push(hook.to_owned());
+    }
+
+    /// The capacity of each stream in records.
+    pub(super) fn records(&self) -> u32 {
+        self.records
     }
 
     /// Marks the instructions whose hooks the engine refused.
@@ -192,7 +200,7 @@ impl ToolCode {
             (!self.refused.contains(&site.at)).then(cells)
         });
         let mut data = taken.take(&output.name);
-        let lost = stream::take_rest(bytes, output.size, &mut data);
+        let lost = stream::take_rest(bytes, output.size, self.records.into(), &mut data);
         Finding { data, sites: sites.collect(), lost, ..Finding::default() }
     }
 

@@ -250,7 +250,9 @@ impl InstrumentedCode<'_> {
         dispatch: &Dispatch,
         taken: &mut TakenRecords,
     ) -> Result<Completion, DeviceError> {
-        let find = |data| LoadedStreams::find(device, self.code.module, tool.outputs(), data);
+        let records = self.tool.records().into();
+        let find =
+            |data| LoadedStreams::find(device, self.code.module, tool.outputs(), records, data);
         let streams = self.code.rewritten.data.first().map(find).transpose()?;
         if let Some(streams) = streams.filter(LoadedStreams::can_wait) {
             streams.set_waits(device, true)?;

@@ -61,6 +61,9 @@ pub struct Member {
     pub kind: MemberType,
 }
 
+/// The largest number of texts in a structure (`struct flipwave_output` of `flipwave_tool.h`).
+const MAX_TEXTS: usize = 32;
+
 /// A declared output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
@@ -128,6 +131,9 @@ impl Output {
             offset = usize::next_multiple_of(offset, kind.bytes());
             members.push(Member { name: member.name.clone(), offset, kind });
             offset += kind.bytes();
+        }
+        if members.iter().filter(|member| member.kind == MemberType::Text).count() > MAX_TEXTS {
+            return Err(failed(format!("`{structure}` has more than {MAX_TEXTS} texts")));
         }
         let alignment = members.iter().map(|member| member.kind.bytes()).max().unwrap_or(1);
         if offset.next_multiple_of(alignment) != self.size || members.is_empty() {

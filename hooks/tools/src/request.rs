@@ -107,7 +107,7 @@ impl Requests {
         self.calls.last_mut().ok_or(Malformed)
     }
 
-    /// Inserts the calls.
+    /// Inserts the calls. Streams have space for `records` records.
     ///
     /// # Errors
     /// [`ToolError::Tool`] with the line of the request, if a call does not match its hook.
@@ -115,10 +115,20 @@ impl Requests {
         self,
         tool: &Tool,
         source: HookSource,
+        records: u32,
         instrumentation: &mut Instrumentation<'_>,
     ) -> Result<ToolCode, ToolError> {
+        let instructions = instrumentation.program().instructions.len();
+        let mut places = self.shown.iter().flatten().map(|shown| shown.at);
+        let mut sites = self.sites.iter().flatten().map(|site| site.at);
+        if places.any(|at| at.number() >= instructions)
+            || sites.any(|at| at.number() >= instructions)
+        {
+            return Err(tool.malformed(Malformed));
+        }
         let index = instrumentation.add_source(source.clone());
-        let mut code = ToolCode::new(tool.outputs().len(), self.shown, self.sites, self.used);
+        let mut code =
+            ToolCode::new(tool.outputs().len(), self.shown, self.sites, self.used, records);
         for call in self.calls {
             let program = instrumentation.program();
             let failed = |message: String| {

@@ -38,17 +38,12 @@ impl Header {
     }
 }
 
-/// The number of records in the variable of a stream, whose size is `bytes`: each has a mark of four bytes.
-fn capacity(bytes: u64, size: usize) -> u64 {
-    bytes.saturating_sub(HEADER as u64) / (size as u64 + 4)
-}
-
 /// Appends the records of a ring that have not been taken to `data`, and returns the number of records that
-/// did not fit. `bytes` is the content of the variable after the dispatch.
-pub(super) fn take_rest(bytes: &[u8], size: usize, data: &mut Vec<u8>) -> u64 {
+/// did not fit. `bytes` is the content of the variable after the dispatch, a ring of `capacity` records of
+/// `size` bytes.
+pub(super) fn take_rest(bytes: &[u8], size: usize, capacity: u64, data: &mut Vec<u8>) -> u64 {
     let header = Header::read(bytes);
     let ring = bytes.get(HEADER..).unwrap_or_default();
-    let capacity = capacity(bytes.len() as u64, size);
     let end = header.end(capacity);
     for number in header.taken..end {
         let start = (number % capacity) as usize * size;
@@ -85,11 +80,12 @@ struct LoadedStream {
 }
 
 impl LoadedStreams {
-    /// The streams among `outputs`, whose variables are `data` of a module.
+    /// The streams among `outputs`, rings of `capacity` records, whose variables are `data` of a module.
     pub fn find(
         device: &impl Device,
         module: ModuleId,
         outputs: &[Output],
+        capacity: u64,
         (address, data): &(Pc, HookData),
     ) -> Result<LoadedStreams, DeviceError> {
         let streams = outputs.iter().filter(|output| output.kind == OutputKind::Stream);
@@ -100,7 +96,7 @@ impl LoadedStreams {
                 name: output.name.clone(),
                 address: device.address_of(module, address.0 + symbol.offset)?,
                 size: output.size,
-                capacity: capacity(symbol.size, output.size),
+                capacity,
             });
         }
         Ok(LoadedStreams { streams: found })
@@ -192,7 +188,7 @@ mod tests {
         // Records 3 to 5 in a ring of four.
         let bytes = memory([6, 3, 1, 0], &[14, 15, 12, 13]);
         let mut data = Vec::new();
-        assert_eq!(take_rest(&bytes, 4, &mut data), 0);
+        assert_eq!(take_rest(&bytes, 4, 4, &mut data), 0);
         let words: Vec<u8> = data.iter().step_by(4).copied().collect();
         assert_eq!(words, [13, 14, 15]);
     }
@@ -200,8 +196,8 @@ mod tests {
     #[test]
     fn records_that_do_not_fit_are_lost() {
         let mut data = Vec::new();
-        assert_eq!(take_rest(&memory([7, 0, 0, 0], &[1, 2, 3, 4]), 4, &mut data), 3);
+        assert_eq!(take_rest(&memory([7, 0, 0, 0], &[1, 2, 3, 4]), 4, 4, &mut data), 3);
         assert_eq!(data.len(), 16);
-        assert_eq!(take_rest(&[], 4, &mut data), 0);
+        assert_eq!(take_rest(&[], 4, 4, &mut data), 0);
     }
 }

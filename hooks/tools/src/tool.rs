@@ -18,6 +18,9 @@ use flipwave_isa::Target;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// The largest number of rows of a table in device memory.
+const MAX_ROWS: u32 = 1 << 24;
+
 /// A tool that runs. Its table is that of the first `FLIPWAVE_ROWS`, or of the first output.
 #[derive(Debug)]
 pub struct Tool {
@@ -171,15 +174,23 @@ impl Tool {
         };
         let requests = Requests::read(&mut Reader::new(&answer), self.outputs.len());
         let requests = requests.map_err(|malformed| self.malformed(malformed))?;
-        let mut macros = vec![("FLIPWAVE_RECORDS".to_owned(), options.records.max(1).to_string())];
+        let records = options.records.max(1);
+        let mut macros = vec![("FLIPWAVE_RECORDS".to_owned(), records.to_string())];
         for (output, rows) in self.outputs.iter().zip(&requests.used) {
+            if *rows > MAX_ROWS {
+                let message = format!(
+                    "`{}` has {rows} rows in memory; at most {MAX_ROWS} are possible",
+                    output.name
+                );
+                return Err(self.file.error(&message));
+            }
             // A power of two, so that compiled hooks can be reused for other code.
             let rows = rows.next_power_of_two();
             macros.push((format!("FLIPWAVE_ROWS_{}", output.name), format!("~,{rows}")));
         }
         let source = device_source(&self.file, &self.folders, &macros);
         let source = compiler.read(&source, &program.target, program.wave_size)?;
-        requests.insert(self, source, instrumentation)
+        requests.insert(self, source, records, instrumentation)
     }
 
     /// Counts a dispatch of a kernel, and returns the number of earlier ones.
@@ -333,7 +344,7 @@ fn describe(
     for output in &mut outputs {
         output.set_members(file, |tag| source.structure(tag))?;
         let texts = output.members.iter().filter(|member| member.kind == MemberType::Text);
-        let texts: Vec<u32> = texts.map(|member| member.offset as u32).take(32).collect();
+        let texts: Vec<u32> = texts.map(|member| member.offset as u32).collect();
         layout.word(texts.len() as u32);
         texts.into_iter().for_each(|offset| layout.word(offset));
     }

@@ -12,6 +12,8 @@ use std::process::Command;
 
 /// The header with the functions for tools.
 const TOOL_HEADER: &str = include_str!("../../include/flipwave_tool.h");
+/// The header that it includes.
+const TOOL_IMPLEMENTATION: &str = include_str!("../../include/flipwave_tool_impl.h");
 /// The main program.
 const MAIN: &str = include_str!("../../include/host.c");
 
@@ -59,7 +61,12 @@ impl IncludeFolders {
     pub fn prepare() -> Result<IncludeFolders, ToolError> {
         let cache = Cache::find();
         let mut digest = Sha256::new();
-        let all = [("flipwave.h", HEADER), ("flipwave_tool.h", TOOL_HEADER), ("host.c", MAIN)];
+        let all = [
+            ("flipwave.h", HEADER),
+            ("flipwave_tool.h", TOOL_HEADER),
+            ("flipwave_tool_impl.h", TOOL_IMPLEMENTATION),
+            ("host.c", MAIN),
+        ];
         for (_, text) in all.iter().chain(&DEVICE_HEADERS) {
             digest.update(text);
         }
