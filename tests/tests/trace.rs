@@ -459,7 +459,7 @@ fn permanent_fault_strikes_again_after_its_difference_is_gone() {
     );
     let planted = Planted::new(&body);
     let site = "opcode=v_add_u32 units=1 unit=0 simd=0 slot=2 destination=0 flip=0x1";
-    let trace = followed(&planted.workload, &flipwave_tests::site(&site));
+    let trace = followed(&planted.workload, &flipwave_tests::site(site));
     // Lanes 2, 18, 34 and 50 run in the slot.
     assert_eq!(words_over_time(&trace), [(0, 4), (1, 0), (2, 4), (3, 0)]);
     assert_eq!((trace.struck.words, &trace.ending), (8, &TraceEnding::Died));

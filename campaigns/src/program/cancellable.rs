@@ -70,4 +70,4 @@ impl Device for CancellableDevice<'_> {
 }
 
 /// Number of wave instructions between two calls of the host in [`Device::dispatch_attended`].
-const ATTENDED_SLICE: u64 = 1 << 16;
+const ATTENDED_SLICE: u64 = 1 << 12;

@@ -60,7 +60,7 @@ fn amdgpu_crate(text: &str) -> Option<&'static str> {
             },
         )
     };
-    AMDGPU.iter().copied().find(|name| names(&name))
+    AMDGPU.iter().copied().find(|name| names(name))
 }
 
 /// Fault injection, analysis, and what campaigns do after their program is loaded work for every

@@ -168,7 +168,7 @@ impl Machine for EmbeddedGpu {
         let vectors = [Register::Vgpr(Vgpr(0)), Register::AccVgpr(AccVgpr(0))];
         let mut registers: Vec<RegisterSpan> = vectors.into_iter().filter_map(file).collect();
         let scalars = RegisterId::from(Register::Sgpr(Sgpr(0)));
-        registers.push(RegisterSpan::new(scalars, numbered as u16));
+        registers.push(RegisterSpan::new(scalars, numbered));
         let special = [
             RegisterRange::new(Register::VccLo, halves),
             RegisterRange::new(Register::ExecLo, halves),

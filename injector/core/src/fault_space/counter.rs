@@ -21,6 +21,9 @@ pub(crate) fn lanes_struck(frame: &Frame, written: LaneMask, all: LaneMask) -> L
     frame.selection.of_lanes(if whole { all } else { written })
 }
 
+/// The registers and memory that a wave can use.
+type ResourcesOf<'a> = Box<dyn Fn(&dyn WaveState) -> Resources + 'a>;
+
 /// Observer that counts the executions and sites of one dispatch.
 pub(crate) struct FaultSpaceCounter<'a> {
     pub frame: &'a Frame,
@@ -28,7 +31,7 @@ pub(crate) struct FaultSpaceCounter<'a> {
     /// `true` if the dispatch is selected.
     is_selected: bool,
     is_rewritten: bool,
-    resources: Box<dyn Fn(&dyn WaveState) -> Resources + 'a>,
+    resources: ResourcesOf<'a>,
     /// Counts by instruction number.
     pub counts: Vec<Count>,
     pub waves: Vec<WaveCount>,

@@ -155,7 +155,7 @@ impl Observer for Log {
     }
 
     fn before(&mut self, _: &dyn Instruction, wave: WaveId, state: &mut dyn WaveState) {
-        if state.lds().len() > 0 {
+        if !state.lds().is_empty() {
             self.lds.get_or(wave.workgroup, || state.lds().to_vec());
         }
     }

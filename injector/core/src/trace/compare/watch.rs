@@ -141,7 +141,7 @@ impl Observer for Compare<'_, '_> {
     }
 
     fn before(&mut self, inst: &dyn Instruction, wave: WaveId, state: &mut dyn WaveState) {
-        if state.lds().len() > 0 {
+        if !state.lds().is_empty() {
             self.lds.get_or(wave.workgroup, || Lds::new(state.lds()));
         }
         let exec = state.active();
