@@ -38,8 +38,8 @@ fn nop(wait_states: u8) -> [u8; 4] {
 
 /// Returns `true` if a program violates one of `rules`.
 fn breaks(workload: &Workload, rules: &[Rule]) -> bool {
-    let (_, violations) = golden_strict(workload, StrictOptions::default())
-        .unwrap_or_else(|error| panic!("{error}"));
+    let (_, violations) =
+        golden_strict(workload, StrictOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     violations.iter().any(|violation| rules.contains(&violation.rule()))
 }
 
