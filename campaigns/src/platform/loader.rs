@@ -34,7 +34,7 @@ pub trait ProgramLoader {
     /// Writes to allocated memory.
     ///
     /// # Errors
-    /// [`DeviceError::BadAddress`].
+    /// [`DeviceError::NotAllocated`].
     fn write(&mut self, address: Address, content: &[u8]) -> Result<(), DeviceError>;
 
     /// Creates the heap that loaded code allocates memory from, after all buffers are allocated. `bytes` is
