@@ -37,7 +37,7 @@ pub trait StretchObserver {
     /// execute a stretch; zero if the observer must be called at its instructions.
     fn allows(&mut self, wave: WaveId, executed: u64, stretch: &dyn Stretch) -> u64;
 
-    /// Called after a wave has executed [parts](Stretch::parts) of a stretch `times` times. `lanes`
+    /// Called after a wave has executed [parts](Stretch::for_each_part) of a stretch `times` times. `lanes`
     /// has the active lanes of the first part, and of the part after the active lanes have changed.
     fn executed(&mut self, wave: WaveId, stretch: &dyn Stretch, times: u64, lanes: [LaneMask; 2]);
 
