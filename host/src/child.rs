@@ -78,6 +78,42 @@ struct Started {
     group: Pid,
 }
 
+/// A running program with which this program exchanges messages. It is killed when this value is dropped.
+#[derive(Debug)]
+pub struct Helper {
+    child: Child,
+    group: Pid,
+}
+
+impl Helper {
+    /// Starts a program, which [`kill_all`] also kills.
+    ///
+    /// # Errors
+    /// [`ChildError`].
+    pub fn start(command: &mut Command) -> Result<Helper, ChildError> {
+        let Started { child, group } = start(command)?;
+        Ok(Helper { child, group })
+    }
+
+    /// Waits for the end of the program.
+    ///
+    /// # Errors
+    /// [`ChildError::Interrupted`] if it was killed by [`kill_all`].
+    pub fn wait(&mut self) -> Result<ExitStatus, ChildError> {
+        wait_for(&mut self.child, self.group)
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        let mut running = running();
+        running.groups.retain(|group| *group != self.group);
+        // Fails if the program has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 fn start(command: &mut Command) -> Result<Started, ChildError> {
     use std::os::unix::process::CommandExt;
     // Locked until the program is listed: `kill_all` sees all started programs.
@@ -92,11 +128,15 @@ fn start(command: &mut Command) -> Result<Started, ChildError> {
 }
 
 fn wait(mut started: Started) -> Result<ExitStatus, ChildError> {
+    wait_for(&mut started.child, started.group)
+}
+
+fn wait_for(child: &mut Child, process: Pid) -> Result<ExitStatus, ChildError> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(started.group), options) {}
+    while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(process), options) {}
     let mut running = running();
-    running.groups.retain(|group| *group != started.group);
-    let status = started.child.wait()?;
+    running.groups.retain(|group| *group != process);
+    let status = child.wait()?;
     if running.is_ended { Err(ChildError::Interrupted) } else { Ok(status) }
 }
 

@@ -4,13 +4,14 @@ use super::lines::LineOf;
 use super::message::Reader;
 use super::seconds;
 use crate::{ToolError, ToolFile};
+use flipwave_host::child::{ChildError, Helper};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::Duration;
 
 /// A request, as in `include/host.c`.
@@ -40,7 +41,7 @@ const ALARM: u32 = 14;
 /// A running host side. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct HostProcess {
-    child: Child,
+    child: Option<Helper>,
     stream: UnixStream,
     /// The program, for the lines of crashes.
     program: Vec<u8>,
@@ -54,7 +55,7 @@ impl HostProcess {
     /// [`ToolError::HostProcess`].
     pub fn start(file: &ToolFile, program: Vec<u8>) -> Result<HostProcess, ToolError> {
         let (child, stream) = spawn(&program).map_err(|reason| failure(file, reason))?;
-        Ok(HostProcess { child, stream, program, file: file.clone() })
+        Ok(HostProcess { child: Some(child), stream, program, file: file.clone() })
     }
 
     /// Sends a request and returns the content of the answer.
@@ -66,8 +67,9 @@ impl HostProcess {
         let (status, content) = match exchanged {
             Ok(answer) => answer,
             Err(reason) => {
-                let _ = self.child.kill();
                 let reason = self.describe(reason);
+                // Kills it.
+                self.child = None;
                 return Err(failure(&self.file, reason));
             }
         };
@@ -109,10 +111,15 @@ impl HostProcess {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof, WouldBlock};
         match reason.kind() {
             WouldBlock => io::Error::other(format!("it took more than {} seconds", seconds())),
-            BrokenPipe | ConnectionReset | UnexpectedEof => match self.child.wait() {
-                Ok(status) => io::Error::other(format!("it ended unexpectedly ({status})")),
-                Err(reason) => reason,
-            },
+            BrokenPipe | ConnectionReset | UnexpectedEof => {
+                match self.child.as_mut().map(Helper::wait) {
+                    Some(Ok(status)) => {
+                        io::Error::other(format!("it ended unexpectedly ({status})"))
+                    }
+                    Some(Err(error)) => io::Error::other(error),
+                    None => reason,
+                }
+            }
             _ => reason,
         }
     }
@@ -147,15 +154,13 @@ impl HostProcess {
 
 impl Drop for HostProcess {
     fn drop(&mut self) {
-        // Ends at the end of its input; kills one that does not.
+        // It ends at the end of its input; dropping it kills one that does not.
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
 /// Starts a program from memory, so that no file system needs to permit its execution.
-fn spawn(program: &[u8]) -> io::Result<(Child, UnixStream)> {
+fn spawn(program: &[u8]) -> io::Result<(Helper, UnixStream)> {
     let mut file = File::from(memfd_create("flipwave-tool", MemfdFlags::CLOEXEC)?);
     file.write_all(program)?;
     let (ours, theirs) = UnixStream::pair()?;
@@ -163,11 +168,13 @@ fn spawn(program: &[u8]) -> io::Result<(Child, UnixStream)> {
     ours.set_read_timeout(Some(Duration::from_secs(seconds() + 10)))?;
     let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
     command.arg0("flipwave-tool").env_clear();
-    // Signals from the terminal, such as Ctrl-C, end this program, and with it the tool.
-    command.process_group(0);
     let input = OwnedFd::from(theirs);
     command.stdin(input.try_clone()?).stdout(input);
-    Ok((command.spawn()?, ours))
+    let child = Helper::start(&mut command).map_err(|error| match error {
+        ChildError::Run(reason) => reason,
+        ChildError::Interrupted => io::Error::other(error),
+    })?;
+    Ok((child, ours))
 }
 
 fn failure(file: &ToolFile, reason: io::Error) -> ToolError {
