@@ -38,8 +38,9 @@ impl Platform for AmdgpuPlatform {
     ) -> Result<Box<dyn LoadedMachine>, PrepareError> {
         let other = || OtherPlatformError { target: architecture.target().to_owned() };
         let amdgpu = architecture.as_any().downcast_ref::<Amdgpu>().ok_or_else(other)?;
-        let device = EmbeddedGpu::new(amdgpu.target().clone())?;
-        Ok(Box::new(AmdgpuLoader::new(device)))
+        let target = amdgpu.target();
+        let device = EmbeddedGpu::new(target.clone())?;
+        Ok(Box::new(AmdgpuLoader::new(device, target.clone())))
     }
 }
 
@@ -67,6 +68,8 @@ pub(crate) fn amdgpu_mut(
 pub(crate) struct AmdgpuLoader<D> {
     /// The GPU.
     pub device: D,
+    /// Target that code is compiled for. The device's own target can have more features set.
+    target: Target,
     /// Set when the first source is compiled.
     compiler: Option<Compiler>,
     loaded: Vec<Module>,
@@ -83,9 +86,9 @@ struct Module {
 }
 
 impl<D: Device> AmdgpuLoader<D> {
-    /// Wraps a GPU that has loaded nothing.
-    pub fn new(device: D) -> AmdgpuLoader<D> {
-        AmdgpuLoader { device, compiler: None, loaded: Vec::new(), heap: Address(0) }
+    /// Wraps a GPU that has loaded nothing. Code is compiled for `target`.
+    pub fn new(device: D, target: Target) -> AmdgpuLoader<D> {
+        AmdgpuLoader { device, target, compiler: None, loaded: Vec::new(), heap: Address(0) }
     }
 
     fn find(&self, code: &Code) -> Option<&Module> {
@@ -121,7 +124,7 @@ impl<D: Device> ProgramLoader for AmdgpuLoader<D> {
         if self.find(code).is_some() {
             return Ok(());
         }
-        let target = self.device.target();
+        let target = &self.target;
         let (path, object, heap) = match code {
             Code::Source { path, options } => {
                 let compiler = match self.compiler.take() {

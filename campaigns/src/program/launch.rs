@@ -76,13 +76,14 @@ fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
     let kernels = campaign.kernels().ok_or(PrepareError::Application)?;
     let mut device = RocrDevice::open(0).map_err(LaunchError::from)?;
     let (found, wanted) = (device.target().to_string(), campaign.target.to_string());
-    if device.target().processor() != campaign.target.amdgpu()?.processor() {
+    let target = campaign.target.amdgpu()?;
+    if device.target().processor() != target.processor() {
         return Err(LaunchError::OtherTarget { wanted, found }.into());
     }
     // The campaign that waits for this process enforces the time limit.
     device.set_time_limit(Duration::MAX);
     device.set_stopped(Arc::clone(campaign.cancellation.stopped()));
-    let mut loader = AmdgpuLoader::new(device);
+    let mut loader = AmdgpuLoader::new(device, target.clone());
     let LoadedProgram { program, .. } = load_program(campaign, kernels, &mut loader)?;
     let mut device = loader.device;
     let Program { dispatches, buffers, outputs, .. } = program;
