@@ -83,6 +83,7 @@ impl ByteSet {
     }
 
     /// Parts of the set.
+    #[inline]
     pub(crate) fn parts(&self) -> &[Part] {
         &self.parts
     }
@@ -165,11 +166,13 @@ pub(crate) struct Masks<'a> {
 }
 
 impl<'a> Masks<'a> {
+    #[inline]
     pub fn of(set: &'a ByteSet) -> Masks<'a> {
         Masks { part: &[], rest: &set.parts }
     }
 
     /// Mask of a line. Lines before an earlier request read as empty.
+    #[inline]
     pub fn get(&mut self, line: u64) -> u64 {
         if self.part.last().is_none_or(|[last, _]| *last < line) {
             let skipped = self.rest.partition_point(|part| part.ends()[1] < line);
@@ -211,12 +214,14 @@ struct Page {
 
 impl ByteSetBuilder {
     /// Adds `bytes` bytes from `start`, truncated at the end of the address space.
+    #[inline]
     pub fn insert(&mut self, start: Address, bytes: u64) {
         self.insert_each(lines_of(start.0, bytes));
     }
 
     /// Adds lines with nonempty masks, in the form that [`ByteSetBuilder::insert_without`] finds
     /// quickly.
+    #[inline]
     pub fn insert_each(&mut self, lines: impl IntoIterator<Item = Line>) {
         for [line, mask] in lines {
             *self.masks.entry(line).or_default() |= mask;
@@ -224,6 +229,7 @@ impl ByteSetBuilder {
     }
 
     /// Adds the bytes of a line that are not in another set.
+    #[inline]
     pub fn insert_without(&mut self, [line, mask]: Line, other: &ByteSetBuilder) {
         let rest = mask & !other.mask(line);
         if rest != 0 {
@@ -322,6 +328,7 @@ impl Page {
 
 /// Lines of the bytes from `start` on, truncated at the end of the address space. `start` is an
 /// address, or an offset from the start of a line.
+#[inline]
 pub fn lines_of(start: u64, bytes: u64) -> impl Iterator<Item = Line> {
     let end = start.saturating_add(bytes);
     let mut at = start;
@@ -334,11 +341,13 @@ pub fn lines_of(start: u64, bytes: u64) -> impl Iterator<Item = Line> {
 }
 
 /// Line of the `bytes` bytes at `start`, at least one, which must lie in one line.
+#[inline]
 pub fn line_of(start: u64, bytes: u64) -> Line {
     [start / LINE, u64::MAX >> (LINE - bytes) << (start % LINE)]
 }
 
 /// Numbers of the set bits, ascending.
+#[inline]
 pub fn bits_of(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = (mask != 0).then(|| mask.trailing_zeros() as usize);

@@ -135,6 +135,7 @@ impl Footprints {
     }
 
     /// Footprint of a resident workgroup.
+    #[inline]
     pub fn entry(&mut self, workgroup: Dim3, slot: usize) -> &mut FootprintBuilder {
         let new = || FootprintBuilder { slot, ..FootprintBuilder::default() };
         self.under_way.entry(workgroup).or_insert_with(new)
