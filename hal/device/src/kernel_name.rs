@@ -34,8 +34,8 @@ pub fn kernel_is_called(kernel: &str, name: &str) -> bool {
 }
 
 /// Returns `true` if `pattern` denotes the kernel, as in [`kernel_is_called`], or matches one of its names.
-/// In a pattern, `*` stands for any characters and `?` for one character. A `*` inside angle brackets or
-/// parentheses that follows a type, as in `scale<float*>`, is part of a C++ name and stands for itself.
+/// In a pattern, `*` matches any characters and `?` matches one character. A `*` after a type inside angle
+/// brackets or parentheses, as in `scale<float*>`, is part of the C++ name and matches only itself.
 pub fn kernel_matches(kernel: &str, pattern: &str) -> bool {
     if kernel_is_called(kernel, pattern) {
         return true;

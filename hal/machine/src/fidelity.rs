@@ -50,7 +50,7 @@ pub struct DoubtfulDecision {
     pub text: String,
     /// Source line, if the code object has line tables.
     pub line: Option<SourceLine>,
-    /// What is decided: `decides a branch`.
+    /// Description of the decision, for example `decides a branch`.
     pub decides: String,
     /// Registers that held the values at the first occurrence.
     pub registers: Vec<String>,

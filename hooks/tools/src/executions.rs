@@ -21,7 +21,7 @@ pub struct InstExecutions {
 /// counts.
 ///
 /// # Errors
-/// As [`measure_with`].
+/// See [`measure_with`].
 pub fn count_executions<'a, D: Device>(
     device: &mut D,
     code_of: impl Fn(ModuleId) -> Option<&'a CodeObject>,

@@ -56,7 +56,7 @@ pub struct DispatchFacts {
     pub launch: u32,
 }
 
-/// What the hooks of a dispatch recorded.
+/// Data that the hooks of a dispatch recorded.
 #[derive(Debug)]
 pub struct Recorded<'a> {
     /// The instrumented code.

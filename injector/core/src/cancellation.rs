@@ -109,7 +109,7 @@ impl CancellationToken {
     /// checked.
     ///
     /// # Errors
-    /// Those of `advance`.
+    /// Errors of `advance`.
     pub fn run_to_end<E: Limited>(
         &self,
         kernel: &str,

@@ -165,7 +165,7 @@ pub fn shipped(name: &str) -> ToolFile {
     ToolFile::shipped(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// As [`run`], for a tool with parameters.
+/// Like [`run`], for a tool with parameters.
 pub fn run_file<T: Compared>(
     workload: &Workload,
     file: &ToolFile,

@@ -38,7 +38,7 @@ pub struct ToyGpu {
     stalls: Stalls,
 }
 
-/// What accompanies the execution of a dispatch.
+/// The observer and the checks that accompany the execution of a dispatch.
 struct Company<'a> {
     observer: &'a mut dyn Observer,
     counts: Option<&'a mut ToyCounts>,

@@ -275,7 +275,7 @@ fn reports_show_results_of_any_instruction_set() {
     assert!(text.contains("fadd") && text.contains("toy"));
 }
 
-/// What only AMD's instruction set has, and names of other instruction sets, are refused by name.
+/// Features that only AMD's instruction set has, and names of other instruction sets, are refused.
 #[test]
 fn requests_for_another_instruction_set_are_refused() {
     let bench = Bench::new();

@@ -25,7 +25,7 @@ impl Workload {
     /// [`Workload::golden`].
     ///
     /// # Errors
-    /// As [`Workload::golden`].
+    /// See [`Workload::golden`].
     pub fn golden_with_fidelity(&self) -> Result<(Golden, Fidelity), GoldenError> {
         let mut check = self.device.fidelity_check();
         let settled_from = self.settled_from();
@@ -80,7 +80,7 @@ impl Workload {
     /// changes by the host between dispatches do not count.
     ///
     /// # Errors
-    /// As [`Workload::golden`].
+    /// See [`Workload::golden`].
     pub fn written_outputs(&self) -> Result<Vec<bool>, GoldenError> {
         let sets = self
             .program
@@ -104,7 +104,7 @@ impl Workload {
     /// `dispatch_one`. Waves stuck in an infinite loop end the run.
     ///
     /// # Errors
-    /// As [`Workload::golden`].
+    /// See [`Workload::golden`].
     pub fn run_fault_free(
         &self,
         dispatch_one: impl FnMut(u32, &mut Simulator, &Dispatch) -> Result<Completion, DeviceError>,
