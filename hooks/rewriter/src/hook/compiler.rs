@@ -294,8 +294,8 @@ impl HookSource {
     }
 }
 
-/// Hexadecimal digest of `parts`.
-fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+/// Hexadecimal SHA-256 digest of `parts` and their lengths, for names of cached files.
+pub fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut digest = Sha256::new();
     for part in parts {
         digest.update((part.len() as u64).to_le_bytes());
@@ -304,8 +304,8 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A text as a C string literal, for a line marker.
-fn c_string(text: &str) -> String {
+/// A text as a C string literal.
+pub fn c_string(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{escaped}\"")
 }

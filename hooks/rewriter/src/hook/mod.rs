@@ -33,7 +33,7 @@ pub use argument::{
 };
 pub use channel::{Channel, ChannelError, Record};
 pub use clang::{clang_major, clang_path, clang_version};
-pub use compiler::{CompiledHooks, HEADER, HookCompiler, HookSource, Source};
+pub use compiler::{CompiledHooks, HEADER, HookCompiler, HookSource, Source, c_string, digest};
 pub use data::{DataPointer, HookData, HookSymbol};
 pub use error::HookError;
 pub use instantiate::Assembler;

@@ -2,10 +2,9 @@
 
 use super::{MEMORY, seconds};
 use crate::{ToolError, ToolFile};
-use flipwave_hooks::hook::{HEADER, clang_path, clang_version};
+use flipwave_hooks::hook::{HEADER, HookError, c_string, clang_path, clang_version, digest};
 use flipwave_host::cache::Cache;
 use flipwave_host::child::ChildError;
-use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
@@ -60,21 +59,18 @@ impl IncludeFolders {
     /// [`ToolError::Hook`] if they cannot be written.
     pub fn prepare() -> Result<IncludeFolders, ToolError> {
         let cache = Cache::find();
-        let mut digest = Sha256::new();
         let all = [
             ("flipwave.h", HEADER),
             ("flipwave_tool.h", TOOL_HEADER),
             ("flipwave_tool_impl.h", TOOL_IMPLEMENTATION),
             ("host.c", MAIN),
         ];
-        for (_, text) in all.iter().chain(&DEVICE_HEADERS) {
-            digest.update(text);
-        }
-        let digest: String = digest.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect();
+        let texts = all.iter().chain(&DEVICE_HEADERS).map(|(_, text)| text.as_bytes());
+        let digest = digest(texts);
         let write = |name: String, text: &str| {
             cache.file(&name, text.as_bytes()).map_err(|reason| {
                 let path = cache.folder().join(&name);
-                ToolError::Hook(flipwave_hooks::hook::HookError::Cache { path, reason })
+                ToolError::Hook(HookError::Cache { path, reason })
             })
         };
         for (name, text) in all {
@@ -112,8 +108,7 @@ pub fn parameter_macros(file: &ToolFile) -> Vec<(String, String)> {
         if !value.is_empty() && value.chars().all(is_simple) {
             macros.push((format!("FLIPWAVE_SET_{name}"), format!("~,{value}")));
         }
-        let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        macros.push((format!("FLIPWAVE_TEXT_{name}"), format!("~,\"{escaped}\"")));
+        macros.push((format!("FLIPWAVE_TEXT_{name}"), format!("~,{}", c_string(value))));
     }
     macros
 }
@@ -160,13 +155,13 @@ pub fn compile(
     }
     let entry = |is_defined, name| if is_defined { name } else { "0" };
     let text = format!(
-        "#define FLIPWAVE_PUSHED\n{PUSH}# 1 \"{}\"\n{}\n\
+        "#define FLIPWAVE_PUSHED\n{PUSH}# 1 {}\n{}\n\
          #pragma clang attribute pop\n\
          # 1 \"<flipwave>\"\n\
          void (*const flipwave_entry_instrument)(const flipwave_inst *) = flipwave_instrument;\n\
          bool (*const flipwave_entry_on_dispatch)(const flipwave_dispatch *) = {};\n\
          void (*const flipwave_entry_finish)(const flipwave_dispatch *) = {};\n",
-        file.name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"),
+        c_string(&file.name),
         file.text,
         entry(callbacks.on_dispatch, "flipwave_on_dispatch"),
         entry(callbacks.finish, "flipwave_finish"),
@@ -175,18 +170,13 @@ pub fn compile(
     let failed = |error: ChildError| {
         let clang = clang.clone();
         ToolError::Hook(match error {
-            ChildError::Run(reason) => flipwave_hooks::hook::HookError::Clang { clang, reason },
-            ChildError::Interrupted => flipwave_hooks::hook::HookError::Interrupted { clang },
+            ChildError::Run(reason) => HookError::Clang { clang, reason },
+            ChildError::Interrupted => HookError::Interrupted { clang },
         })
     };
     let version = clang_version(&clang).map_err(failed)?;
-    let mut digest = Sha256::new();
     let parts = options.iter().map(|option| option.as_encoded_bytes());
-    for part in parts.chain([version.as_bytes(), text.as_bytes()]) {
-        digest.update((part.len() as u64).to_le_bytes());
-        digest.update(part);
-    }
-    let name: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let name = digest(parts.chain([version.as_bytes(), text.as_bytes()]));
     let (cache, name) = (Cache::find(), format!("{name}.host"));
     let is_cached = includes_known_files(&file.text);
     if is_cached && let Some(program) = cache.get(&name) {
