@@ -2,9 +2,9 @@
 
 use flipwave_device::{Address, Completion, Device, Dispatch};
 use flipwave_isa::{LaneMask, Pc};
+use flipwave_machine::Fidelity;
 use flipwave_sim::{
-    Compiling, EmbeddedGpu, Fidelity, FidelityCheck, Footprints, Policy, Progress, Unobserved,
-    WaveCounts,
+    Compiling, EmbeddedGpu, FidelityCheck, Footprints, Policy, Progress, Unobserved, WaveCounts,
 };
 
 /// Two copies of a device: one interprets, and one compiles code that it executes again.

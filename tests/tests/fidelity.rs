@@ -423,7 +423,7 @@ fn run_in_parts(assembly: &Assembly, renew: fn(&mut FidelityCheck)) -> Vec<Fidel
         let end =
             device.advance_with_fidelity(&mut execution, &mut Unobserved, &mut check, u64::MAX);
         assert!(matches!(end, Ok(Progress::Ended(Completion::Completed(_)))), "{end:?}");
-        FidelityRecord::of(&device.fidelity(&mut check).into())
+        FidelityRecord::of(&device.fidelity(&mut check))
     };
     vec![part(), part(), part()]
 }

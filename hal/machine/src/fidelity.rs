@@ -27,7 +27,7 @@ pub struct OperationFidelity {
 }
 
 /// Reason why results are in doubt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Doubt {
     /// Not defined completely by any document.
     NotSettled,

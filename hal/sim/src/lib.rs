@@ -38,7 +38,7 @@ pub use execute::lane::small_float::SmallFloat;
 pub use execute::lane::{Accuracy, Denormals, Nans, Numerics, Rounding};
 pub use execute::matrix_sum::SummedElement;
 pub use execute::operations::{matrix_shape, numerics};
-pub use fidelity::{Doubt, DoubtfulDecision, Fidelity, FidelityCheck, OperationFidelity};
+pub use fidelity::FidelityCheck;
 pub use flipwave_arch::{MatrixElement, ProductShape, SumPart, SumType};
 pub use flipwave_machine::{
     ByteSet, Footprint, FootprintUnion, Footprints, InstructionCount, Progress, Stalls, Watch,

@@ -7,7 +7,7 @@ use crate::dispatch::checker::{Both, Checker, Counting};
 use crate::dispatch::execution::Execution;
 use crate::dispatch::launch::{self, Launch};
 use crate::dispatch::observer::{Observer, Unobserved};
-use crate::fidelity::{self, Fidelity, FidelityCheck};
+use crate::fidelity::{self, FidelityCheck};
 use crate::instruction::{Op, Stretch, Traits};
 use crate::memory::Memory;
 use crate::strict::{self, Finding, SegmentBounds, Strict, StrictOptions, Violation};
@@ -17,8 +17,7 @@ use crate::wave::{ScalarIndex, Wave};
 use flipwave_codeobj::{CodeObject, InitialValue, SourceLine};
 use flipwave_device::{Completion, DeviceError, Dispatch, FaultCause, ModuleId};
 use flipwave_isa::{LaneMask, Pc, Target};
-use flipwave_machine::Footprints;
-use flipwave_machine::Progress;
+use flipwave_machine::{Fidelity, Footprints, Progress};
 use std::sync::Arc;
 
 /// Strict-level check of a dispatch in progress, see [`EmbeddedGpu::begin_check`].

@@ -21,15 +21,6 @@ use flipwave_isa::{
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Reason why a result is in doubt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Doubt {
-    /// Some of its bits are settled by no document.
-    NotSettled,
-    /// The result has an error bound.
-    WithinError,
-}
-
 /// Results that are tracked through code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sources {

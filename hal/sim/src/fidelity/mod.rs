@@ -16,9 +16,7 @@ mod follow;
 mod report;
 mod scalar_memory;
 
-pub use report::{DoubtfulDecision, Fidelity, OperationFidelity};
-
-pub use course::{Doubt, is_settled};
+pub use course::is_settled;
 
 use crate::dispatch::checker::{Checker, Counting};
 use crate::dispatch::launch::Launch;
@@ -33,6 +31,7 @@ use course::{Consequences, consequences};
 use executions::{Executions, Instruction};
 use flipwave_device::{Dim3, FaultCause, ModuleId, WaveId};
 use flipwave_isa::LaneMask;
+use flipwave_machine::Fidelity;
 use report::Findings;
 use rustc_hash::FxHashMap;
 use std::mem;

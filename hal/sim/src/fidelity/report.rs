@@ -1,62 +1,15 @@
 //! Report of the fidelity of a run.
 
-use super::course::Doubt;
 use super::executions::Instruction;
 use crate::shadow::{Decision, Purpose};
 use crate::translate::coverage::Treatment;
-use flipwave_codeobj::SourceLine;
 use flipwave_device::{ModuleId, WaveId};
 use flipwave_isa::{Pc, RegisterRange};
+use flipwave_machine::{Doubt, DoubtfulDecision, Exactness, Fidelity, OperationFidelity};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The fidelity of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fidelity {
-    /// Executed operations: unsettled ones first, then those with an error; within these by name.
-    pub operations: Vec<OperationFidelity>,
-    /// Decisions by unsettled results, in order of occurrence; then decisions that results within
-    /// an error may have affected, by kernel and address.
-    pub decisions: Vec<DoubtfulDecision>,
-}
-
-/// Exactness of an operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperationFidelity {
-    /// Name of the operation.
-    pub operation: String,
-    /// Treatment by the simulator.
-    pub treatment: Treatment,
-    /// Number of wave executions.
-    pub executions: u64,
-}
-
-/// A decision that depends on doubtful results.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DoubtfulDecision {
-    /// Reason why the results are in doubt.
-    pub doubt: Doubt,
-    /// Kernel of the first dispatch with this decision.
-    pub kernel: String,
-    /// Code object of the instruction.
-    pub module: ModuleId,
-    /// ELF virtual address.
-    pub pc: Pc,
-    /// Assembly text.
-    pub text: String,
-    /// Source line, if the code object has line tables.
-    pub line: Option<SourceLine>,
-    /// Kind of decision.
-    pub purpose: Purpose,
-    /// Registers that held the values at the first occurrence.
-    pub registers: Vec<RegisterRange>,
-    /// First wave with this decision; `None` if all executions of the instruction count.
-    pub wave: Option<WaveId>,
-    /// Number of occurrences.
-    pub count: u64,
-}
 
 /// Findings in the order of occurrence.
 #[derive(Default)]
@@ -131,8 +84,8 @@ impl Findings {
                 pc,
                 text: instruction.text.clone(),
                 line: None,
-                purpose,
-                registers: registers(),
+                decides: purpose.to_string(),
+                registers: registers().iter().map(ToString::to_string).collect(),
                 wave: None,
                 count: 0,
             });
@@ -143,24 +96,27 @@ impl Findings {
 
     /// Returns the complete report.
     pub fn into_fidelity(self) -> Fidelity {
-        let operations =
-            self.operations.into_iter().filter(|(_, (treatment, _))| rank(treatment) < FAULT);
-        let mut operations: Vec<OperationFidelity> = operations
-            .map(|(operation, (treatment, executions))| OperationFidelity {
-                operation,
-                treatment,
-                executions,
-            })
-            .collect();
-        operations.sort_by_key(|operation| Reverse(rank(&operation.treatment)));
+        let mut operations: Vec<(String, (Treatment, u64))> = self.operations.into_iter().collect();
+        operations.sort_by_key(|(_, (treatment, _))| Reverse(rank(treatment)));
+        let fidelity = |(operation, (treatment, executions))| {
+            Some(OperationFidelity { operation, exactness: exactness(treatment)?, executions })
+        };
+        let operations = operations.into_iter().filter_map(fidelity).collect();
         let mut decisions = self.decisions;
         decisions.sort_by_key(|decision| decision.doubt);
         Fidelity { operations, decisions }
     }
 }
 
-/// Rank of treatments that end a dispatch.
-const FAULT: u8 = 3;
+/// Exactness of an operation; `None` for treatments that end a dispatch.
+fn exactness(treatment: Treatment) -> Option<Exactness> {
+    match treatment {
+        Treatment::Exact => Some(Exactness::Exact),
+        Treatment::Within(_) => Some(Exactness::WithinError(treatment.to_string())),
+        Treatment::Unsettled(_) => Some(Exactness::NotSettled(treatment.to_string())),
+        Treatment::NotCompute(_) | Treatment::Gap(_) => None,
+    }
+}
 
 /// Ranks treatments by uncertainty.
 fn rank(treatment: &Treatment) -> u8 {
@@ -168,6 +124,6 @@ fn rank(treatment: &Treatment) -> u8 {
         Treatment::Exact => 0,
         Treatment::Within(_) => 1,
         Treatment::Unsettled(_) => 2,
-        Treatment::NotCompute(_) | Treatment::Gap(_) => FAULT,
+        Treatment::NotCompute(_) | Treatment::Gap(_) => 3,
     }
 }

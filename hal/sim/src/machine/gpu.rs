@@ -341,7 +341,7 @@ impl Machine for EmbeddedGpu {
 
     fn fidelity(&self, check: &mut dyn flipwave_machine::FidelityCheck) -> Fidelity {
         let Ok(check) = fidelity_check(check) else { return Fidelity::default() };
-        let mut fidelity = Fidelity::from(EmbeddedGpu::fidelity(self, check));
+        let mut fidelity = EmbeddedGpu::fidelity(self, check);
         for decision in &mut fidelity.decisions {
             let wave = decision.wave.unwrap_or(WaveId { workgroup: [0; 3], wave: 0 });
             let location = WaveLocation { pc: decision.pc, wave };

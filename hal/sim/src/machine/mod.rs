@@ -4,7 +4,6 @@
 mod architecture;
 mod checks;
 mod execution;
-mod fidelity;
 mod gpu;
 mod observer;
 mod original;

@@ -59,7 +59,7 @@ impl DispatchDriver for FidelityDriver {
         completion: &Completion,
     ) -> Result<(), DeviceError> {
         let fidelity = gpu.fidelity(self.check());
-        report_event(&Event::Fidelity(FidelityRecord::of(&fidelity.into())));
+        report_event(&Event::Fidelity(FidelityRecord::of(&fidelity)));
         if let Completion::Faulted(fault) = completion {
             report_fault(gpu, dispatch, fault);
         }
