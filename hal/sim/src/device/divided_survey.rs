@@ -10,9 +10,7 @@ use crate::dispatch::schedule::Scheduler;
 use crate::dispatch::slots::Slots;
 use crate::fidelity::FidelityCheck;
 use flipwave_device::{Address, Completion, DeviceError, Statistics};
-use flipwave_machine::Progress;
-use flipwave_machine::Stalls;
-use flipwave_machine::{FootprintUnion, Footprints};
+use flipwave_machine::{FootprintUnion, Footprints, Progress, Stalls};
 use std::mem;
 use std::num::NonZeroUsize;
 

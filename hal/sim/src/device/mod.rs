@@ -30,8 +30,7 @@ use flipwave_device::{
     Address, Completion, Device, DeviceError, DeviceFault, Dispatch, FaultCause, ModuleId,
 };
 use flipwave_isa::{Pc, Residency, Target};
-use flipwave_machine::Footprints;
-use flipwave_machine::Progress;
+use flipwave_machine::{Footprints, Progress};
 use helpers::Helpers;
 use module::Module;
 use parallel::Lengths;

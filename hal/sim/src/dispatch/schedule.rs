@@ -28,10 +28,7 @@ use crate::memory::{AlignedBytes, Memory, Recording};
 use crate::translate::program::Program;
 use crate::wave::{Level, Status, Wave};
 use flipwave_device::{Completion, DeviceFault, FaultCause, Statistics, WaveId, WaveLocation};
-use flipwave_machine::Footprints;
-use flipwave_machine::Progress;
-use flipwave_machine::Stalls;
-use flipwave_machine::Watch;
+use flipwave_machine::{Footprints, Progress, Stalls, Watch};
 use std::mem;
 use std::sync::Arc;
 

@@ -18,9 +18,7 @@ use flipwave_device::{
     DeviceFault, FaultCause, ModuleId, Stall, Wait, Waiting, WaveId, WaveLocation,
 };
 use flipwave_isa::{Family, Inst, MemoryKind, MemorySpace, Opcode};
-use flipwave_machine::Stalls;
-use flipwave_machine::Watch;
-use flipwave_machine::WrittenByte;
+use flipwave_machine::{Stalls, Watch, WrittenByte};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;

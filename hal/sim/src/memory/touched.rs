@@ -2,8 +2,7 @@
 //! accesses are not observed.
 
 use super::access::{Window, WindowAccess};
-use flipwave_machine::FootprintBuilder;
-use flipwave_machine::{LINE, Line, bits_of, line_of, lines_of};
+use flipwave_machine::{FootprintBuilder, LINE, Line, bits_of, line_of, lines_of};
 use std::collections::BTreeMap;
 use std::mem;
 use std::ops::Range;

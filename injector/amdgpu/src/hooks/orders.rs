@@ -5,9 +5,7 @@ use super::launch::LaunchShape;
 use super::refusal::Refusal;
 use super::request::is_active;
 use flipwave_arch::{LaneMask, SimdShape};
-use flipwave_injector::Action;
-use flipwave_injector::Site;
-use flipwave_injector::{Event, Lanes, Unit, When};
+use flipwave_injector::{Action, Event, Lanes, Site, Unit, When};
 
 /// Words of a structure, the low half of 64-bit values first.
 #[derive(Default)]

@@ -2,8 +2,7 @@
 
 use flipwave_arch::{OperationName, Pc};
 use flipwave_device::ModuleId;
-use flipwave_injector::{Action, FloatFormat};
-use flipwave_injector::{Lanes, Place, Site, When};
+use flipwave_injector::{Action, FloatFormat, Lanes, Place, Site, When};
 
 /// Hooks in a code object. Sites with the same request share the rewritten code; the host writes their
 /// differences into the hooks' variables.

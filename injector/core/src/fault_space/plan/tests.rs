@@ -7,8 +7,7 @@ use crate::fault_space::{Selection, Stratification};
 use crate::site::{Event, Lanes, Place, Site, When};
 use crate::testing::{Event as Executed, dispatch, executions, trace, wave, workload};
 use flipwave_arch::RegisterSpan;
-use flipwave_isa::Pc;
-use flipwave_isa::{Lane, LaneMask};
+use flipwave_isa::{Lane, LaneMask, Pc};
 use flipwave_sim::Watch;
 use std::collections::HashSet;
 
