@@ -189,7 +189,8 @@ fn the_site_drawn_is_the_site_hit() {
             assert_eq!(operation, opcode, "{site}");
             let injection = inject(&workload, site, &limits).expect("injected");
             assert_eq!(injection.struck.before, *value, "{name}: {site}");
-            assert_eq!(injection.struck.after, site.action.apply(*value), "{name}: {site}");
+            let after = site.action.apply(*value, site.place.bits(), Lane(0));
+            assert_eq!(Ok(injection.struck.after), after, "{name}: {site}");
         }
     }
 }

@@ -3,13 +3,15 @@
 
 use flipwave_analysis::{Outcome, Row};
 use flipwave_injector::{
-    Duration, Ending, Fault, FaultModel, FaultTarget, Injection, Intermittent, MaskDistribution,
-    MeasuredPair, MeasuredValues, Planned, RelativeError, Results, Scope, Workload, inject,
+    Duration, Ending, Fault, FaultFunction, FaultModel, FaultTarget, Injection, Intermittent,
+    MaskDistribution, MeasuredPair, MeasuredValues, Planned, RelativeError, Results, Scope,
+    Workload, inject,
 };
-use flipwave_injector_amdgpu::{HookInjector, supports};
+use flipwave_injector_amdgpu::{HookInjector, read_function, supports};
 use flipwave_sim::{Leads, Policy};
 use flipwave_tests::{
-    TestProgram, compile, example, flipwave, gpu, gpu_mut, hook_compiler, plan_of, profile_of, rows,
+    TestProgram, compile, example, examples_folder, flipwave, gpu, gpu_mut, hook_compiler, plan_of,
+    profile_of, rows,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,7 +30,7 @@ fn measured() -> [MeasuredPair; 3] {
 }
 
 /// The fault models with the heads of their columns in docs/faults.md.
-fn models() -> [(&'static str, FaultModel); 12] {
+fn models() -> [(&'static str, FaultModel); 14] {
     let masks = MaskDistribution::new("masks.csv", [(0x3, 2), (0x101, 1)]).expect("masks");
     let values = MeasuredValues::new(
         "values.csv",
@@ -50,7 +52,14 @@ fn models() -> [(&'static str, FaultModel); 12] {
         ("stuck at 0", FaultModel::StuckAtZero),
         ("stuck at 1", FaultModel::StuckAtOne),
         ("relative", FaultModel::RelativeError(error)),
+        ("C, words", FaultModel::Function(function("burst.c"))),
+        ("C, numbers", FaultModel::Function(function("relative.c"))),
     ]
+}
+
+/// A fault model of the examples.
+fn function(name: &str) -> FaultFunction {
+    read_function(&examples_folder().join("../fault_models").join(name)).expect("a fault model")
 }
 
 fn durations() -> [Duration; 3] {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A fault that hooks inject.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct HookFault<'a> {
     /// The target process.
     pub process: &'a TargetProcess,
@@ -16,6 +16,8 @@ pub(super) struct HookFault<'a> {
     pub site: &'a Site,
     /// Code with hooks.
     pub codes: &'a [HookedCode],
+    /// The file with the function of the site, if it has one.
+    pub function: Option<PathBuf>,
 }
 
 /// A folder with the files of one run for the agent.
@@ -30,7 +32,7 @@ impl HookFiles {
     /// `buffers`, if given.
     pub fn write(
         attached: &AttachedProgram<'_>,
-        HookFault { process, site, codes }: HookFault<'_>,
+        HookFault { process, site, codes, function }: HookFault<'_>,
         buffers: Option<PathBuf>,
         time_limit: Duration,
     ) -> Result<HookFiles, AttachError> {
@@ -39,6 +41,7 @@ impl HookFiles {
         let session = HookInjectionSession {
             process: process.clone(),
             site: site.to_string(),
+            function,
             plan: plan.clone(),
             buffers,
             time_limit,

@@ -9,7 +9,7 @@ use crate::outputs::compare::Difference;
 use crate::run::outcome::ComparedEnding;
 use flipwave_agent::{Event, ProcessEvent, TargetProcess, Task};
 use flipwave_device::FaultKind;
-use flipwave_injector::{Accelerations, Golden, InjectedChange, Injection, Planned, Site};
+use flipwave_injector::{Accelerations, Action, Golden, InjectedChange, Injection, Planned, Site};
 use flipwave_injector_amdgpu::HookedCode;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -94,6 +94,17 @@ impl<'a> ProcessRuns<'a> {
         std::fs::write(self.limits_file(), text).map_err(|reason| self.attached.file_error(reason))
     }
 
+    /// Writes the function of a site for the agent, if it has one, and returns the file.
+    fn write_function(&self, site: &Site) -> Result<Option<PathBuf>, AttachError> {
+        let Action::Function { function, .. } = site.action else { return Ok(None) };
+        // Sources can always be serialized.
+        let text = serde_json::to_string(function.source()).unwrap_or_default();
+        let file = self.attached.folder.path().join("function.json");
+        flipwave_host::output::replace(&file, text.as_bytes())
+            .map_err(|reason| self.attached.file_error(reason))?;
+        Ok(Some(file))
+    }
+
     fn limits_file(&self) -> PathBuf {
         self.attached.folder.path().join("limits.json")
     }
@@ -104,7 +115,8 @@ impl<'a> ProcessRuns<'a> {
     /// [`CampaignError`] if the program cannot be run, or the fault was not injected.
     pub fn inject(&self, site: &Site, interrupt: &AtomicBool) -> Result<StruckRun, CampaignError> {
         let (process, limits) = (self.process.clone(), self.limits_file());
-        let task = Task::Inject { process, site: site.to_string(), limits };
+        let function = self.write_function(site)?;
+        let task = Task::Inject { process, site: site.to_string(), limits, function };
         let (ran, events) = self.attached.run(task, &self.golden.limits, interrupt)?;
         StruckRun::new(*site, ran, &events)
     }
@@ -123,7 +135,8 @@ impl<'a> ProcessRuns<'a> {
     ) -> Result<StruckRun, CampaignError> {
         // A dispatch that takes longer than a run may is hung.
         let time_limit = self.golden.limits.timeout;
-        let fault = HookFault { process: &self.process, site, codes };
+        let function = self.write_function(site)?;
+        let fault = HookFault { process: &self.process, site, codes, function };
         let files = HookFiles::write(&self.attached, fault, addresses, time_limit)?;
         let limits = Limits { timeout: time_limit * 2, ..self.golden.limits };
         let task = Task::InjectWithHooks(files.session.clone());

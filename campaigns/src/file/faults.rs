@@ -9,6 +9,7 @@ use flipwave_injector::{
     Counting, Duration, Fault, FaultModel, FaultTarget, Group, Intermittent, Lines, Scope,
     Selection, Stratification, Unreached, WrittenFaultModel,
 };
+use flipwave_injector_amdgpu::read_function;
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -302,6 +303,7 @@ fn check_model(
     let checked = model.checked(
         |path| read_masks(&context.directory.join(path)),
         |path| read_values(&context.directory.join(path), context.target),
+        |path| read_function(&context.directory.join(path)).map_err(|error| error.to_string()),
     );
     checked.or_else(|(key, message)| reject(&field.key(key), message))
 }

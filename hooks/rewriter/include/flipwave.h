@@ -48,6 +48,35 @@
 
 #else
 
+#include <stdint.h>
+
+/* Facts about a corrupted value, for the functions of fault models. */
+typedef struct {
+    /* Width of the value in bits: 1 to 32, or 64 for numbers. */
+    uint32_t bits;
+    /* Lane of the value; 0 for values that lanes share. */
+    uint32_t lane;
+    /* Random number, drawn once for each fault. */
+    uint64_t random;
+} flipwave_fault;
+
+#ifdef FLIPWAVE_FAULT_MODEL
+
+/* A fault model defines one of these functions, which returns the value after the fault. It depends only on
+ * its arguments, and has no side effects: it runs on the GPU or on the host. */
+#ifdef FLIPWAVE_HOST
+#define FLIPWAVE_DEFINED_BY_MODEL __attribute__((weak))
+#else
+#define FLIPWAVE_DEFINED_BY_MODEL static inline
+#endif
+
+/* Corrupts a word. */
+FLIPWAVE_DEFINED_BY_MODEL uint32_t flipwave_fault_word(uint32_t value, flipwave_fault fault);
+/* Corrupts a floating-point number of any format; the result is rounded to that format. */
+FLIPWAVE_DEFINED_BY_MODEL double flipwave_fault_number(double value, flipwave_fault fault);
+
+#endif
+
 #ifdef FLIPWAVE_HOST
 
 /* The host side of an instrumentation tool. */

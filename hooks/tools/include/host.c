@@ -16,10 +16,12 @@
 
 uint32_t flipwave_wave_size = 64;
 
-/* The functions of the tool; NULL for those that it does not define. */
+/* The functions of the tool or fault model; NULL for those that it does not define. */
 extern void (*const flipwave_entry_instrument)(const flipwave_inst *);
 extern bool (*const flipwave_entry_on_dispatch)(const flipwave_dispatch *);
 extern void (*const flipwave_entry_finish)(const flipwave_dispatch *);
+extern uint32_t (*const flipwave_entry_fault_word)(uint32_t, flipwave_fault);
+extern double (*const flipwave_entry_fault_number)(double, flipwave_fault);
 
 enum { FLIPWAVE_DONE, FLIPWAVE_FAILED, FLIPWAVE_CRASHED };
 enum {
@@ -28,6 +30,8 @@ enum {
     FLIPWAVE_INSTRUMENT,
     FLIPWAVE_DISPATCH,
     FLIPWAVE_FINISH,
+    FLIPWAVE_FAULT_FUNCTIONS,
+    FLIPWAVE_CORRUPT,
 };
 enum {
     FLIPWAVE_CALL = 1, FLIPWAVE_MASK, FLIPWAVE_ARGUMENT, FLIPWAVE_RESULT, FLIPWAVE_ADD_SHOWN, FLIPWAVE_ADD_SITE,
@@ -538,6 +542,28 @@ static void flipwave_choose(void)
     flipwave_put_32(!flipwave_entry_on_dispatch || flipwave_entry_on_dispatch(&dispatch));
 }
 
+/* Answers with the functions of a fault model: bit 0 for words, bit 1 for numbers. */
+static void flipwave_fault_functions(void)
+{
+    flipwave_put_32((flipwave_entry_fault_word != 0) | (flipwave_entry_fault_number != 0) << 1);
+}
+
+static void flipwave_corrupt(void)
+{
+    uint64_t value = flipwave_get_64();
+    flipwave_fault fault = {.bits = flipwave_get_32()};
+    fault.lane = flipwave_get_32();
+    fault.random = flipwave_get_64();
+    if (flipwave_entry_fault_word) {
+        flipwave_put_64(flipwave_entry_fault_word((uint32_t)value, fault));
+        return;
+    }
+    double number;
+    memcpy(&number, &value, sizeof(number));
+    number = flipwave_entry_fault_number(number, fault);
+    flipwave_put(&number, sizeof(number));
+}
+
 static bool flipwave_read(void *bytes, size_t size)
 {
     while (size > 0) {
@@ -570,6 +596,8 @@ int main(void)
         case FLIPWAVE_INSTRUMENT: flipwave_instrument_all(); break;
         case FLIPWAVE_DISPATCH: flipwave_choose(); break;
         case FLIPWAVE_FINISH: flipwave_finish_dispatch(); break;
+        case FLIPWAVE_FAULT_FUNCTIONS: flipwave_fault_functions(); break;
+        case FLIPWAVE_CORRUPT: flipwave_corrupt(); break;
         }
         alarm(0);
         fflush(stdout);

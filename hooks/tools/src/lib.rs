@@ -14,6 +14,7 @@ mod emulated;
 mod error;
 mod executions;
 mod facts;
+mod fault_model;
 mod file;
 mod guest;
 mod host;
@@ -34,6 +35,7 @@ pub use dispatch_control::{ControlRule, DispatchControl, ModuleVersions};
 pub use emulated::{EmulatedInst, EmulatedInsts, Replacements, Replacer};
 pub use error::ToolError;
 pub use executions::{InstExecutions, count_executions};
+pub use fault_model::{FaultFacts, FaultModelFile, FaultModelFunction};
 pub use file::ToolFile;
 pub use guest::Guest;
 pub use measure::{

@@ -3,7 +3,7 @@
 use super::code::{Finding, ToolCode};
 use super::facts::{self, OperationNumbers};
 use super::host::{
-    Callbacks, HostProcess, IncludeFolders, Malformed, Reader, Request, Writer, compile,
+    Callbacks, HostProcess, IncludeFolders, Malformed, Program, Reader, Request, Writer, compile,
     parameter_macros,
 };
 use super::output::{MemberType, Output, OutputKind};
@@ -100,7 +100,7 @@ impl Tool {
             on_dispatch: source.defines("flipwave_on_dispatch"),
             finish: source.defines("flipwave_finish"),
         };
-        let program = compile(file, &folders, callbacks)?;
+        let program = compile(file, &folders, Program::Tool(callbacks))?;
         let mut process = HostProcess::start(file, program)?;
         let outputs = describe(file, &source, &mut process)?;
         let rows = outputs.iter().position(|output| output.kind == OutputKind::Rows);
@@ -290,7 +290,7 @@ impl Tool {
 
 impl ToolFile {
     /// An error of the file as a whole.
-    fn error(&self, message: &str) -> ToolError {
+    pub(crate) fn error(&self, message: &str) -> ToolError {
         ToolError::Tool { place: self.name.clone(), message: message.to_owned() }
     }
 }

@@ -69,6 +69,10 @@ pub enum Task {
         /// A file with the watchdog limits of dispatches in wave instructions, by dispatch number, as a
         /// JSON list. Further dispatches get the largest limit.
         limits: PathBuf,
+        /// The file with the function of the site, a [`FunctionSource`](flipwave_injector::FunctionSource)
+        /// as JSON, if it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        function: Option<PathBuf>,
     },
     /// Injects a fault with hooks.
     #[serde(rename = "inject_by_hooks")]
@@ -186,11 +190,17 @@ mod tests {
             process: TargetProcess::Rank(1),
             site: "site".to_owned(),
             plan: "plan".into(),
+            function: None,
             buffers: None,
             time_limit: Duration::from_millis(1500),
             by: ToolPath::Hardware,
         };
-        let inject = |process| Task::Inject { process, site: "site".into(), limits: "l".into() };
+        let inject = |process| Task::Inject {
+            process,
+            site: "site".into(),
+            limits: "l".into(),
+            function: None,
+        };
         let tasks = [
             (
                 Task::Parallel { threads: NonZeroUsize::MIN, any_order: true },

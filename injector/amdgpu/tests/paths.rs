@@ -7,15 +7,16 @@ use flipwave_device::FaultCause;
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
-    Action, Allocation, Counting, Duration, Ending, Event, Fault, FaultModel, FaultTarget,
-    FloatFormat, Golden, Injection, InjectionError, Intermittent, Lanes, MeasuredPair,
+    Action, Allocation, Counting, Duration, Ending, Event, Fault, FaultFunction, FaultModel,
+    FaultTarget, FloatFormat, Golden, Injection, InjectionError, Intermittent, Lanes, MeasuredPair,
     MeasuredValues, Plan, RelativeError, Results, Sampling, Scope, Selection, Site, Stratification,
     When, Workload, inject, profile,
 };
-use flipwave_injector_amdgpu::HookInjector;
+use flipwave_injector_amdgpu::{HookInjector, read_function};
 use flipwave_isa::Lane;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A processor, and the compiler options for its code.
@@ -46,7 +47,15 @@ fn models() -> Vec<FaultModel> {
         FaultModel::StuckAtOne,
         FaultModel::RelativeError(RelativeError::new(0.25).expect("a number")),
         FaultModel::DrawnValues(Arc::new(measured_values())),
+        FaultModel::Function(example("burst.c")),
+        FaultModel::Function(example("relative.c")),
     ]
+}
+
+/// A fault model of the examples.
+fn example(name: &str) -> FaultFunction {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/fault_models");
+    read_function(&folder.join(name)).expect("a fault model")
 }
 
 /// Wrong results for all instructions: numbers and words.

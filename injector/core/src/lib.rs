@@ -22,7 +22,8 @@ mod workload;
 pub use cancellation::{CancellationToken, Running};
 pub use checkpoints::Checkpoints;
 pub use fault::{
-    Action, Duration, Fault, FaultError, FaultModel, FaultTarget, FloatFormat, Intermittent,
+    Action, Duration, Fault, FaultError, FaultFunction, FaultModel, FaultTarget, FloatFormat,
+    FunctionCaller, FunctionError, FunctionInput, FunctionSource, FunctionValues, Intermittent,
     MaskDistribution, MasksError, MeasuredPair, MeasuredValues, RelativeError, Results, Scope,
     UnknownTarget, ValuesError, WrittenFaultModel,
 };

@@ -27,6 +27,10 @@ pub enum Request {
     Dispatch,
     /// Calls `flipwave_finish`.
     Finish,
+    /// Names the functions of a fault model.
+    FaultFunctions,
+    /// Calls the function of a fault model.
+    Corrupt,
 }
 
 /// Status of an answer: done.
@@ -138,7 +142,8 @@ impl HostProcess {
             Request::Instrument => "flipwave_instrument",
             Request::Dispatch => "flipwave_on_dispatch",
             Request::Finish => "flipwave_finish",
-            Request::Describe | Request::LayOut => "main",
+            Request::Corrupt => "flipwave_fault",
+            Request::Describe | Request::LayOut | Request::FaultFunctions => "main",
         };
         let problem = match signal {
             ALARM => {

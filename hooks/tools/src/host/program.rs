@@ -6,7 +6,7 @@ use flipwave_hooks::hook::{HEADER, HookError, c_string, clang_path, clang_versio
 use flipwave_host::cache::Cache;
 use flipwave_host::child::ChildError;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The header with the functions for tools.
@@ -113,15 +113,81 @@ pub fn parameter_macros(file: &ToolFile) -> Vec<(String, String)> {
     macros
 }
 
-/// Compiles and links the host side of a tool, or takes it from the cache.
+/// Program of a host side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A tool with these functions, in addition to `flipwave_instrument`.
+    Tool(Callbacks),
+    /// A fault model.
+    FaultModel,
+}
+
+/// Compiles and links a host side, or takes it from the cache.
 ///
 /// # Errors
 /// [`ToolError::Rejected`] with the compiler's messages, and [`ToolError::Hook`] if it cannot be run.
 pub fn compile(
     file: &ToolFile,
     folders: &IncludeFolders,
-    callbacks: Callbacks,
+    program: Program,
 ) -> Result<Vec<u8>, ToolError> {
+    let text = program.text(file);
+    let mut options = options(file, folders);
+    let header_folders: &[&Path] = match program {
+        Program::Tool(_) => &[&folders.host],
+        Program::FaultModel => {
+            // The GPU has no C library.
+            options.extend(
+                ["-DFLIPWAVE_FAULT_MODEL", "-nostdlibinc", "-ffp-contract=off"].map(OsString::from),
+            );
+            &[]
+        }
+    };
+    for folder in header_folders {
+        options.extend(["-I".into(), folder.into()]);
+    }
+    let clang = clang_path();
+    let failed = |error: ChildError| {
+        let clang = clang.clone();
+        ToolError::Hook(match error {
+            ChildError::Run(reason) => HookError::Clang { clang, reason },
+            ChildError::Interrupted => HookError::Interrupted { clang },
+        })
+    };
+    let version = clang_version(&clang).map_err(failed)?;
+    let parts = options.iter().map(|option| option.as_encoded_bytes());
+    let name = digest(parts.chain([version.as_bytes(), text.as_bytes()]));
+    let (cache, name) = (Cache::find(), format!("{name}.host"));
+    let is_cached = includes_known_files(&file.text);
+    if is_cached && let Some(program) = cache.get(&name) {
+        return Ok(program);
+    }
+    let unwritable = |reason: std::io::Error| failed(ChildError::Run(reason));
+    let folder = tempfile::tempdir().map_err(unwritable)?;
+    let [object, path] = ["file.o", "host"].map(|name| folder.path().join(name));
+    let run = |command: &mut Command, text: &str| {
+        let output = flipwave_host::child::run(command, text.as_bytes()).map_err(failed)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let messages = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+        Err(ToolError::Rejected { name: file.name.clone(), messages })
+    };
+    run(Command::new(&clang).args(&options).args(["-c", "-"]).arg("-o").arg(&object), &text)?;
+    let mut link = Command::new(&clang);
+    link.args(common_options()).arg("-include").arg(folders.common.join("flipwave.h"));
+    run(link.arg("-o").arg(&path).arg(&folders.main).args(["-xnone"]).arg(&object).arg("-lm"), "")?;
+    let program =
+        flipwave_host::input::read(&path, flipwave_host::input::BINARY).map_err(unwritable)?;
+    if is_cached {
+        // Without a cache, the program is compiled again.
+        let _ = cache.put(&name, &program);
+    }
+    Ok(program)
+}
+
+/// Options for all files of a program.
+fn common_options() -> Vec<OsString> {
     let mut options: Vec<OsString> = [
         "-xc",
         "-std=gnu17",
@@ -146,59 +212,56 @@ pub fn compile(
     .collect();
     options.push(format!("-DFLIPWAVE_SECONDS={}", seconds()).into());
     options.push(format!("-DFLIPWAVE_MEMORY={MEMORY}").into());
+    options
+}
+
+/// Options for the user's file.
+fn options(file: &ToolFile, folders: &IncludeFolders) -> Vec<OsString> {
+    let mut options = common_options();
     for (name, value) in parameter_macros(file) {
         options.push(format!("-D{name}={value}").into());
     }
     options.extend(["-include".into(), folders.common.join("flipwave.h").into()]);
-    for folder in file.include.iter().chain([&folders.common, &folders.host]) {
+    for folder in file.include.iter().chain([&folders.common]) {
         options.extend(["-I".into(), folder.into()]);
     }
-    let entry = |is_defined, name| if is_defined { name } else { "0" };
-    let text = format!(
-        "#define FLIPWAVE_PUSHED\n{PUSH}# 1 {}\n{}\n\
-         #pragma clang attribute pop\n\
-         # 1 \"<flipwave>\"\n\
-         void (*const flipwave_entry_instrument)(const flipwave_inst *) = flipwave_instrument;\n\
-         bool (*const flipwave_entry_on_dispatch)(const flipwave_dispatch *) = {};\n\
-         void (*const flipwave_entry_finish)(const flipwave_dispatch *) = {};\n",
-        c_string(&file.name),
-        file.text,
-        entry(callbacks.on_dispatch, "flipwave_on_dispatch"),
-        entry(callbacks.finish, "flipwave_finish"),
-    );
-    let clang = clang_path();
-    let failed = |error: ChildError| {
-        let clang = clang.clone();
-        ToolError::Hook(match error {
-            ChildError::Run(reason) => HookError::Clang { clang, reason },
-            ChildError::Interrupted => HookError::Interrupted { clang },
-        })
-    };
-    let version = clang_version(&clang).map_err(failed)?;
-    let parts = options.iter().map(|option| option.as_encoded_bytes());
-    let name = digest(parts.chain([version.as_bytes(), text.as_bytes()]));
-    let (cache, name) = (Cache::find(), format!("{name}.host"));
-    let is_cached = includes_known_files(&file.text);
-    if is_cached && let Some(program) = cache.get(&name) {
-        return Ok(program);
+    options
+}
+
+impl Program {
+    /// The user's file, with a pointer to each function that `host.c` calls.
+    fn text(self, file: &ToolFile) -> String {
+        let name = c_string(&file.name);
+        let (before, after, entries) = match self {
+            Program::Tool(callbacks) => {
+                let entry = |is_defined, name| if is_defined { name } else { "0" };
+                let entries = [
+                    "flipwave_instrument",
+                    entry(callbacks.on_dispatch, "flipwave_on_dispatch"),
+                    entry(callbacks.finish, "flipwave_finish"),
+                    "0",
+                    "0",
+                ];
+                let before = format!("#define FLIPWAVE_PUSHED\n{PUSH}");
+                (before, "#pragma clang attribute pop\n", entries)
+            }
+            Program::FaultModel => {
+                let entries = ["0", "0", "0", "flipwave_fault_word", "flipwave_fault_number"];
+                (String::new(), "", entries)
+            }
+        };
+        let [instrument, on_dispatch, finish, fault_word, fault_number] = entries;
+        format!(
+            "{before}# 1 {name}\n{}\n{after}\
+             # 1 \"<flipwave>\"\n\
+             void (*const flipwave_entry_instrument)(const flipwave_inst *) = {instrument};\n\
+             bool (*const flipwave_entry_on_dispatch)(const flipwave_dispatch *) = {on_dispatch};\n\
+             void (*const flipwave_entry_finish)(const flipwave_dispatch *) = {finish};\n\
+             uint32_t (*const flipwave_entry_fault_word)(uint32_t, flipwave_fault) = {fault_word};\n\
+             double (*const flipwave_entry_fault_number)(double, flipwave_fault) = {fault_number};\n",
+            file.text,
+        )
     }
-    let unwritable = |reason: std::io::Error| failed(ChildError::Run(reason));
-    let folder = tempfile::tempdir().map_err(unwritable)?;
-    let path = folder.path().join("host");
-    let mut command = Command::new(&clang);
-    command.args(&options).arg("-o").arg(&path).arg("-").arg(&folders.main).arg("-lm");
-    let output = flipwave_host::child::run(&mut command, text.as_bytes()).map_err(failed)?;
-    if !output.status.success() {
-        let messages = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
-        return Err(ToolError::Rejected { name: file.name.clone(), messages });
-    }
-    let program =
-        flipwave_host::input::read(&path, flipwave_host::input::BINARY).map_err(unwritable)?;
-    if is_cached {
-        // Without a cache, the program is compiled again.
-        let _ = cache.put(&name, &program);
-    }
-    Ok(program)
 }
 
 /// Returns `true` if a text includes only files of Flipwave and of the C library.

@@ -8,7 +8,7 @@ use crate::session::TargetProcess;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, FaultCause, KernelPacket};
 use flipwave_injector::Site;
-use flipwave_injector_amdgpu::{LaunchShape, SiteHooks};
+use flipwave_injector_amdgpu::{LaunchShape, SiteHooks, register_function};
 use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
 use flipwave_sim::Amdgpu;
@@ -64,6 +64,9 @@ impl HookInjector {
     /// # Errors
     /// A message, if the session's files cannot be read.
     pub fn new(session: &HookInjectionSession) -> Result<HookInjector, String> {
+        if let Some(file) = &session.function {
+            register_function(json(file)?).map_err(|error| error.to_string())?;
+        }
         let HookPlan(codes) = json(&session.plan)?;
         let planned = codes.into_iter().map(Planned::read).collect::<Result<Vec<_>, _>>()?;
         let site = parse_site(&session.site, &planned)?;

@@ -15,6 +15,10 @@ pub struct HookInjectionSession {
     pub process: TargetProcess,
     /// The fault site, as text.
     pub site: String,
+    /// The file with the function of the site, a [`FunctionSource`](flipwave_injector::FunctionSource) as
+    /// JSON, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<PathBuf>,
     /// The file with the [`HookPlan`], as JSON.
     pub plan: PathBuf,
     /// A file with the addresses of the program's buffers by number, as a JSON list, for faults in

@@ -16,6 +16,7 @@ use crate::session::{Session, Task};
 use crate::tool::{ToolPath, observer_driver};
 use fidelity::FidelityDriver;
 use flipwave_device::DeviceError;
+use flipwave_injector_amdgpu::register_function;
 use flipwave_kfd::{CopyObserver, DispatchDriver, Machine};
 use flipwave_sim::strict::StrictOptions;
 use injection::InjectionDriver;
@@ -65,11 +66,19 @@ fn start() -> Result<Arc<Machine>, String> {
         }
         Task::Strict { races } => Box::new(StrictDriver::new(StrictOptions { races: *races })),
         Task::Fidelity => Box::new(FidelityDriver::default()),
-        Task::Inject { process, site, limits } => {
+        Task::Inject { process, site, limits, function } => {
             let [target] = &targets[..] else {
                 let count = targets.len();
                 return Err(format!("cannot inject a fault with {count} GPUs; expected 1"));
             };
+            if let Some(file) = function {
+                let name = file.display();
+                let text = flipwave_host::input::read_text(file, flipwave_host::input::TEXT)
+                    .map_err(|error| format!("{name}: {error}"))?;
+                let source =
+                    serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
+                register_function(source).map_err(|error| error.to_string())?;
+            }
             Box::new(InjectionDriver::new(process, site, limits, target)?)
         }
         Task::Capture { file, command } => {

@@ -1,6 +1,7 @@
 //! Hook calls of a request.
 
 use super::Refusal;
+use super::library::hook_name;
 use super::request::{Instructions, Request};
 use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::hook::{Argument, Mask};
@@ -234,7 +235,7 @@ impl Calls<'_> {
         arguments.push(Argument::WaveInWorkgroup);
         let call = HookCall {
             source: SourceIndex(0),
-            function: function.to_owned(),
+            function: hook_name(self.request, function),
             arguments,
             results: result.into_iter().collect(),
             mask,

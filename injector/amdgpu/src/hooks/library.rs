@@ -1,17 +1,24 @@
 //! C sources of the hooks that inject faults.
 
 use super::request::Request;
-use flipwave_hooks::hook::Source;
+use flipwave_hooks::hook::{HookData, Source, c_string};
 use flipwave_injector::FloatFormat;
 
+/// Separates the names of the library from those of a user's function.
+const NAMES: &str = include_str!("../../library/names.c");
+/// Prefix of those names.
+const PREFIX: &str = "injection_";
 /// Source shared by all hooks.
 const FAULT: &str = include_str!("../../library/fault.c");
 
 /// Sources by name.
-const SOURCES: [(&str, &str); 8] = [
+const SOURCES: [(&str, &str); 11] = [
     ("bits", include_str!("../../library/bits.c")),
     ("branch", include_str!("../../library/branch.c")),
     ("event", include_str!("../../library/event.c")),
+    ("format", include_str!("../../library/format.c")),
+    ("function_number", include_str!("../../library/function_number.c")),
+    ("function_word", include_str!("../../library/function_word.c")),
     ("memory", include_str!("../../library/memory.c")),
     ("number", include_str!("../../library/number.c")),
     ("register", include_str!("../../library/register.c")),
@@ -24,21 +31,57 @@ pub(super) fn source(request: &Request, waves: u64) -> Source {
     let names = request.sources();
     let known =
         |name: &str| SOURCES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
-    let parts = std::iter::once(FAULT).chain(names.into_iter().filter_map(known));
+    let library = std::iter::once(FAULT).chain(names.iter().copied().filter_map(known));
+    let library = library.collect::<Vec<_>>().join("\n");
     let mut defines = vec![("WAVES", waves), ("WORDS", request.words().into())];
     if let Some(format) = request.format {
         let (exponent, fraction, shift) = parts_of(format);
         defines.extend([("EXPONENT", exponent), ("FRACTION", fraction), ("SHIFT", shift)]);
     }
+    let name = format!("{}.c", names.join("_"));
+    let (text, include) = match request.function {
+        None => (library, Vec::new()),
+        Some(function) => {
+            let (bits, is_per_lane) = (request.place.bits(), request.is_per_lane);
+            let facts = [("BITS", bits.into()), ("PER_LANE", is_per_lane.into())];
+            defines.extend(facts.into_iter().chain([("FLIPWAVE_FAULT_MODEL", 1)]));
+            let source = function.source();
+            // Fused operations round once: results would differ from those on the host.
+            let text = format!(
+                "#pragma STDC FP_CONTRACT OFF\n# 1 {}\n{}\n# 1 {}\n{NAMES}\n{library}",
+                c_string(&source.file),
+                source.text,
+                c_string(&name)
+            );
+            (text, source.include.clone())
+        }
+    };
     Source {
-        name: format!("{}.c", names.join("_")),
-        text: parts.collect::<Vec<_>>().join("\n"),
-        include: Vec::new(),
+        name,
+        text,
+        include,
         defines: defines
             .into_iter()
             .map(|(name, value)| (name.into(), value.to_string()))
             .collect(),
     }
+}
+
+/// Name of a hook in the sources of a request.
+pub(super) fn hook_name(request: &Request, hook: &str) -> String {
+    match request.function {
+        None => hook.to_owned(),
+        Some(_) => format!("{PREFIX}{hook}"),
+    }
+}
+
+/// Names the variables of hooks as in the library.
+pub(super) fn with_library_names(data: HookData) -> HookData {
+    let symbols = data.symbols.into_iter().map(|(name, symbol)| match name.strip_prefix(PREFIX) {
+        Some(name) => (name.to_owned(), symbol),
+        None => (name, symbol),
+    });
+    HookData { symbols: symbols.collect(), ..data }
 }
 
 /// Number of exponent bits, number of fraction bits, and position of the number in the value.

@@ -31,11 +31,11 @@ pub use refusal::{Refusal, supports};
 pub use site_hooks::{HookedCode, OrderError, SiteHooks};
 
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
+use flipwave_device::{Address, Completion, Device, DeviceError, DeviceFault, Dispatch, ModuleId};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::hook::{VariableError, Variables};
-use flipwave_injector::InjectedChange;
 use flipwave_injector::method::{check, conclude, run};
+use flipwave_injector::{Action, FaultFunction, FunctionError, InjectedChange};
 use flipwave_injector::{Injection, InjectionError, Place, Site, When, Workload};
 use flipwave_machine::Simulator;
 use flipwave_sim::{EmbeddedGpu, Policy};
@@ -241,7 +241,7 @@ impl Run<'_> {
         dispatch: &Dispatch,
         loaded: &mut Loaded,
     ) -> Result<(Completion, Option<InjectedChange>), InjectionError> {
-        let Rewriting { data, rewritten, slowdown, .. } = self.rewriting;
+        let Rewriting { data, rewritten, slowdown, allowance, .. } = self.rewriting;
         let shape = shape(self.workload, dispatch);
         let device = gpu_mut(simulator)?;
         let place = self.place(device, &shape)?;
@@ -263,6 +263,7 @@ impl Run<'_> {
             Variables::write(device, module, data, name, bytes).map_err(variable)?;
         }
         let instruction_limit = dispatch.instruction_limit.saturating_mul(*slowdown);
+        let instruction_limit = instruction_limit.saturating_add(*allowance);
         // Waves keep the amount of original work per turn, so that waves sharing the struck state reach
         // it in the same order.
         let policy = device.policy();
@@ -281,6 +282,14 @@ impl Run<'_> {
         device.set_policy(policy);
         let variables = Variables::read(device, module, data).map_err(variable)?;
         let found = found::found(&variables).map_err(variable)?;
+        // An endless loop of the program may also end in a hook, but only after the fault.
+        if let (Action::Function { function, .. }, Completion::Faulted(fault)) =
+            (self.site.action, &completion)
+            && rewritten.claims.inserted_for(fault.place.pc).is_some()
+            && (found.is_none() || !fault.cause.is_hang())
+        {
+            return Err(function_failed(self.site, function, fault));
+        }
         let completion = match completion {
             Completion::Faulted(fault) => Completion::Faulted(
                 fault.map_locations(|place| rewritten.layout.original_location(place)),
@@ -303,6 +312,13 @@ impl Run<'_> {
         let place = self.site.place;
         found.ok_or(InjectionError::NoSuchPlace { place, site: Box::new(*self.site) })
     }
+}
+
+/// The error for a function that ends with a device fault when hooks call it.
+fn function_failed(site: &Site, function: FaultFunction, fault: &DeviceFault) -> InjectionError {
+    let message = format!("{}: its function failed on the GPU: {fault}", function.source().file);
+    let reason = FunctionError { name: function.name(), message };
+    InjectionError::Function { site: Box::new(*site), reason }
 }
 
 /// The address, or the offset in LDS, of the struck memory; 0 for sites in registers. `None` if the

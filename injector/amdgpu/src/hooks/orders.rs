@@ -64,8 +64,8 @@ fn fault(site: &Site, wave_lanes: u8, simd_width: u8, place: u64) -> Vec<u8> {
     words.wide(lanes).wide(is_active(site).into()).wide(place).0
 }
 
-/// Encodes an action for `bits.c`, as the bits to keep and the bits to invert, or for `number.c`, as a
-/// factor.
+/// Encodes an action for `bits.c`, as the bits to keep and the bits to invert; for `number.c`, as a
+/// factor; for functions of users, as their random number.
 fn change(action: Action) -> u64 {
     let (keep, inverted) = match action {
         Action::Flip(mask) => (u32::MAX, mask),
@@ -73,6 +73,7 @@ fn change(action: Action) -> u64 {
         Action::StuckAtOne(mask) => (!mask, mask),
         Action::Set(value) => (0, value),
         Action::Relative(_, error) => return (1.0 + error.value()).to_bits(),
+        Action::Function { random, .. } => return random,
     };
     u64::from(keep) | u64::from(inverted) << 32
 }
@@ -100,6 +101,7 @@ fn unit(unit: &Unit, shape: &LaunchShape, simds: u8) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flipwave_arch::Lane;
 
     #[test]
     fn change_encodes_the_action() {
@@ -112,7 +114,8 @@ mod tests {
             let change = change(action);
             let (keep, inverted) = (change as u32, (change >> 32) as u32);
             for value in [0, 1, 0x1234_5678, u32::MAX] {
-                assert_eq!(action.apply(value.into()), u64::from(value & keep ^ inverted));
+                let changed = action.apply(value.into(), 32, Lane(0));
+                assert_eq!(changed, Ok(u64::from(value & keep ^ inverted)));
             }
         }
     }

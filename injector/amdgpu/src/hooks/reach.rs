@@ -143,7 +143,11 @@ impl Search<'_> {
         let registers = named.map(RegisterSpan::from).collect();
         let resources = Resources { registers, lds_bytes: 4, buffers: vec![4], scratch_bytes: 0 };
         let words = words(inst, &fault, &resources, &self.selection.registers);
-        let is_number = matches!(fault.model, FaultModel::RelativeError(_));
+        let is_number = fault.model.changes_numbers();
+        let function = match fault.model {
+            FaultModel::Function(function) => Some(function),
+            _ => None,
+        };
         let request = |word: Words| {
             let place = word.first;
             let is_possible = match place {
@@ -161,6 +165,7 @@ impl Search<'_> {
                 is_per_lane: place.is_per_lane(),
                 is_active: place.is_per_lane() && fault.scope == Scope::Workgroup,
                 format: word.format.filter(|_| is_number),
+                function,
             })
         };
         words.into_iter().filter_map(request).collect()

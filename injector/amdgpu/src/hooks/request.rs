@@ -2,7 +2,9 @@
 
 use flipwave_arch::{OperationName, Pc};
 use flipwave_device::ModuleId;
-use flipwave_injector::{Action, FloatFormat, Lanes, Place, Site, When};
+use flipwave_injector::{
+    Action, FaultFunction, FloatFormat, FunctionValues, Lanes, Place, Site, When,
+};
 
 /// Hooks in a code object. Sites with the same request share the rewritten code; the host writes their
 /// differences into the hooks' variables.
@@ -22,6 +24,8 @@ pub(super) struct Request {
     pub is_active: bool,
     /// Format of the struck number, if the fault changes a number.
     pub format: Option<FloatFormat>,
+    /// The user's function that changes the value, if any.
+    pub function: Option<FaultFunction>,
 }
 
 /// Instructions of a program.
@@ -45,11 +49,13 @@ impl Request {
             Place::Lds(_) => Place::Lds(0),
             place => place,
         };
-        let format = match site.action {
-            Action::Relative(format, _) => Some(format),
-            _ => None,
+        let (format, function) = match site.action {
+            Action::Relative(format, _) => (Some(format), None),
+            Action::Function { function, format, .. } => (format, Some(function)),
+            _ => (None, None),
         };
-        Request { module, kernel: None, at, place, is_per_lane, is_active: is_active(site), format }
+        let is_active = is_active(site);
+        Request { module, kernel: None, at, place, is_per_lane, is_active, format, function }
     }
 
     /// Number of words of a value.
@@ -59,7 +65,7 @@ impl Request {
 
     /// Names of the sources of the hooks: the change of the value, the struck waves and executions, and
     /// the struck place.
-    pub fn sources(&self) -> [&'static str; 3] {
+    pub fn sources(&self) -> Vec<&'static str> {
         let when = match self.at {
             Instructions::At(_) => "event",
             Instructions::Of(_) => "unit",
@@ -70,7 +76,14 @@ impl Request {
             Place::Memory { .. } | Place::Lds(_) => "memory",
             _ => "register",
         };
-        [if self.format.is_some() { "number" } else { "bits" }, when, what]
+        let mut names = match self.function.map(FaultFunction::values) {
+            None if self.format.is_some() => vec!["format", "number"],
+            None => vec!["bits"],
+            Some(FunctionValues::Words) => vec!["function_word"],
+            Some(FunctionValues::Numbers) => vec!["format", "function_number"],
+        };
+        names.extend([when, what]);
+        names
     }
 }
 

@@ -13,6 +13,9 @@ use flipwave_isa::Pc;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Instructions that a user's function may execute in a dispatch in addition to those without loops.
+const FUNCTION_INSTRUCTIONS: u64 = 1 << 22;
+
 /// A rewritten code object.
 pub(super) struct Rewriting {
     /// The original program.
@@ -25,6 +28,8 @@ pub(super) struct Rewriting {
     pub data: (Pc, HookData),
     /// Maximum number of instructions executed per instruction of the program.
     pub slowdown: u64,
+    /// Number of instructions that loops in hooks may execute in a dispatch.
+    pub allowance: u64,
 }
 
 /// Result of rewriting for a request.
@@ -71,9 +76,20 @@ pub(super) fn rewrite(
     if let Some(refused) = rewritten.report.refused.first() {
         return Ok(Rewritten::Refused(Refusal::Engine(refused.reason.clone())));
     }
-    let Some(data) = rewritten.data.first().cloned() else { return Ok(Rewritten::Nothing) };
+    let Some((start, data)) = rewritten.data.first().cloned() else {
+        return Ok(Rewritten::Nothing);
+    };
+    let data = (start, library::with_library_names(data));
     let slowdown = slowdown(&rewritten.layout);
-    Ok(Rewritten::Code(Box::new(Rewriting { program, rewritten, kernel, data, slowdown })))
+    let allowance = if request.function.is_some() { FUNCTION_INSTRUCTIONS } else { 0 };
+    Ok(Rewritten::Code(Box::new(Rewriting {
+        program,
+        rewritten,
+        kernel,
+        data,
+        slowdown,
+        allowance,
+    })))
 }
 
 /// Maximum number of instructions executed per instruction of the program, including that instruction:

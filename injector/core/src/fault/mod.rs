@@ -3,6 +3,7 @@
 mod action;
 mod duration;
 mod float;
+mod function;
 mod masks;
 mod model;
 mod scope;
@@ -13,6 +14,9 @@ pub use action::Action;
 pub use duration::{Duration, Intermittent};
 pub use flipwave_arch::FloatFormat;
 pub use float::RelativeError;
+pub use function::{
+    FaultFunction, FunctionCaller, FunctionError, FunctionInput, FunctionSource, FunctionValues,
+};
 pub use masks::{MaskDistribution, MasksError};
 pub(crate) use model::all_ones;
 pub use model::{FaultModel, WrittenFaultModel};
@@ -79,7 +83,8 @@ impl Fault {
         let is_followed = self.target == FaultTarget::DestinationRegister
             && self.scope == Scope::Lane
             && self.duration == Duration::Transient
-            && !matches!(self.model, FaultModel::RelativeError(_) | FaultModel::DrawnValues(_));
+            && !self.model.changes_numbers()
+            && !matches!(self.model, FaultModel::DrawnValues(_));
         if is_followed { Ok(()) } else { Err(FaultError::NotFollowed(Box::new(self.clone()))) }
     }
 }

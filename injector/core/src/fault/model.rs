@@ -1,6 +1,9 @@
 //! Fault models: how faults change values.
 
-use super::{Action, FaultTarget, FloatFormat, MaskDistribution, MeasuredValues, RelativeError};
+use super::{
+    Action, FaultFunction, FaultTarget, FloatFormat, FunctionValues, MaskDistribution,
+    MeasuredValues, RelativeError,
+};
 use crate::resolve::stream::Stream;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -36,6 +39,8 @@ pub enum FaultModel {
     StuckAtOne,
     /// Adds a relative error to a floating-point number: one site per number.
     RelativeError(RelativeError),
+    /// Calls a user's function: one site per word or number.
+    Function(FaultFunction),
 }
 
 impl FaultModel {
@@ -53,6 +58,10 @@ impl FaultModel {
             FaultModel::DrawnValues(values) => values.fit(bits, format).into(),
             FaultModel::RandomValue | FaultModel::ZeroValue | FaultModel::OnesValue => 1,
             FaultModel::RelativeError(_) => u32::from(format.is_some()),
+            FaultModel::Function(function) => match function.values() {
+                FunctionValues::Words => 1,
+                FunctionValues::Numbers => u32::from(format.is_some()),
+            },
         }
     }
 
@@ -85,6 +94,9 @@ impl FaultModel {
                 // Values without a format have no sites.
                 Action::Relative(format.unwrap_or(FloatFormat::F32), *error)
             }
+            FaultModel::Function(function) => {
+                Action::Function { function: *function, format, random: stream.wide() }
+            }
         }
     }
 
@@ -96,7 +108,17 @@ impl FaultModel {
                 | FaultModel::FlipDrawnMask(_)
                 | FaultModel::DrawnValues(_)
                 | FaultModel::RandomValue
+                | FaultModel::Function(_)
         )
+    }
+
+    /// Returns `true` if the model changes floating-point numbers, and not words.
+    pub fn changes_numbers(&self) -> bool {
+        match self {
+            FaultModel::RelativeError(_) => true,
+            FaultModel::Function(function) => function.values() == FunctionValues::Numbers,
+            _ => false,
+        }
     }
 
     /// The model for instructions of one operation.
@@ -112,7 +134,7 @@ impl FaultModel {
     /// Returns `true` if the model is applicable to the target.
     pub(crate) fn fits(&self, target: FaultTarget) -> bool {
         match self {
-            FaultModel::RelativeError(_) => target.is_typed(),
+            model if model.changes_numbers() => target.is_typed(),
             FaultModel::DrawnValues(_) => target == FaultTarget::DestinationRegister,
             _ if target == FaultTarget::Branch => self.sites(1, None) > 0,
             _ => true,
@@ -122,7 +144,7 @@ impl FaultModel {
     /// Description of the values that the model requires.
     pub(crate) fn needs(&self) -> &'static str {
         match self {
-            FaultModel::RelativeError(_) => {
+            model if model.changes_numbers() => {
                 "it needs a floating-point number, the result or the operand of an instruction"
             }
             FaultModel::DrawnValues(_) => "it needs the result of an instruction",
@@ -164,11 +186,13 @@ pub enum WrittenFaultModel {
     StuckAtOne,
     /// Multiplies a floating-point number by 1 plus this number.
     RelativeError(f64),
+    /// Calls a function in this C file: `flipwave_fault_word` or `flipwave_fault_number`.
+    C(PathBuf),
 }
 
 impl WrittenFaultModel {
-    /// Validates the numbers and converts to a [`FaultModel`]; `read_masks` and `read_values` read the
-    /// tables that models refer to.
+    /// Validates the numbers and converts to a [`FaultModel`]; `read_masks`, `read_values` and
+    /// `read_function` read the files that models refer to.
     ///
     /// # Errors
     /// The model's name, and the problem.
@@ -176,6 +200,7 @@ impl WrittenFaultModel {
         &self,
         read_masks: impl FnOnce(&Path) -> Result<MaskDistribution, String>,
         read_values: impl FnOnce(&Path) -> Result<MeasuredValues, String>,
+        read_function: impl FnOnce(&Path) -> Result<FaultFunction, String>,
     ) -> Result<FaultModel, (&'static str, String)> {
         let bits = |name, count: u8| match count {
             2..=32 => Ok(count),
@@ -217,6 +242,9 @@ impl WrittenFaultModel {
                     ("relative_error", format!("{error:?} {message}"))
                 })?)
             }
+            Self::C(path) => {
+                FaultModel::Function(read_function(path).map_err(|message| ("c", message))?)
+            }
         })
     }
 }
@@ -242,6 +270,7 @@ impl fmt::Display for FaultModel {
             FaultModel::StuckAtZero => f.write_str("stuck_at_zero"),
             FaultModel::StuckAtOne => f.write_str("stuck_at_one"),
             FaultModel::RelativeError(error) => write!(f, "relative_error {error}"),
+            FaultModel::Function(function) => write!(f, "c {}", function.name()),
         }
     }
 }
@@ -249,6 +278,7 @@ impl fmt::Display for FaultModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flipwave_arch::Lane;
 
     /// Bit patterns that break naive arithmetic: zero, all ones, both neighbours of every power of two
     /// (2^24 and 2^31 are the limits of floats and signed integers).
@@ -263,7 +293,8 @@ mod tests {
     /// Applies the fault at a site of a word.
     fn after(model: &FaultModel, place: u32, before: u32) -> u32 {
         let mut stream = Stream::new(3, place.into());
-        model.action(32, None, place, &mut stream).apply(before.into()) as u32
+        let action = model.action(32, None, place, &mut stream);
+        action.apply(before.into(), 32, Lane(0)).expect("a value") as u32
     }
 
     #[test]
@@ -344,6 +375,6 @@ mod tests {
         assert_eq!(model.sites(32, None), 0);
         assert_eq!(model.sites(32, Some(FloatFormat::F64)), 1);
         let action = model.action(32, Some(FloatFormat::F64), 0, &mut Stream::new(0, 0));
-        assert_eq!(action.apply(2.0f64.to_bits()), 3.0f64.to_bits());
+        assert_eq!(action.apply(2.0f64.to_bits(), 32, Lane(0)), Ok(3.0f64.to_bits()));
     }
 }

@@ -4,6 +4,7 @@ use super::Group;
 use crate::inject::injection::InjectedChange;
 use crate::resolve::def_use::NextUse;
 use crate::site::{Lanes, Site};
+use flipwave_arch::Lane;
 
 /// One injection of a plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +50,13 @@ impl Planned {
             return None;
         }
         let before = before?;
-        let after = self.site.action.apply(before);
+        let lane = match self.site.lanes {
+            Some(Lanes::One(lane)) => lane,
+            Some(Lanes::Mask(mask)) => mask.lanes().next()?,
+            _ => Lane(0),
+        };
+        // A function that fails is reported by the run.
+        let after = self.site.action.apply(before, self.site.place.bits(), lane).ok()?;
         Some(InjectedChange { before, after, words: self.words()?, absorbed: false })
     }
 

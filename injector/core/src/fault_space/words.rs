@@ -76,9 +76,8 @@ pub fn words(
         found.dedup();
         let is_number = |register: &RegisterId| !inst.float_formats(*register, role).is_empty();
         let by_format = match fault.model {
-            FaultModel::RelativeError(_) => true,
             FaultModel::DrawnValues(_) => found.iter().any(is_number),
-            _ => false,
+            _ => fault.model.changes_numbers(),
         };
         let formats = |register: RegisterId| -> Vec<Option<FloatFormat>> {
             if by_format {
@@ -139,7 +138,7 @@ pub(crate) fn words_of_sums(part: SumPart, shape: &ProductShape, model: &FaultMo
     };
     let (format, words) = match model {
         // A number has no separate halves.
-        FaultModel::RelativeError(_) => (format, 1),
+        model if model.changes_numbers() => (format, 1),
         _ => (None, shape.words()),
     };
     let mut all = Vec::new();

@@ -36,6 +36,13 @@ pub struct FaultObserver<'a> {
     outcome: Option<Result<InjectedChange, InjectionError>>,
 }
 
+/// Computes the value after the fault of a site in a lane.
+fn apply(site: &Site, before: u64, lane: Lane) -> Result<u64, InjectionError> {
+    site.action
+        .apply(before, site.place.bits(), lane)
+        .map_err(|reason| InjectionError::Function { site: Box::new(*site), reason })
+}
+
 /// Orders waves by dispatch, then by the workgroup's position (z, y, x), then by the wave's number in
 /// the workgroup.
 type WaveNumber = (u32, [u32; 3], u32);
@@ -152,7 +159,7 @@ impl<'a> FaultObserver<'a> {
         let words = site.action.words();
         let missing = || InjectionError::NoSuchPlace { place, site: Box::new(site) };
         let before = self.cells.read(state, place, lane, words).ok_or_else(missing)?;
-        let wanted = site.action.apply(before);
+        let wanted = apply(&site, before, lane)?;
         if !self.cells.write(state, place, lane, words, wanted) {
             return Err(missing());
         }
@@ -249,10 +256,16 @@ impl<'a> FaultObserver<'a> {
             let shift = 32 * u32::from(place.word);
             let mask = u64::MAX >> (64 - 32 * u32::from(site.action.words()));
             let before = bits >> shift & mask;
-            let after = site.action.apply(before) & mask;
-            struck = Some([before, after]);
-            bits & !(mask << shift) | after << shift
+            let after = apply(&site, before, Lane(0)).map(|after| after & mask);
+            let bits =
+                after.as_ref().map_or(bits, |after| bits & !(mask << shift) | after << shift);
+            struck = Some(after.map(|after| [before, after]));
+            bits
         });
+        let struck = match struck.transpose() {
+            Ok(struck) => struck,
+            Err(error) => return self.note(wave, Err(error)),
+        };
         self.summed = summed.zip(struck);
         if self.summed.is_none() {
             let error = InjectionError::NoSuchPlace { place: site.place, site: Box::new(site) };
@@ -283,9 +296,11 @@ impl<'a> FaultObserver<'a> {
             return;
         }
         let before = state.code(word);
-        let altered = before.map(|before| site.action.apply(before.into()) as u32);
+        let altered = before.map(|before| apply(&site, before.into(), Lane(0)));
         let struck = match (before, altered) {
-            (Some(before), Some(after)) => {
+            (Some(_), Some(Err(error))) => Err(error),
+            (Some(before), Some(Ok(after))) => {
+                let after = after as u32;
                 let first = (0..word).filter_map(|word| state.code(word));
                 let bytes: Vec<u8> = first.chain([after]).flat_map(u32::to_le_bytes).collect();
                 state.replace_instruction(&bytes);
@@ -311,7 +326,10 @@ impl<'a> FaultObserver<'a> {
         };
         let next = Pc(inst.pc().0.wrapping_add(inst.size().into()));
         let before = u64::from(state.pc() == target);
-        let after = site.action.apply(before) & 1;
+        let after = match apply(&site, before, Lane(0)) {
+            Ok(after) => after & 1,
+            Err(error) => return self.note(wave, Err(error)),
+        };
         state.set_pc(if after == 1 { target } else { next });
         self.note(wave, Ok(InjectedChange { before, after, words: 1, absorbed: false }));
     }

@@ -1,6 +1,7 @@
 //! The result of one injection.
 
 use crate::Output;
+use crate::fault::FunctionError;
 use crate::site::{Place, Site, SiteError};
 use flipwave_arch::ProductShape;
 use flipwave_device::{DeviceError, DeviceFault, Statistics};
@@ -171,6 +172,14 @@ pub enum InjectionError {
         site: Box<Site>,
         /// The reason.
         reason: Box<dyn Error + Send + Sync>,
+    },
+    /// The model's function did not compute a value.
+    #[error("the fault was not injected: {reason}; at {site}")]
+    Function {
+        /// The site.
+        site: Box<Site>,
+        /// The reason.
+        reason: FunctionError,
     },
     /// The hook's variables are invalid.
     #[error(transparent)]

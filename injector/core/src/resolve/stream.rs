@@ -37,6 +37,11 @@ impl Stream {
         self.0.next_u32()
     }
 
+    /// Draws a random number of 64 bits.
+    pub fn wide(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// Draws `count` different bits of the lowest `width` bits, each set with equal probability: R. Floyd,
     /// "A sample of brilliance", Communications of the ACM 30 (1987).
     pub fn bits(&mut self, width: u32, count: u32) -> u32 {

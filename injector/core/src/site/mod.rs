@@ -216,7 +216,9 @@ impl Site {
             return Err(SiteError::TooWide { place, word, bits });
         }
         match self.action {
-            Action::Relative(..) if !self.place.is_typed() => {
+            Action::Relative(..) | Action::Function { format: Some(_), .. }
+                if !self.place.is_typed() =>
+            {
                 Err(SiteError::NotTyped { place: self.place })
             }
             _ => Ok(()),
@@ -304,7 +306,7 @@ impl Place {
     }
 
     /// Width in bits.
-    pub(crate) fn bits(self) -> u32 {
+    pub fn bits(self) -> u32 {
         match self {
             Place::Register(register) | Place::Source(register) => register.bits(),
             Place::Branch => 1,
@@ -337,6 +339,15 @@ pub enum SiteError {
         expected: &'static str,
         /// The field found.
         found: String,
+    },
+    /// A function that is not registered.
+    #[error(
+        "invalid fault site: unknown function `{name}`; expected the function of the campaign file's \
+         `faults.model`, whose name changes with its text"
+    )]
+    UnknownFunction {
+        /// Name in the site.
+        name: String,
     },
     /// A field has an invalid value.
     #[error("invalid fault site: `{key}={text}`: expected {expected}")]
@@ -373,8 +384,8 @@ pub enum SiteError {
         /// The place's width.
         bits: u32,
     },
-    /// A relative error in a place without floating-point numbers.
-    #[error("a relative error needs a floating-point number, which {place} cannot hold")]
+    /// A change of numbers in a place without floating-point numbers.
+    #[error("the change needs a floating-point number, which {place} cannot hold")]
     NotTyped {
         /// Location named in the fault site.
         place: Place,

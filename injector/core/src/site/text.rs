@@ -2,18 +2,18 @@
 
 use super::fields::{Fields, decimal, hexadecimal};
 use super::{Event, Lanes, Place, Site, SiteError, SumPlace, Unit, When};
-use crate::fault::{Action, FloatFormat, Intermittent, RelativeError};
+use crate::fault::{Action, FaultFunction, FloatFormat, Intermittent, RelativeError};
 use flipwave_arch::{Architecture, Lane, LaneMask, MatrixElement, Pc, SumPart};
 use std::fmt;
 
-/// Keys of relative errors.
-const RELATIVES: [(FloatFormat, &str); 6] = [
-    (FloatFormat::F16, "relative_f16"),
-    (FloatFormat::F16High, "relative_f16_high"),
-    (FloatFormat::Bf16, "relative_bf16"),
-    (FloatFormat::Bf16High, "relative_bf16_high"),
-    (FloatFormat::F32, "relative_f32"),
-    (FloatFormat::F64, "relative_f64"),
+/// Keys of changes of a number: a relative error, and a user's function.
+const NUMBERS: [(FloatFormat, &str, &str); 6] = [
+    (FloatFormat::F16, "relative_f16", "function_f16"),
+    (FloatFormat::F16High, "relative_f16_high", "function_f16_high"),
+    (FloatFormat::Bf16, "relative_bf16", "function_bf16"),
+    (FloatFormat::Bf16High, "relative_bf16_high", "function_bf16_high"),
+    (FloatFormat::F32, "relative_f32", "function_f32"),
+    (FloatFormat::F64, "relative_f64", "function_f64"),
 ];
 
 /// Keys of the parts of a matrix product's sum.
@@ -105,8 +105,16 @@ impl fmt::Display for Action {
             Action::StuckAtZero(mask) => write!(f, "stuck_at_zero={mask:#010x}"),
             Action::StuckAtOne(mask) => write!(f, "stuck_at_one={mask:#010x}"),
             Action::Relative(format, error) => {
-                let key = RELATIVES.iter().find(|(known, _)| known == format);
-                write!(f, "{}={error}", key.map_or("?", |(_, key)| key))
+                let key = NUMBERS.iter().find(|(known, ..)| known == format);
+                write!(f, "{}={error}", key.map_or("?", |(_, key, _)| key))
+            }
+            Action::Function { function, format, random } => {
+                let key = match format {
+                    Some(format) => NUMBERS.iter().find(|(known, ..)| known == format),
+                    None => None,
+                };
+                let key = key.map_or("function", |(.., key)| key);
+                write!(f, "{key}={} random={random:#018x}", function.name())
             }
         }
     }
@@ -247,20 +255,32 @@ fn sum_place(
 }
 
 fn action(fields: &mut Fields<'_>) -> Result<Action, SiteError> {
-    const EXPECTED: &str = "flip, set, stuck_at_zero, stuck_at_one or relative_FORMAT";
+    const EXPECTED: &str =
+        "flip, set, stuck_at_zero, stuck_at_one, relative_FORMAT, function or function_FORMAT";
     Ok(match fields.key() {
         Some("flip") => Action::Flip(fields.hexadecimal("flip")?),
         Some("set") => Action::Set(fields.hexadecimal("set")?),
         Some("stuck_at_zero") => Action::StuckAtZero(fields.hexadecimal("stuck_at_zero")?),
         Some("stuck_at_one") => Action::StuckAtOne(fields.hexadecimal("stuck_at_one")?),
         key => {
-            let relative = RELATIVES.iter().find(|(_, name)| key == Some(name));
-            let Some((format, name)) = relative else {
+            let relative = NUMBERS.iter().find(|(_, name, _)| key == Some(name));
+            if let Some((format, name, _)) = relative {
+                let error = |text: &str| text.parse().ok().and_then(RelativeError::new);
+                return Ok(Action::Relative(*format, fields.read(name, "a number", error)?));
+            }
+            let of_number = NUMBERS.iter().find(|(.., name)| key == Some(name));
+            let (format, name) = match of_number {
+                Some((format, _, name)) => (Some(*format), *name),
+                None => (None, "function"),
+            };
+            if key != Some(name) {
                 let found = fields.peek().to_owned();
                 return Err(SiteError::Field { expected: EXPECTED, found });
-            };
-            let error = |text: &str| text.parse().ok().and_then(RelativeError::new);
-            Action::Relative(*format, fields.read(name, "a number", error)?)
+            }
+            let text = fields.value(name)?;
+            let function = FaultFunction::find(text)
+                .ok_or_else(|| SiteError::UnknownFunction { name: text.to_owned() })?;
+            Action::Function { function, format, random: fields.hexadecimal("random")? }
         }
     })
 }
@@ -321,7 +341,7 @@ mod tests {
 
     #[test]
     fn every_floating_point_format_round_trips() {
-        for (format, _) in RELATIVES {
+        for (format, ..) in NUMBERS {
             let error = RelativeError::new(0.125).unwrap();
             let text = Action::Relative(format, error).to_string();
             assert_eq!(action(&mut Fields::of(&text)), Ok(Action::Relative(format, error)));
@@ -385,7 +405,11 @@ mod tests {
             ("lane=17", "lanes=0x1ffffffffffffffff", "a mask of 64 bits or fewer"),
             ("lane=17 register=v4", "encoding=256", "from 0 to 255"),
             ("occurrence=5", "occurrence=18446744073709551616", "to 18446744073709551615"),
-            ("flip=0x00000400", "", "stuck_at_one or relative_FORMAT`, found `the end`"),
+            (
+                "flip=0x00000400",
+                "",
+                "relative_FORMAT, function or function_FORMAT`, found `the end`",
+            ),
             ("flip=0x00000400", "xor=0x00000400", "found `xor=0x00000400`"),
             ("flip=0x00000400", "relative_f32=much", "a number"),
             ("flip=0x00000400", "relative_f32=inf", "a number"),
