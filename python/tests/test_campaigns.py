@@ -401,3 +401,17 @@ def test_invalid_tables_and_structs_are_reported(add: flipwave.Kernel, vectors: 
         flipwave.Campaign(add, 4, {**vectors, "n": b"1234"}, outputs=["out"])
     with pytest.raises(flipwave.ProgramError, match="12 bytes is given, 16 bytes are expected"):
         grouped(shape=bytes(12))[0].golden()
+
+
+def test_files_of_fault_models_are_relative_to_the_working_directory(
+    make_campaign: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = "uint32_t flipwave_fault_word(uint32_t value, flipwave_fault fault) { return value ^ 0x30; }\n"
+    (tmp_path / "model.c").write_text(model)
+    monkeypatch.chdir(tmp_path)
+    for file in ["model.c", Path("model.c")]:
+        table = make_campaign(faults={"model": {"c": file}, "groups": ["valu"], "count": 20}).run()
+        wide = table[table.location != "scc"]
+        assert set(wide.flip_mask) == {0x30}
+    with pytest.raises(flipwave.Error, match=r"faults\.model\.c.*none\.c"):
+        make_campaign(faults={"model": {"c": "none.c"}, "count": 20}).run()

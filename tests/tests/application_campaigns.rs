@@ -70,6 +70,31 @@ fn device_fault_in_the_golden_run_is_reported() {
     finished.expect_refused(&[named]);
 }
 
+/// A fault model in C runs in the agent, or in hooks that the agent loads.
+#[test]
+fn fault_models_in_c_strike_applications_alike_on_both_paths() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = "double flipwave_fault_number(double value, flipwave_fault fault)\n\
+                 {\n    return value + (double)(fault.random % 1000);\n}\n";
+    std::fs::write(folder.path().join("model.c"), model).expect("written");
+    let faults = "  model: {c: model.c}\n  opcodes: [v_fma_f32]\n  count: 4\n";
+    campaign(folder.path(), "campaigns/reactions", "print", "", STDOUT, faults);
+    let rows_by = |by: &str| {
+        run(folder.path(), &["--by", by]).expect_success();
+        let timeless = |row: Row| Row { instructions: None, timing_changed: None, ..row };
+        rows(folder.path()).into_iter().map(timeless).collect::<Vec<_>>()
+    };
+    let embedded = rows_by("embedded");
+    assert_eq!(rows_by("hook"), embedded);
+    for row in &embedded {
+        let random = row.site.split("random=0x").nth(1).expect("a random number");
+        let random = u64::from_str_radix(random, 16).expect("digits");
+        let number = |bits: u64| f64::from(f32::from_bits(bits as u32));
+        let expected = (number(row.before) + (random % 1000) as f64) as f32;
+        assert_eq!(number(row.after), f64::from(expected), "{}", row.site);
+    }
+}
+
 #[test]
 fn wrong_output_is_sdc() {
     are_all(&outcomes("print", "", STDOUT, WRONG), Outcome::Sdc, "");

@@ -66,7 +66,7 @@ class Campaign:
             "name": self.name,
             "seed": values.integer(seed, "seed"),
             "target": self._workload.target,
-            "faults": _checked_mapping(faults, "faults") or {"model": "flip_one_bit", "count": 1000},
+            "faults": _faults(faults) or {"model": "flip_one_bit", "count": 1000},
             "compare": _checked_mapping(compare, "compare"),
             **{key: values.plain(value, key) for key, value in keys.items()},
         }
@@ -301,6 +301,21 @@ def _checked_mapping(given: Any, where: str) -> dict[str, Any] | None:
         return None
     checked: dict[str, Any] = values.plain(values.mapping(given, where), where)
     return checked
+
+
+def _faults(given: Any) -> dict[str, Any] | None:
+    """Checks the faults, and makes the path of the model's file absolute, since the campaign file is written
+    elsewhere."""
+    if isinstance(given, Mapping) and isinstance(model := given.get("model"), Mapping):
+        is_path = ("c", "drawn_values", "flip_drawn_mask")
+        absolute = {
+            key: str(Path(value).absolute())
+            if key in is_path and isinstance(value, (str, os.PathLike))
+            else value
+            for key, value in model.items()
+        }
+        given = {**given, "model": absolute}
+    return _checked_mapping(given, "faults")
 
 
 def _keep_named_files(error: ProgramError, scratch: Path) -> None:
