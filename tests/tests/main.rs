@@ -19,6 +19,7 @@ mod book;
 mod compare;
 mod compiled;
 mod defects;
+mod detectors;
 mod determinism;
 mod device_malloc;
 mod doctor;

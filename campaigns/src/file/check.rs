@@ -5,6 +5,7 @@ use crate::application::{self, Application, CommandLine, Nondeterminism};
 use crate::file::campaign::{Campaign, CampaignWorkload, CaptureSource};
 use crate::file::check_launches::{FaultsPresence, KernelsBuilder};
 use crate::file::context::Context;
+use crate::file::detector::check_detector;
 use crate::file::device::CampaignDevice;
 use crate::file::faults::{check_faults, range};
 use crate::file::kernels::{Kernels, Launch};
@@ -63,6 +64,7 @@ pub(crate) fn check(
             reject_with_workload("app", "workload.heap", heap.is_some())?;
             reject_with_workload("app", "software", file.software.is_some())?;
             reject_with_workload("app", "instructions", !file.instructions.is_empty())?;
+            reject_with_workload("app", "detector", file.detector.is_some())?;
             let application = check_application(app, file.device, file.compare, context)?;
             CampaignWorkload::Application(application)
         }
@@ -80,6 +82,7 @@ pub(crate) fn check(
             reject_with_workload("capture", "software", file.software.is_some())?;
             reject_with_workload("capture", "instructions", !file.instructions.is_empty())?;
             reject_with_workload("capture", "compare", file.compare.is_some())?;
+            reject_with_workload("capture", "detector", file.detector.is_some())?;
             let field = root.key("workload").key("capture").key("dispatches");
             let dispatches = range(capture.dispatches, &field)?;
             if let Some(faults) = &mut faults {
@@ -97,6 +100,15 @@ pub(crate) fn check(
             if !file.instructions.is_empty() {
                 require_embedded(file.device, "proxy instructions are emulated")?;
             }
+            if file.detector.is_some() {
+                require_embedded(file.device, "a detector's hooks must not be faulty themselves")?;
+                if !file.instructions.is_empty() {
+                    let message = "cannot be combined with `instructions`";
+                    return reject(&root.key("detector"), message);
+                }
+            }
+            let detector =
+                file.detector.map(|detector| check_detector(detector, directory)).transpose()?;
             let presence =
                 if faults.is_some() { FaultsPresence::Present } else { FaultsPresence::Absent };
             let (mut program, software) =
@@ -108,6 +120,7 @@ pub(crate) fn check(
                 buffers: program.buffers,
                 launches: program.launches,
                 instructions: check_instructions(file.instructions, directory)?,
+                detector,
                 software,
             })
         }

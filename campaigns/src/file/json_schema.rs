@@ -45,6 +45,7 @@ format: parquet
 workload: {kernel: {source: a.cl, name: a, options: [-O1], grid: 64, workgroup: [64],
   args: [{buffer: a, type: u32, count: 1, output: true, detector: true}]}}
 severity: {python: 'judge.py:severity', timeout: 90 s}
+detector: {c: check.c, set: {limit: 3, name: '*'}}
 faults: {model: flip_one_bit, scope: {lanes_every: {period: 16, offset: drawn}},
   duration: {permanent: {units: 2}}, until: {margin: 0.1, confidence: 0.9, outcomes: [sdc], per: [opcode]},
   intervals: clopper_pearson, stratify: group, allocation: {optimal: {pilot: 100, outcomes: [due]}},

@@ -8,6 +8,7 @@ use crate::program::buffers::Init;
 use crate::program::image::Image;
 use flipwave_device::Dim3;
 use flipwave_emulator::Instruction;
+use flipwave_tools::ToolFile;
 use std::path::PathBuf;
 
 /// Kernels and their buffers.
@@ -25,6 +26,8 @@ pub struct Kernels {
     pub launches: Vec<Launch>,
     /// Proxy instructions.
     pub instructions: Vec<Instruction>,
+    /// Tool that checks the program, if any.
+    pub detector: Option<ToolFile>,
     /// Launches of the software version, which uses no proxy instructions.
     pub software: Vec<Launch>,
 }

@@ -6,6 +6,7 @@ pub mod check_arguments;
 pub mod check_launches;
 pub mod compiler_options;
 pub mod context;
+mod detector;
 pub mod device;
 pub mod element;
 pub mod failures;

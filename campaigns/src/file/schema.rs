@@ -2,6 +2,7 @@
 //! doc comments of fields are part of the JSON schema and of `docs/reference-keys.md`.
 
 use crate::application::schema::{Application, Comparison};
+use crate::file::detector::Detector;
 use crate::file::device::CampaignDevice;
 use crate::file::element::ElementName;
 use crate::file::faults::Ends;
@@ -48,6 +49,8 @@ pub(crate) struct File {
     pub instructions: Vec<Instruction>,
     /// A version of the program without proxy instructions. `flipwave emulate` compares its outputs.
     pub software: Option<Workload>,
+    /// Tool whose hooks check the program: faults that it finds are `detected`.
+    pub detector: Option<Detector>,
     /// Comparison of outputs. Outputs that are not listed are compared exactly.
     pub compare: Option<Compare>,
     /// Judge that rates silent data corruption as critical or tolerable.

@@ -8,6 +8,7 @@ use crate::application::{Application, ApplicationRun};
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::file::faults::Faults;
+use crate::file::kernels::{BufferRole, Kernels};
 use crate::golden::suspicion::{Suspicion, SuspicionError};
 use crate::outputs::compare::{OutputFormat, OutputRole, accepts_everything, is_all_nan};
 use crate::program::prepare::Prepared;
@@ -50,6 +51,7 @@ fn check(
     match &campaign.workload {
         CampaignWorkload::Kernels(kernels) => {
             check_outputs(campaign, workload, formats, golden)?;
+            check_detections(campaign, kernels, workload, golden)?;
             let compared = expected::compare_with_expected(kernels, workload, golden)?;
             match compared.into_iter().find_map(|output| output.unexpected) {
                 Some(unexpected) => Err(unexpected.into()),
@@ -244,6 +246,30 @@ fn check_outputs(
             && accepts_everything(format.element, tolerance, &golden)
         {
             return Err(SuspicionError::UnlimitedTolerance { buffer }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Rejects detections of the campaign's detector, whose counters are the last outputs.
+fn check_detections(
+    campaign: &Campaign,
+    kernels: &Kernels,
+    workload: &Workload,
+    golden: &Golden,
+) -> Result<(), CampaignError> {
+    if kernels.detector.is_none() || campaign.allow.contains(&Suspicion::GoldenDetection) {
+        return Ok(());
+    }
+    let of_program =
+        kernels.buffers.iter().filter(|buffer| buffer.role != BufferRole::Data).count();
+    let outputs = workload.program.outputs.iter().zip(&golden.outputs);
+    for (buffer, output) in outputs.skip(of_program) {
+        let bytes = output.bytes();
+        let detections = bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        if detections > 0 {
+            let name = buffer.name.clone();
+            return Err(SuspicionError::GoldenDetection { name, detections }.into());
         }
     }
     Ok(())

@@ -21,6 +21,8 @@ pub enum Suspicion {
     UnlimitedTolerance,
     /// `options` may make the compiler write other files or load code.
     CompilerPlugins,
+    /// The detector finds violations in the golden run.
+    GoldenDetection,
 }
 
 /// Errors returned when a golden run makes outcomes meaningless.
@@ -83,6 +85,17 @@ pub enum SuspicionError {
     NanOutput {
         /// Name of the output.
         buffer: String,
+    },
+    /// The detector finds violations without a fault.
+    #[error(
+        "the detector `{name}` finds {detections} violations in the golden run; correct its check, or if runs \
+         with another number shall be detected, use `allow: [golden_detection]`"
+    )]
+    GoldenDetection {
+        /// Name of the detector.
+        name: String,
+        /// The number of violations.
+        detections: u64,
     },
     /// A tolerance accepts every number.
     #[error(

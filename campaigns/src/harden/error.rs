@@ -15,6 +15,9 @@ pub enum HardeningError {
         "hardening does not support proxy instructions, but the campaign file has `instructions`"
     )]
     Emulated,
+    /// The campaign has a detector.
+    #[error("hardening does not support detectors, but the campaign file has `detector`")]
+    Detector,
     /// The faults depend on the outcomes of earlier faults.
     #[error(
         "hardening injects the same faults into each version, so faults must not depend on outcomes: use \

@@ -146,6 +146,9 @@ fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
     if !campaign.instructions().is_empty() {
         return Err(HardeningError::Emulated.into());
     }
+    if campaign.kernels().is_some_and(|kernels| kernels.detector.is_some()) {
+        return Err(HardeningError::Detector.into());
+    }
     let is_fixed = !matches!(sample.size, SampleSize::Until { .. });
     if !is_fixed || matches!(sample.allocation, Allocation::Optimal { .. }) {
         return Err(HardeningError::Drawn.into());

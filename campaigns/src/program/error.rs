@@ -4,6 +4,7 @@ use crate::platform::other_platform::OtherPlatformError;
 use crate::program::compile::CompileError;
 use crate::program::object_file::ObjectFileError;
 use flipwave_device::DeviceError;
+use flipwave_tools::ToolError;
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -56,12 +57,37 @@ pub enum PrepareError {
         /// Cause.
         reason: String,
     },
+    /// The detector cannot be inserted.
+    #[error("the detector failed: {0}")]
+    Detector(#[from] DetectorError),
     /// The device rejected a request.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The target has another instruction set than the command needs.
     #[error(transparent)]
     OtherPlatform(#[from] OtherPlatformError),
+}
+
+/// Errors returned when a detector cannot be inserted into a program.
+#[derive(Debug, thiserror::Error)]
+pub enum DetectorError {
+    /// The tool failed.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// The tool declares no detector.
+    #[error("{file} declares no detector; declare one with FLIPWAVE_DETECTOR")]
+    NoDetector {
+        /// The tool.
+        file: String,
+    },
+    /// The engine refused hooks, so that the detector would miss faults.
+    #[error("{file}: cannot insert all hooks; {reasons}")]
+    Refused {
+        /// The tool.
+        file: String,
+        /// The instructions, and the reasons.
+        reasons: String,
+    },
 }
 
 fn kernel_list(present: &[String]) -> String {

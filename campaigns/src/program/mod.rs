@@ -4,6 +4,7 @@ pub mod buffers;
 pub mod cancellable;
 pub mod capture;
 pub mod compile;
+pub mod detector;
 pub mod device_libraries;
 pub mod error;
 pub mod heap;
@@ -21,8 +22,8 @@ use crate::program::prepare::{Prepared, prepare};
 use crate::run::process_site::{OtherProcessError, ProcessSite};
 use flipwave_injector::Site;
 
-/// Prepares a campaign's program: prepares kernels and replaces their proxy instructions with the code
-/// that emulates them, reads a capture, or records a run of an application.
+/// Prepares a campaign's program: prepares kernels, replaces their proxy instructions with the code
+/// that emulates them, and inserts the detector; reads a capture, or records a run of an application.
 ///
 /// # Errors
 /// [`CampaignError`].
@@ -34,6 +35,9 @@ pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, Campaign
             let mut prepared = prepare(campaign)?;
             if !kernels.instructions.is_empty() {
                 install(&kernels.instructions, &mut prepared.workload)?;
+            }
+            if let Some(file) = &kernels.detector {
+                prepared.formats.extend(detector::insert(file, &mut prepared.workload)?);
             }
             Ok(prepared)
         }

@@ -224,6 +224,15 @@ void flipwave_result_vcc(void);
  * `flipwave_site` follow. Members may be integers, floating-point numbers, and flipwave_lane_number. */
 #define FLIPWAVE_STREAM(name, type, ...) FLIPWAVE_DECLARE_STREAM(name, type, __VA_ARGS__)
 
+/* A check, and the number of times that hooks found it violated: flipwave_detect(&name) counts the active
+ * lanes. In a campaign with the tool as `detector`, a run with a number other than zero is `detected`. */
+#define FLIPWAVE_DETECTOR(name) \
+    FLIPWAVE_STATIC_TABLE(FLIPWAVE_KIND_DETECTOR, name, struct flipwave_detections)
+#define flipwave_detect(detector) flipwave_count(&(detector)->rows[0].detections, 1)
+
+/* The column of a detector. */
+struct flipwave_detections { uint64_t detections; };
+
 /* Rows that flipwave_finish computes. Members may also be `const char *`. */
 #define FLIPWAVE_ROWS(name, type) FLIPWAVE_DECLARE_ROWS(name, type)
 

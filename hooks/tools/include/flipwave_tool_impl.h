@@ -14,6 +14,7 @@ enum flipwave_output_kind {
     FLIPWAVE_KIND_MAP,
     FLIPWAVE_KIND_STREAM,
     FLIPWAVE_KIND_ROWS,
+    FLIPWAVE_KIND_DETECTOR,
 };
 
 void flipwave_insert_call_at(const flipwave_inst *inst, const char *hook, enum flipwave_when when,

@@ -139,6 +139,7 @@ impl ToolCode {
                 OutputKind::Map => map(output, bytes),
                 OutputKind::Stream => self.stream(index, output, bytes, taken),
                 OutputKind::Rows => Finding::default(),
+                OutputKind::Detector => detections(output, bytes),
             })
         };
         tool.outputs().iter().enumerate().map(&mut one).collect()
@@ -225,12 +226,18 @@ impl ToolCode {
                 refused.map(|site| uncounted_row(output, &site.keys)).collect()
             }
             // It is unknown which rows are missing.
-            OutputKind::Stream | OutputKind::Map | OutputKind::Rows => {
+            OutputKind::Stream | OutputKind::Map | OutputKind::Rows | OutputKind::Detector => {
                 let is_incomplete = self.refused.iter().any(|at| scope.contains(*at));
                 is_incomplete.then(|| uncounted_dispatch(tool)).into_iter().collect()
             }
         }
     }
+}
+
+/// Reads the counter of a detector, which is one row without keys.
+fn detections(output: &Output, bytes: &[u8]) -> Finding {
+    let data = bytes.get(..output.size).unwrap_or_default().to_vec();
+    Finding { data, keys: vec![Keys::new()], ..Finding::default() }
 }
 
 /// Size of the header of a map in bytes.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// The shipped tools, which are in `examples/tools`.
-const LIBRARY: [(&str, &str); 12] = [
+const LIBRARY: [(&str, &str); 13] = [
     ("address-divergence", include_str!("../../../examples/tools/address_divergence.c")),
     ("bank-conflicts", include_str!("../../../examples/tools/bank_conflicts.c")),
     ("branch-divergence", include_str!("../../../examples/tools/branch_divergence.c")),
@@ -15,6 +15,7 @@ const LIBRARY: [(&str, &str); 12] = [
     ("memory-efficiency", include_str!("../../../examples/tools/memory_efficiency.c")),
     ("memory-trace", include_str!("../../../examples/tools/memory_trace.c")),
     ("opcode-histogram", include_str!("../../../examples/tools/opcode_histogram.c")),
+    ("range-check", include_str!("../../../examples/tools/range_check.c")),
     ("register-trace", include_str!("../../../examples/tools/register_trace.c")),
     ("sampled-histogram", include_str!("../../../examples/tools/sampled_histogram.c")),
     ("thread-count", include_str!("../../../examples/tools/thread_count.c")),

@@ -18,6 +18,8 @@ pub enum OutputKind {
     Stream,
     /// `FLIPWAVE_ROWS`.
     Rows,
+    /// `FLIPWAVE_DETECTOR`.
+    Detector,
 }
 
 /// The type of a member of a structure.
@@ -91,6 +93,7 @@ impl Output {
             2 => OutputKind::Map,
             3 => OutputKind::Stream,
             4 => OutputKind::Rows,
+            5 => OutputKind::Detector,
             _ => return Err(Malformed),
         };
         let size = reader.word()? as usize;
@@ -165,7 +168,7 @@ impl Output {
 impl OutputKind {
     fn permits(self, kind: MemberType) -> bool {
         match self {
-            OutputKind::Table | OutputKind::Histogram | OutputKind::Map => {
+            OutputKind::Table | OutputKind::Histogram | OutputKind::Map | OutputKind::Detector => {
                 kind == MemberType::Unsigned(8)
             }
             OutputKind::Stream => kind != MemberType::Text,
@@ -175,7 +178,7 @@ impl OutputKind {
 
     fn permitted(self) -> &'static str {
         match self {
-            OutputKind::Table | OutputKind::Histogram | OutputKind::Map => {
+            OutputKind::Table | OutputKind::Histogram | OutputKind::Map | OutputKind::Detector => {
                 "expected uint64_t, because the numbers of rows are added"
             }
             OutputKind::Stream => {

@@ -105,7 +105,7 @@ impl Tool {
         let outputs = describe(file, &source, &mut process)?;
         let rows = outputs.iter().position(|output| output.kind == OutputKind::Rows);
         if outputs.is_empty() {
-            return Err(file.error("no table; declare one with FLIPWAVE_TABLE, FLIPWAVE_HISTOGRAM, FLIPWAVE_MAP, FLIPWAVE_STREAM or FLIPWAVE_ROWS"));
+            return Err(file.error("no table; declare one with FLIPWAVE_TABLE, FLIPWAVE_HISTOGRAM, FLIPWAVE_MAP, FLIPWAVE_STREAM, FLIPWAVE_ROWS or FLIPWAVE_DETECTOR"));
         }
         if rows.is_some() && !callbacks.finish {
             return Err(file
@@ -126,6 +126,12 @@ impl Tool {
     /// The names of the columns, after those of [`DispatchColumns`](super::DispatchColumns).
     pub fn columns(&self) -> Vec<String> {
         self.outputs[self.table].columns()
+    }
+
+    /// The names of the detectors, which are those of their variables.
+    pub fn detectors(&self) -> impl Iterator<Item = &str> {
+        let detectors = self.outputs.iter().filter(|output| output.kind == OutputKind::Detector);
+        detectors.map(|output| output.name.as_str())
     }
 
     /// The file.

@@ -13,7 +13,9 @@ pub enum Refusal {
     #[error("hooks can strike 64-bit numbers only in vector registers")]
     WideScalar,
     /// The program's code was already rewritten.
-    #[error("the code contains emulated instructions: hooks cannot be inserted into other hooks")]
+    #[error(
+        "the code already contains hooks, of emulated instructions or a detector; use `--by embedded`"
+    )]
     Emulated,
     /// No code can be inserted that always runs right after the instruction.
     #[error("a hook after `{instruction}` would not run before control leaves it")]

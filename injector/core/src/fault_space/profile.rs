@@ -79,9 +79,9 @@ pub enum ProfileError {
     Golden(#[from] GoldenError),
     /// The fault target does not support rewritten code.
     #[error(
-        "faults in {target} strike the code that runs, and the code of dispatch {dispatch} was \
-         rewritten to emulate instructions; expected a target that instructions name, such as \
-         destination_register"
+        "faults in {target} strike the code that runs, and the code of dispatch {dispatch} contains \
+         hooks, of emulated instructions or a detector; expected a target that instructions name, \
+         such as destination_register"
     )]
     Rewritten {
         /// The target.

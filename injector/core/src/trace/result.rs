@@ -83,7 +83,7 @@ pub enum TraceError {
     Injection(Box<InjectionError>),
     /// The code was rewritten; its hooks use additional registers.
     #[error(
-        "kernel `{kernel}` has emulated instructions; only programs without them can be traced"
+        "kernel `{kernel}` contains hooks, of emulated instructions or a detector; only programs without hooks can be traced"
     )]
     Emulated {
         /// The kernel.
