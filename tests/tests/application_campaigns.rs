@@ -457,6 +457,28 @@ fn captures_reproduce_the_recorded_run() {
     }
 }
 
+/// Tools have the same rows for an application and for its capture, although the host changes memory between
+/// the dispatches.
+#[test]
+fn tools_on_a_capture_agree_with_the_application() {
+    for name in ["jacobi", "scan", "sort", "streams"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        capture(folder.path(), name, ANY);
+        let program = application(name, Compiler::Hipcc, "gfx90a");
+        let program = program.to_str().expect("UTF-8");
+        let table = |arguments: &[&str]| {
+            let arguments = [&["tool", "--out", "table.csv"], arguments].concat();
+            flipwave(folder.path(), &arguments, &[]).expect_success();
+            std::fs::read_to_string(folder.path().join("table.csv")).expect("a table")
+        };
+        for tool in ["opcode-histogram", "address-divergence"] {
+            let direct = table(&[tool, "--", program]);
+            assert!(direct.lines().count() > 1, "{name} {tool}");
+            assert_eq!(table(&[tool, "campaign.yaml"]), direct, "{name} {tool}");
+        }
+    }
+}
+
 /// Equal faults in an application and in its capture have equal sites, values and device faults,
 /// and wrong results are wrong in both. The programs check their results; captures do not contain
 /// these checks.

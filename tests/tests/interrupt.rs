@@ -3,7 +3,8 @@
 use flipwave_campaigns::CancellableDevice;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Completion, Device, Dispatch, FaultCause};
-use flipwave_injector::CancellationToken;
+use flipwave_injector::{CancellationToken, Program, Workload};
+use flipwave_machine::Simulator;
 use flipwave_sim::EmbeddedGpu;
 use flipwave_tests::{Finished, RunningProgram, assemble, example, flipwave, gfx90a, program};
 use std::fs::{File, Permissions};
@@ -161,18 +162,19 @@ fn cancellation_ends_dispatches_of_a_cancellable_device() {
     let module = device.load(&object).expect("loaded");
     let cancellation = CancellationToken::default();
     cancellation.stop();
-    let end = CancellableDevice { device: &mut device, cancellation: &cancellation }.dispatch(
-        &Dispatch {
-            module,
-            kernel: object.kernels()[0].name.to_string(),
-            grid: [64, 1, 1],
-            workgroup: [64, 1, 1],
-            kernarg: vec![0; 1024],
-            dynamic_lds: 0,
-            instruction_limit: 1 << 24,
-            queued: None,
-        },
-    );
+    let (simulator, program) = (Simulator::new(device.clone()), Program::default());
+    let workload = Workload { device: simulator, program, cancellation };
+    let mut device = CancellableDevice::new(&mut device, &workload).expect("a device");
+    let end = device.dispatch(&Dispatch {
+        module,
+        kernel: object.kernels()[0].name.to_string(),
+        grid: [64, 1, 1],
+        workgroup: [64, 1, 1],
+        kernarg: vec![0; 1024],
+        dynamic_lds: 0,
+        instruction_limit: 1 << 24,
+        queued: None,
+    });
     let Ok(Completion::Faulted(fault)) = end else { panic!("{end:?}") };
     let FaultCause::Watchdog { executed } = fault.cause else { panic!("{fault}") };
     assert!(executed < 1 << 20, "{executed}");

@@ -104,7 +104,8 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     let gpu = amdgpu(&workload.device)?;
     let mut device = gpu.clone();
     let counts = count_executions(
-        &mut CancellableDevice { device: &mut device, cancellation: &campaign.cancellation },
+        &mut CancellableDevice::new(&mut device, workload)
+            .map_err(|error| Box::new(ToolError::from(error)))?,
         |module| gpu.code_object(module),
         &workload.program.dispatches,
         &compiler,

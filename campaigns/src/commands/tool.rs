@@ -5,6 +5,7 @@ use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::golden::golden;
 use crate::platform::amdgpu;
 use crate::program::cancellable::CancellableDevice;
+use crate::program::capture::prepare_checked;
 use crate::program::prepare::{Prepared, prepare};
 use flipwave_emulator::Emulator;
 use flipwave_hooks::hook::HookCompiler;
@@ -33,7 +34,10 @@ pub fn measure(
             directory: application.directory.clone(),
         });
     }
-    let Prepared { workload, formats, .. } = prepare(campaign)?;
+    let Prepared { workload, formats, .. } = match &campaign.workload {
+        CampaignWorkload::Capture(source) => prepare_checked(campaign, source)?,
+        _ => prepare(campaign)?,
+    };
     // Proxy instructions compute other results than the emulated ones, so the golden run would be
     // wrong.
     let instructions = campaign.instructions();
@@ -46,8 +50,8 @@ pub fn measure(
     }
     let gpu = amdgpu(&workload.device)?;
     let mut device = gpu.clone();
-    let mut device =
-        CancellableDevice { device: &mut device, cancellation: &campaign.cancellation };
+    let device = CancellableDevice::new(&mut device, &workload);
+    let mut device = device.map_err(|error| Box::new(ToolError::from(error)))?;
     let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
     let code_of = |module| gpu.code_object(module);
     let emulator = Emulator { instructions, compiler: &compiler };

@@ -10,7 +10,7 @@ use flipwave_analysis::{Outcome, Row, read_rows};
 use flipwave_codeobj::LineTable;
 use flipwave_harden::{Candidate, Candidates, Comparing};
 use flipwave_isa::Pc;
-use flipwave_tools::count_executions;
+use flipwave_tools::{ToolError, count_executions};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -272,7 +272,8 @@ fn executions(
     let gpu = amdgpu(&workload.device)?;
     let mut device = gpu.clone();
     let found = count_executions(
-        &mut CancellableDevice { device: &mut device, cancellation: &campaign.cancellation },
+        &mut CancellableDevice::new(&mut device, workload)
+            .map_err(|error| Box::new(ToolError::from(error)))?,
         |module| gpu.code_object(module),
         dispatches,
         &plain.compiler,

@@ -1,17 +1,45 @@
-//! A device whose dispatches can be cancelled.
+//! A device that runs a workload dispatch by dispatch, and can be cancelled.
 
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, Dispatch, ModuleId};
-use flipwave_injector::CancellationToken;
+use flipwave_injector::{CancellationToken, Changes, Workload};
+use flipwave_injector_amdgpu::load_apart;
 use flipwave_isa::Target;
 use flipwave_sim::{EmbeddedGpu, Execution, Unobserved};
 
-/// A GPU whose dispatches can be cancelled.
+/// A GPU that runs the dispatches of a workload, in their order. Dispatches can be cancelled. Between them,
+/// the GPU's memory changes as in the workload.
 pub struct CancellableDevice<'a> {
-    /// The GPU.
-    pub device: &'a mut EmbeddedGpu,
-    /// The token that cancels dispatches.
-    pub cancellation: &'a CancellationToken,
+    device: &'a mut EmbeddedGpu,
+    cancellation: &'a CancellationToken,
+    changes: &'a Changes,
+    /// Number of completed dispatches.
+    completed: usize,
+}
+
+impl<'a> CancellableDevice<'a> {
+    /// Prepares a clone of a workload's device for the first dispatch.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the changes of memory cannot be applied.
+    pub fn new(
+        device: &'a mut EmbeddedGpu,
+        workload: &'a Workload,
+    ) -> Result<CancellableDevice<'a>, DeviceError> {
+        let changes = &workload.program.changes;
+        changes.apply(0, device)?;
+        let cancellation = &workload.cancellation;
+        Ok(CancellableDevice { device, cancellation, changes, completed: 0 })
+    }
+
+    /// Changes memory after a dispatch that has completed.
+    fn ended(&mut self, completion: Completion) -> Result<Completion, DeviceError> {
+        if let Completion::Completed(_) = completion {
+            self.completed += 1;
+            self.changes.apply(self.completed, self.device)?;
+        }
+        Ok(completion)
+    }
 }
 
 impl Device for CancellableDevice<'_> {
@@ -36,7 +64,7 @@ impl Device for CancellableDevice<'_> {
     }
 
     fn load(&mut self, code_object: &CodeObject) -> Result<ModuleId, DeviceError> {
-        self.device.load(code_object)
+        load_apart(self.device, self.changes, code_object)
     }
 
     fn address_of(&self, module: ModuleId, address: u64) -> Result<Address, DeviceError> {
@@ -47,9 +75,11 @@ impl Device for CancellableDevice<'_> {
         let mut execution = self.device.begin(dispatch)?;
         let kernel = &dispatch.kernel;
         let device = &mut *self.device;
-        self.cancellation.run_to_end(kernel, &mut execution, |execution, until| {
-            device.advance(execution, &mut Unobserved, until)
-        })
+        let completion =
+            self.cancellation.run_to_end(kernel, &mut execution, |execution, until| {
+                device.advance(execution, &mut Unobserved, until)
+            })?;
+        self.ended(completion)
     }
 
     fn dispatch_attended(
@@ -65,7 +95,8 @@ impl Device for CancellableDevice<'_> {
             between(self)?;
             Ok(progress)
         };
-        cancellation.run_to_end(&dispatch.kernel, &mut execution, advance).map(Some)
+        let completion = cancellation.run_to_end(&dispatch.kernel, &mut execution, advance)?;
+        self.ended(completion).map(Some)
     }
 }
 

@@ -8,7 +8,7 @@ mod strict;
 pub use fault_function::{read_function, register_function};
 
 pub use hooks::{
-    HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, supports,
+    HookInjector, HookedCode, LaunchShape, OrderError, Refusal, SiteHooks, load_apart, supports,
     unreached_by_hooks,
 };
 pub use strict::golden_strict;

@@ -35,7 +35,7 @@ use flipwave_device::{Address, Completion, Device, DeviceError, DeviceFault, Dis
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::hook::{VariableError, Variables};
 use flipwave_injector::method::{check, conclude, run};
-use flipwave_injector::{Action, FaultFunction, FunctionError, InjectedChange};
+use flipwave_injector::{Action, Changes, FaultFunction, FunctionError, InjectedChange};
 use flipwave_injector::{Injection, InjectionError, Place, Site, When, Workload};
 use flipwave_machine::Simulator;
 use flipwave_sim::{EmbeddedGpu, Policy};
@@ -251,7 +251,8 @@ impl Run<'_> {
                 *module
             }
             None => {
-                let module = load_apart(device, self.workload, self.rewriting)?;
+                let changes = &self.workload.program.changes;
+                let module = load_apart(device, changes, &rewritten.object)?;
                 device.stand_in(module, dispatch.module)?;
                 loaded.insert(dispatch.module.0, module);
                 module
@@ -340,20 +341,23 @@ fn place_of(
 
 /// Loads code behind reserved allocations, so that the device's allocations for a dispatch have the
 /// same addresses as without that code, and where no memory is mapped later.
-fn load_apart(
+///
+/// # Errors
+/// [`DeviceError`] if the device rejects the code.
+pub fn load_apart(
     device: &mut EmbeddedGpu,
-    workload: &Workload,
-    rewriting: &Rewriting,
+    changes: &Changes,
+    object: &CodeObject,
 ) -> Result<ModuleId, DeviceError> {
     let mut free = Vec::new();
-    for (address, bytes) in workload.program.changes.mapped() {
+    for (address, bytes) in changes.mapped() {
         // Memory that is mapped now is not free either.
         free.extend(device.allocate_at(address, bytes).is_ok().then_some(address));
     }
     for _ in 0..FREE_PLACES {
         free.push(device.allocate(1)?);
     }
-    let module = device.load(&rewriting.rewritten.object)?;
+    let module = device.load(object)?;
     for place in free {
         device.free(place)?;
     }

@@ -5,7 +5,7 @@
 //! affect what the host computes from results.
 
 use flipwave_device::{Address, Change, DeviceError};
-use flipwave_machine::Simulator;
+use flipwave_machine::Machine;
 use std::sync::Arc;
 
 /// Applies a change to the memory of a device.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// # Errors
 /// [`DeviceError::NotAllocated`] for unmapped memory, [`DeviceError::Occupied`] for memory that is
 /// already mapped, [`DeviceError::OutOfMemory`].
-pub(crate) fn apply(change: &Change, device: &mut Simulator) -> Result<(), DeviceError> {
+fn apply(change: &Change, device: &mut dyn Machine) -> Result<(), DeviceError> {
     match change {
         Change::Map { address, bytes } => device.allocate_at(*address, *bytes),
         Change::Unmap { address } => device.free(*address),
@@ -54,6 +54,15 @@ impl Changes {
     /// Changes between the dispatch with this index and its predecessor.
     pub fn before(&self, index: usize) -> &[Change] {
         self.before.get(index).map_or(&[], Vec::as_slice)
+    }
+
+    /// Applies the changes before the dispatch with this index, or after the last dispatch, to a
+    /// machine that has run all preceding dispatches and changes.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if memory is missing or already mapped.
+    pub fn apply(&self, index: usize, machine: &mut dyn Machine) -> Result<(), DeviceError> {
+        self.before(index).iter().try_for_each(|change| apply(change, machine))
     }
 
     /// All memory ranges that the changes map.

@@ -8,7 +8,6 @@ use crate::cancellation::CancellationToken;
 use crate::fault_space::Resources;
 use crate::golden::Golden;
 use crate::inject::cell::Cells;
-use crate::workload::change::apply;
 use crate::workload::output::Output;
 use crate::workload::program::{Buffer, Program};
 use flipwave_arch::{Architecture, SimdShape, SourceLines};
@@ -107,7 +106,7 @@ impl Workload {
     /// # Errors
     /// None on a device that has run all preceding dispatches and changes.
     pub(crate) fn change(&self, device: &mut Simulator, index: usize) -> Result<(), DeviceError> {
-        self.program.changes.before(index).iter().try_for_each(|change| apply(change, device))
+        self.program.changes.apply(index, &mut **device)
     }
 
     /// Reads the outputs from `device`, a clone of the workload's device.
