@@ -19,8 +19,8 @@ use flipwave_host::cache::cache_folder;
 use flipwave_host::output::{printable, printable_lines};
 use flipwave_isa::Target;
 use flipwave_tools::{
-    DispatchColumns, DispatchTable, Measurement, NOT_COUNTED, Options, Tool, ToolError, ToolFile,
-    csv_header, csv_lines, refusal_reasons, refused_sites,
+    DispatchColumns, Measurement, NOT_COUNTED, Options, Tool, ToolError, ToolFile, csv_header,
+    csv_lines, refusal_reasons, refused_sites,
 };
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
@@ -230,10 +230,7 @@ fn convert(table: &Path, parquet: &Path) -> Result<(), Failure> {
 
 /// Writes the table of a measurement as CSV.
 fn write(measurement: &Measurement, mut output: impl Write) -> Result<(), csv::Error> {
-    let has_rows = |table: &DispatchTable| !(table.rows.is_empty() && table.not_counted.is_empty());
-    if measurement.tables.iter().any(has_rows) {
-        output.write_all(&csv_header(&measurement.columns)?)?;
-    }
+    output.write_all(&csv_header(&measurement.columns)?)?;
     for table in &measurement.tables {
         let columns = DispatchColumns { dispatch: table.dispatch, kernel: &table.kernel };
         output.write_all(&csv_lines(columns, &table.rows)?)?;

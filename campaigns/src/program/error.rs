@@ -58,7 +58,7 @@ pub enum PrepareError {
         reason: String,
     },
     /// The detector cannot be inserted.
-    #[error("the detector failed: {0}")]
+    #[error("`detector`: {0}")]
     Detector(#[from] DetectorError),
     /// The device rejected a request.
     #[error(transparent)]

@@ -135,6 +135,14 @@ impl Output {
             members.push(Member { name: member.name.clone(), offset, kind });
             offset += kind.bytes();
         }
+        let has_site = members.iter().any(|member| member.kind == MemberType::Site);
+        if self.kind == OutputKind::Stream && !self.keys.is_empty() && !has_site {
+            return Err(failed(format!(
+                "the columns {} are those of a site, but `{structure}` has no member of the type \
+                 flipwave_site; add one, or declare the stream without columns",
+                self.keys.join(", ")
+            )));
+        }
         if members.iter().filter(|member| member.kind == MemberType::Text).count() > MAX_TEXTS {
             return Err(failed(format!("`{structure}` has more than {MAX_TEXTS} texts")));
         }

@@ -141,6 +141,7 @@ impl Requests {
                     code.add_user(*output, *row, call.at).map_err(&failed)?;
                 }
             }
+            tool.check_rows(&source, &call).map_err(&failed)?;
             let arguments =
                 call.arguments.iter().map(|passed| passed.argument(tool, program, inst));
             let arguments = arguments.collect::<Result<Vec<_>, _>>().map_err(&failed)?;
@@ -167,6 +168,26 @@ impl Requests {
             instrumentation.call(call_at, call_when, call);
         }
         Ok(code)
+    }
+}
+
+impl Tool {
+    /// Checks that hooks take the rows of a table as pointers to its structure, to numbers, or to nothing.
+    fn check_rows(&self, source: &HookSource, call: &Call) -> Result<(), String> {
+        let Ok(hook) = source.function(&call.hook) else { return Ok(()) };
+        for (passed, parameter) in call.arguments.iter().zip(&hook.parameters) {
+            let Passed::Row { output, .. } = passed else { continue };
+            let Some(output) = self.outputs().get(*output) else { continue };
+            let Some(target) = parameter.ctype.resolved.strip_suffix('*') else { continue };
+            let target = target.trim().trim_start_matches("const ").trim_start_matches("volatile ");
+            if target.starts_with("struct ") && target != output.structure {
+                return Err(format!(
+                    "hook `{}`, parameter `{parameter}`: the rows of `{}` are `{}`",
+                    call.hook, output.name, output.structure
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -75,7 +75,7 @@ pub enum HookError {
         present: Vec<String>,
     },
     /// The number of arguments is wrong.
-    #[error("hook `{prototype}` takes {expected} arguments, {given} are given")]
+    #[error("hook `{prototype}` has {expected} parameters, but the call passes {given} arguments")]
     ArgumentCount {
         /// Prototype of the hook.
         prototype: String,

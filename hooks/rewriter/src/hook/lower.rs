@@ -7,7 +7,7 @@ use super::{
     Argument, ArgumentShape, EntryPoint, EntryValue, Form, HookError, InputValue, LoweredCall,
     Passing,
 };
-use flipwave_isa::{Inst, Register, RegisterRange, Value};
+use flipwave_isa::{Inst, MemorySpace, Register, RegisterRange, Value};
 
 /// A lowered argument.
 pub(super) struct Lowered {
@@ -91,7 +91,11 @@ fn lower(
         && site.memory().is_some()
     {
         let (expression, inputs) = address::address_of(site).map_err(Mismatch::Site)?;
-        return Ok(number(kind, &expression, inputs)?);
+        let bytes = match site.memory().map(|access| access.space) {
+            Some(MemorySpace::Lds | MemorySpace::Scratch) => 4,
+            _ => 8,
+        };
+        return Ok(wide_number(kind, bytes, &expression, inputs)?);
     }
     Ok(lower_value(argument, parameter, site, wave_size)?)
 }
@@ -118,11 +122,8 @@ fn lower_value(
         Argument::Pc => constant(site.pc.0, kind),
         Argument::Exec => {
             let words = wave_size.div_ceil(32);
-            number(
-                kind,
-                "$0",
-                vec![InputValue::registers(RegisterRange::new(Register::ExecLo, words))],
-            )
+            let exec = InputValue::registers(RegisterRange::new(Register::ExecLo, words));
+            wide_number(kind, 4 * words, "$0", vec![exec])
         }
         Argument::MemoryAddress => Err(format!("`{site}` accesses no memory")),
         Argument::MemoryBytes => match site.memory() {
@@ -131,22 +132,22 @@ fn lower_value(
         },
         Argument::Kernarg => {
             let value = InputValue::Entry(EntryValue::Kernarg);
-            number(kind, &pointer(kind, 4), vec![(Passing::Scalar(2), value)])
+            wide_number(kind, 8, &pointer(kind, 4), vec![(Passing::Scalar(2), value)])
         }
         Argument::WorkgroupId(dimension) => {
             if *dimension > 2 {
                 return Err(format!("workgroups have dimensions 0 to 2, not {dimension}"));
             }
             let value = InputValue::Entry(EntryValue::WorkgroupId(*dimension));
-            number(kind, "$0", vec![(Passing::Scalar(1), value)])
+            wide_number(kind, 4, "$0", vec![(Passing::Scalar(1), value)])
         }
         Argument::WaveInWorkgroup => {
             let value = InputValue::Entry(EntryValue::WaveInWorkgroup);
-            number(kind, "$0", vec![(Passing::Scalar(1), value)])
+            wide_number(kind, 4, "$0", vec![(Passing::Scalar(1), value)])
         }
         Argument::Data { symbol, offset } => {
             let value = InputValue::Data { symbol: symbol.clone(), offset: *offset };
-            number(kind, &pointer(kind, 1), vec![(Passing::Scalar(2), value)])
+            wide_number(kind, 8, &pointer(kind, 1), vec![(Passing::Scalar(2), value)])
         }
     }
 }
@@ -177,6 +178,22 @@ fn bits(range: RegisterRange, kind: TypeKind) -> Result<Lowered, String> {
         shape: ArgumentShape { inputs: vec![passing], form: Form::Bits },
         values: vec![value],
     })
+}
+
+/// Lowers an expression that yields a number of `bytes` bytes.
+fn wide_number(
+    kind: TypeKind,
+    bytes: u8,
+    expression: &str,
+    inputs: Vec<(Passing, InputValue)>,
+) -> Result<Lowered, String> {
+    match kind {
+        TypeKind::Integer(taken) if taken < bytes => {
+            let expected = if bytes == 8 { "uint64_t" } else { "uint32_t" };
+            Err(format!("takes {taken} bytes, but the number has {bytes}; expected {expected}"))
+        }
+        _ => number(kind, expression, inputs),
+    }
 }
 
 /// Lowers an expression that yields a number.

@@ -24,6 +24,9 @@ const FIRST_SGPR: u8 = 4;
 const SGPRS: u8 = 30;
 /// Number of caller-saved VGPRs.
 const VGPRS: u8 = 40;
+/// VGPRs above inputs, if there are enough: the compiler extends an input to a tuple of up to four registers,
+/// for example to store it with other values, and would spill registers that are not caller-saved.
+const TUPLE_MARGIN: u8 = 3;
 
 /// Registers of a wrapper's inputs and results.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +55,7 @@ impl Allocator {
             all.take(passing)?;
         }
         let sgpr = (SGPRS - all.sgpr) / 4 * 4;
-        let vgpr = (VGPRS - all.vgpr) / 2 * 2;
+        let vgpr = (VGPRS - all.vgpr).saturating_sub(TUPLE_MARGIN) / 2 * 2;
         (sgpr >= FIRST_SGPR).then_some(Allocator { sgpr, vgpr })
     }
 

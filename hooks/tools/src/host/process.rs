@@ -142,7 +142,10 @@ impl HostProcess {
             Request::Instrument => "flipwave_instrument",
             Request::Dispatch => "flipwave_on_dispatch",
             Request::Finish => "flipwave_finish",
-            Request::Corrupt => "flipwave_fault",
+            Request::Corrupt if self.file.line_of("flipwave_fault_word").is_some() => {
+                "flipwave_fault_word"
+            }
+            Request::Corrupt => "flipwave_fault_number",
             Request::Describe | Request::LayOut | Request::FaultFunctions => "main",
         };
         let problem = match signal {

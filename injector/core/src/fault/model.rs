@@ -270,7 +270,7 @@ impl fmt::Display for FaultModel {
             FaultModel::StuckAtZero => f.write_str("stuck_at_zero"),
             FaultModel::StuckAtOne => f.write_str("stuck_at_one"),
             FaultModel::RelativeError(error) => write!(f, "relative_error {error}"),
-            FaultModel::Function(function) => write!(f, "c {}", function.name()),
+            FaultModel::Function(function) => write!(f, "function {}", function.name()),
         }
     }
 }

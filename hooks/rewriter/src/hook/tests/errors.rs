@@ -96,8 +96,8 @@ fn mismatched_arguments_are_refused() {
         (
             good[..2].to_vec(),
             load,
-            "hook `void f(uint32_t a, const uint64_t * b, struct three c)` takes 3 arguments, 2 \
-             are given",
+            "hook `void f(uint32_t a, const uint64_t * b, struct three c)` has 3 parameters, but the \
+             call passes 2 arguments",
         ),
         (
             with(0, register("v2", 2)),
@@ -141,6 +141,16 @@ fn mismatched_arguments_are_refused() {
             with(1, Argument::MemoryAddress),
             "s_nop 0",
             "hook `f`, parameter `const uint64_t * b`: `s_nop 0` accesses no memory",
+        ),
+        (
+            with(0, Argument::Exec),
+            load,
+            "hook `f`, parameter `uint32_t a`: takes 4 bytes, but the number has 8; expected uint64_t",
+        ),
+        (
+            with(0, Argument::MemoryAddress),
+            load,
+            "hook `f`, parameter `uint32_t a`: takes 4 bytes, but the number has 8; expected uint64_t",
         ),
         (
             with(0, Argument::WorkgroupId(3)),

@@ -117,7 +117,7 @@ fn missing_items_are_reported_by_name() {
 fn wrong_argument_count_is_an_error_and_wrong_size_refuses_the_call() {
     let hooks = "void f(uint32_t a) {}";
     let error = attempt("gfx90a", hooks, |source| call(source, "f", vec![], vec![]));
-    let expected = "hook `void f(uint32_t a)` takes 1 arguments, 0 are given";
+    let expected = "hook `void f(uint32_t a)` has 1 parameters, but the call passes 0 arguments";
     assert_eq!(error.expect_err("an error"), expected);
     let wide = vec![Argument::Constant(1 << 40)];
     let found = reason(attempt("gfx90a", hooks, |source| call(source, "f", wide, vec![])));
