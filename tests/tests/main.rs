@@ -27,6 +27,7 @@ mod emulated;
 mod emulator;
 mod errors;
 mod exhaustive;
+mod fault_messages;
 mod faults;
 mod fidelity;
 mod fit;
