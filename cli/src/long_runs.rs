@@ -1,6 +1,7 @@
 //! Progress messages about long kernels.
 
 use flipwave_campaigns::{CancellationToken, Running};
+use flipwave_device::demangled_kernel;
 use flipwave_host::output::printable;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -64,7 +65,7 @@ fn line(last: Option<&Running>, now: &Running) -> String {
     let rate = executed as f64 / elapsed.as_secs_f64() / 1e6;
     format!(
         "running kernel `{}`: {} wave instructions so far, {rate:.1} million per second",
-        printable(&now.kernel),
+        printable(&demangled_kernel(&now.kernel)),
         now.wave_instructions
     )
 }

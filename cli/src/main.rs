@@ -14,6 +14,7 @@ mod dry_run;
 mod emulate;
 mod exec;
 mod failure;
+mod fault;
 mod fidelity;
 mod fit;
 mod golden;

@@ -2,10 +2,12 @@
 
 use crate::arguments::ReplayArguments;
 use crate::failure::Failure;
+use crate::fault::context_json;
 use crate::output;
 use crate::site::campaign_and_site;
 use flipwave_analysis::Outcome;
 use flipwave_campaigns::Replay;
+use flipwave_device::FaultContext;
 use flipwave_host::output::float_text;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
@@ -21,8 +23,14 @@ pub fn replay(arguments: &ReplayArguments) -> Result<(), Failure> {
 }
 
 /// A value of an injection's effect.
-enum Fact {
+enum Fact<'a> {
     Text(String),
+    /// Text whose first line is complete by itself. JSON has the other lines as [`Fact::Context`].
+    Report {
+        text: String,
+    },
+    /// State of the faulting wave, which text has in the report.
+    Context(&'a FaultContext),
     /// Bits of a value.
     Word(u64),
     Count(u64),
@@ -33,7 +41,7 @@ enum Fact {
 }
 
 /// Returns the effect of an injection, named like the columns of results.csv.
-fn facts(replay: &Replay) -> Vec<(&'static str, Fact)> {
+fn facts(replay: &Replay) -> Vec<(&'static str, Fact<'_>)> {
     let (struck, verdict) = (&replay.struck, &replay.verdict);
     let mut facts = vec![
         ("flip_mask", Fact::Word(struck.mask())),
@@ -49,8 +57,11 @@ fn facts(replay: &Replay) -> Vec<(&'static str, Fact)> {
         facts.extend(measures.map(|measures| ("measures", Fact::Text(measures))));
     }
     if let Some((dispatch, fault)) = &replay.fault {
-        let line = replay.fault_line.as_ref().map(|line| format!(" ({line})")).unwrap_or_default();
-        facts.push(("fault", Fact::Text(format!("in dispatch {dispatch}: {fault}{line}"))));
+        let report = fault.report(replay.fault_line.as_ref());
+        let text = format!("in dispatch {dispatch}: {report}");
+        facts.push(("fault", Fact::Report { text }));
+        let context = fault.context.as_deref();
+        facts.extend(context.map(|context| ("fault_context", Fact::Context(context))));
     }
     if let Some(run) = verdict.run() {
         facts.push(("elements_wrong", Fact::Count(run.difference.elements_wrong)));
@@ -68,12 +79,15 @@ fn facts(replay: &Replay) -> Vec<(&'static str, Fact)> {
 }
 
 /// Formats facts as text, one per line.
-fn plain_text(facts: impl Iterator<Item = (&'static str, Fact)>) -> String {
+fn plain_text<'a>(facts: impl Iterator<Item = (&'static str, Fact<'a>)>) -> String {
     facts.fold(String::new(), |mut text, (name, fact)| {
         let name = format!("{name}:");
         // Writing to a string cannot fail.
         let _ = match fact {
-            Fact::Text(value) => writeln!(text, "{name:<15} {value}"),
+            Fact::Text(value) | Fact::Report { text: value } => {
+                writeln!(text, "{name:<15} {value}")
+            }
+            Fact::Context(_) => Ok(()),
             Fact::Word(value) => writeln!(text, "{name:<15} {value:#010x}"),
             Fact::Count(value) => writeln!(text, "{name:<15} {value}"),
             Fact::Change(value) => writeln!(text, "{name:<15} {value}"),
@@ -86,11 +100,13 @@ fn plain_text(facts: impl Iterator<Item = (&'static str, Fact)>) -> String {
 
 /// Formats facts as a JSON object. Words are numbers; errors that are not finite are text, because JSON
 /// has no such numbers.
-fn json_text(facts: impl Iterator<Item = (&'static str, Fact)>) -> String {
+fn json_text<'a>(facts: impl Iterator<Item = (&'static str, Fact<'a>)>) -> String {
     let object: Map<String, Value> = facts
         .map(|(name, fact)| {
             let value = match fact {
                 Fact::Text(value) => value.into(),
+                Fact::Report { text } => text.lines().next().into(),
+                Fact::Context(context) => context_json(context),
                 Fact::Word(value) => value.into(),
                 Fact::Count(value) => value.into(),
                 Fact::Change(value) => value.into(),

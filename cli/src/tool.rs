@@ -12,7 +12,7 @@ use flipwave_agent::{
 };
 use flipwave_analysis::{TableError, csv_to_parquet};
 use flipwave_campaigns::CampaignError;
-use flipwave_device::kernel_matches;
+use flipwave_device::{demangled_kernel, kernel_matches};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::layout::Placement;
 use flipwave_host::cache::cache_folder;
@@ -245,7 +245,7 @@ fn print_uncounted(measurement: &Measurement) {
         say(format!(
             "dispatch {} (kernel `{}`): {} records lost because the buffer was full; increase --records",
             table.dispatch,
-            printable(&table.kernel),
+            printable(&demangled_kernel(&table.kernel)),
             table.lost
         ));
     }

@@ -189,9 +189,10 @@ fn ending(traced: &Traced) -> String {
             );
             text
         }),
-        TraceEnding::Faulted { dispatch, fault } => {
-            format!("ending:         stopped by the device in dispatch {dispatch}: {fault}\n")
-        }
+        TraceEnding::Faulted { dispatch, fault } => format!(
+            "ending:         stopped by the device in dispatch {dispatch}: {}\n",
+            fault.report(None)
+        ),
     };
     let _ = writeln!(
         text,

@@ -630,7 +630,7 @@ fn long_kernel_in_the_golden_run_is_reported() {
     let mut run = RunningProgram::start(folder.path(), &["run", "campaign.yaml"], "stderr");
     let stderr = folder.path().join("stderr");
     let said = || std::fs::read_to_string(&stderr).expect("a file");
-    run.wait_until(|| said().contains("running kernel `_Z4waitPVi`: "));
+    run.wait_until(|| said().contains("running kernel `wait(int volatile*)`: "));
     assert!(said().contains(" wave instructions so far, "), "{}", said());
     run.send(libc::SIGINT);
     assert_eq!(run.end(), Ok(2), "{}", said());

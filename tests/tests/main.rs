@@ -28,6 +28,7 @@ mod emulated;
 mod emulator;
 mod errors;
 mod exhaustive;
+mod fault_messages;
 mod fault_models;
 mod faults;
 mod fidelity;

@@ -33,7 +33,7 @@ fn resident(program: &TestProgram) -> u32 {
 
 fn stopped(program: &TestProgram) -> DeviceFault {
     match program.workload().golden() {
-        Err(GoldenError::Faulted { fault, .. }) => fault,
+        Err(GoldenError::Faulted { fault, .. }) => *fault,
         result => panic!("{result:?}"),
     }
 }

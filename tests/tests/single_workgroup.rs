@@ -6,8 +6,8 @@ use flipwave_device::{Address, ArgumentValue, Completion, Device, Dispatch, Stat
 use flipwave_injector::Workload;
 use flipwave_isa::{Lane, Register, Vgpr};
 use flipwave_sim::{
-    ByteSet, Compiling, EmbeddedGpu, Executed, Execution, Footprints, Leads, Observer, Policy,
-    Progress, Stalls, Unobserved, Watch, WaveState,
+    ByteSet, Compiling, EmbeddedGpu, Executed, Execution, FaultDetail, Footprints, Leads, Observer,
+    Policy, Progress, Stalls, Unobserved, Watch, WaveState,
 };
 use flipwave_tests::{MACHINES, TestProgram, assemble, assemble_for, compile, examples, gpu};
 use rand_chacha::ChaCha8Rng;
@@ -178,6 +178,7 @@ const TAKES_TURNS: Policy = Policy {
     workgroup_turn: 2,
     resident_workgroups: 0,
     stalls: Stalls::Ignore,
+    fault_detail: FaultDetail::Cause,
     compiling: Compiling::WhenHot,
 };
 

@@ -82,9 +82,9 @@ pub enum AttachError {
     #[error("inside the application: {0}")]
     Failed(String),
     /// The device stopped a golden run.
-    #[error("the device stopped a golden run: {fault}; {error}")]
+    #[error("the device stopped a golden run: {fault}\n{error}")]
     Stopped {
-        /// The device fault and its location.
+        /// The device fault with its context, on several lines.
         fault: String,
         /// The error caused by it.
         error: String,

@@ -1,5 +1,6 @@
 //! Properties of a campaign that usually mean a mistake, and the errors that report them.
 
+use flipwave_device::demangled_kernel;
 use flipwave_machine::OutsideSegment;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,10 +32,11 @@ pub enum SuspicionError {
     /// A kernel accesses LDS outside the allocation of its workgroup. Hardware reads zeros there and drops
     /// writes.
     #[error(
-        "the golden run accesses LDS outside its allocation in dispatch {dispatch} (kernel `{kernel}`): \
+        "the golden run accesses LDS outside its allocation in dispatch {dispatch} (kernel `{}`): \
          {violation}; hardware reads zero there and drops writes. Give the launch the dynamic LDS \
          that the host code requests with `local_memory: BYTES`; if the access is intended, use \
-         `allow: [outside_local_memory]`"
+         `allow: [outside_local_memory]`",
+        demangled_kernel(kernel)
     )]
     OutsideLocalMemory {
         /// Index of the dispatch.
@@ -47,8 +49,9 @@ pub enum SuspicionError {
     /// A work-item accesses private memory outside its allocation, which belongs to other work-items.
     #[error(
         "the golden run accesses private memory outside its allocation in dispatch {dispatch} (kernel \
-         `{kernel}`): {violation}; that memory belongs to other work-items. Correct the index; if the \
-         access is intended, use `allow: [outside_private_memory]`"
+         `{}`): {violation}; that memory belongs to other work-items. Correct the index; if the \
+         access is intended, use `allow: [outside_private_memory]`",
+        demangled_kernel(kernel)
     )]
     OutsidePrivateMemory {
         /// Index of the dispatch.

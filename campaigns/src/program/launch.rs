@@ -10,7 +10,7 @@ use crate::platform::AmdgpuLoader;
 use crate::program::error::PrepareError;
 use crate::program::prepare::{LoadedProgram, load_program};
 use crate::results::folder::FolderError;
-use flipwave_device::{Completion, Device, DeviceFault};
+use flipwave_device::{Completion, Device, DeviceFault, demangled_kernel};
 use flipwave_host::cache::cache_folder;
 use flipwave_injector::{Buffer, Program};
 use flipwave_rocr::{OpenError, RocrDevice};
@@ -52,14 +52,18 @@ pub enum LaunchError {
         found: String,
     },
     /// The device stopped a dispatch.
-    #[error("dispatch {dispatch} (kernel `{kernel}`) was stopped: {fault}")]
+    #[error(
+        "dispatch {dispatch} (kernel `{}`) was stopped: {}",
+        demangled_kernel(kernel),
+        fault.report(None)
+    )]
     Faulted {
         /// Index of the dispatch.
         dispatch: usize,
         /// Name of the kernel.
         kernel: String,
         /// Cause.
-        fault: DeviceFault,
+        fault: Box<DeviceFault>,
     },
 }
 
@@ -96,6 +100,7 @@ fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
         let end = device.dispatch(dispatch).map_err(PrepareError::from)?;
         if let Completion::Faulted(fault) = end {
             let (dispatch, kernel) = (number, dispatch.kernel.clone());
+            let fault = Box::new(fault);
             return Err(LaunchError::Faulted { dispatch, kernel, fault }.into());
         }
     }

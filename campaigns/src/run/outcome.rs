@@ -392,7 +392,7 @@ mod tests {
         for cause in causes {
             let kind = cause.kind();
             let place = WaveLocation { pc: Pc(0), wave: WaveId { workgroup: [0; 3], wave: 0 } };
-            let ending = Ending::Faulted { dispatch: 0, fault: DeviceFault { cause, place } };
+            let ending = Ending::Faulted { dispatch: 0, fault: DeviceFault::new(cause, place) };
             let verdict = verdict(ending, STRUCK, Some(NextUse::Dead));
             assert_eq!(verdict, Verdict::Due { cause: DueCause::Device(kind) });
             assert_eq!((verdict.outcome(), verdict.difference()), (Outcome::Due, None));

@@ -1,19 +1,32 @@
 //! Faults that end a dispatch.
 
+use crate::fault_context::INDENT;
 use crate::kernarg::host_service_at;
-use crate::{Address, Stall, WaveId};
+use crate::{Address, FaultContext, Stall, WaveId};
+use flipwave_codeobj::SourceLine;
 use flipwave_isa::{Lane, Pc};
 use std::fmt;
 use std::str::FromStr;
 
-/// A fault that ended a dispatch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A fault that ended a dispatch. Faults with the same cause at the same place are equal, whatever their
+/// context: registers and frames differ between original and rewritten code.
+#[derive(Clone, Debug)]
 pub struct DeviceFault {
     /// Cause of the fault.
     pub cause: FaultCause,
     /// The instruction and wave that caused the fault.
     pub place: WaveLocation,
+    /// State of the wave, if the device knows it.
+    pub context: Option<Box<FaultContext>>,
 }
+
+impl PartialEq for DeviceFault {
+    fn eq(&self, other: &DeviceFault) -> bool {
+        (&self.cause, self.place) == (&other.cause, other.place)
+    }
+}
+
+impl Eq for DeviceFault {}
 
 /// An instruction executed by a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,10 +227,37 @@ pub enum FaultClass {
 }
 
 impl DeviceFault {
+    /// Creates a fault without context.
+    pub fn new(cause: FaultCause, place: WaveLocation) -> DeviceFault {
+        DeviceFault { cause, place, context: None }
+    }
+
+    /// Sets the context. The wait of a stall that the context belongs to gets the context's source line,
+    /// which may be that of a caller.
+    pub fn set_context(&mut self, context: FaultContext) {
+        let pc = self.place.pc;
+        if let FaultCause::Stalled(stall) = &mut self.cause
+            && context.frames.first().is_some_and(|frame| frame.pc == pc)
+        {
+            let own = stall.waits.iter_mut().filter(|waiting| waiting.pc == pc);
+            own.for_each(|waiting| waiting.line = context.line().cloned().or(waiting.line.take()));
+        }
+        self.context = Some(Box::new(context));
+    }
+
+    /// A report for people: the fault, its source line, and its context. `line` is the source line to
+    /// print if the context has none.
+    pub fn report<'a>(&'a self, line: Option<&'a SourceLine>) -> FaultReport<'a> {
+        FaultReport { fault: self, line }
+    }
+
     /// Applies `map` to every location in the fault.
     pub fn map_locations(mut self, map: impl Fn(WaveLocation) -> WaveLocation) -> DeviceFault {
         if let FaultCause::Stalled(stall) = &mut self.cause {
             stall.map_locations(&map);
+        }
+        if let Some(context) = &mut self.context {
+            context.map_addresses(|pc| map(WaveLocation { pc, wave: self.place.wave }).pc);
         }
         DeviceFault { place: map(self.place), ..self }
     }
@@ -326,6 +366,30 @@ impl fmt::Display for FaultCause {
 impl fmt::Display for DeviceFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, at pc {}, {}", self.cause, self.place.pc, self.place.wave)
+    }
+}
+
+/// A fault with everything known about it, on several lines.
+#[derive(Clone, Copy, Debug)]
+pub struct FaultReport<'a> {
+    fault: &'a DeviceFault,
+    line: Option<&'a SourceLine>,
+}
+
+impl fmt::Display for FaultReport<'_> {
+    /// The fault and its source line, then the lines of the [`FaultContext`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let context = self.fault.context.as_deref();
+        if let FaultCause::Stalled(stall) = &self.fault.cause {
+            // The waits have their own places and lines.
+            stall.fmt_lines(f, INDENT)?;
+            return context.map_or(Ok(()), |context| context.fmt(f));
+        }
+        write!(f, "{}", self.fault)?;
+        if let Some(line) = context.and_then(FaultContext::line).or(self.line) {
+            write!(f, " ({line})")?;
+        }
+        context.map_or(Ok(()), |context| context.fmt(f))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod change;
 mod fault;
+mod fault_context;
 mod identity;
 mod kernarg;
 mod kernel_name;
@@ -14,8 +15,11 @@ mod stall;
 
 pub use change::{Change, Patch};
 pub use fault::{
-    Absence, AccessKind, DeviceFault, FaultCause, FaultClass, FaultKind, UnknownFaultKind,
-    WaveLocation,
+    Absence, AccessKind, DeviceFault, FaultCause, FaultClass, FaultKind, FaultReport,
+    UnknownFaultKind, WaveLocation,
+};
+pub use fault_context::{
+    Bits, CallFrame, ChainEnd, FaultContext, FaultingLane, FrameEntry, OperandValue, RegisterValue,
 };
 pub use identity::{Address, Dim3, ModuleId, WaveId};
 pub use kernarg::{ArgumentValue, KernargError, LaunchMemory, Layout, layout, layout_with_memory};

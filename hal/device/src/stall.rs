@@ -74,8 +74,9 @@ impl Stall {
 /// Maximum number of entries of [`Stall::waits`] that are printed.
 const MAX_PRINTED: usize = 8;
 
-impl fmt::Display for Stall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Stall {
+    /// Writes the number of workgroups that wait, and why others cannot start.
+    fn fmt_summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "watchdog: deadlock after {} wave instructions: {} of {} workgroups have ended, and all \
@@ -92,13 +93,32 @@ impl fmt::Display for Stall {
                 self.not_started()
             )?;
         }
+        Ok(())
+    }
+
+    /// Writes the waits, each after `separator`.
+    fn fmt_waits(&self, f: &mut fmt::Formatter<'_>, separator: &str) -> fmt::Result {
         for waiting in self.waits.iter().take(MAX_PRINTED) {
-            write!(f, "; {waiting}")?;
+            write!(f, "{separator}{waiting}")?;
         }
         match self.waits.len().checked_sub(MAX_PRINTED) {
             None | Some(0) => Ok(()),
-            Some(more) => write!(f, "; and {more} more waits"),
+            Some(more) => write!(f, "{separator}and {more} more waits"),
         }
+    }
+
+    /// Writes the summary and each wait in a line of its own, indented by `indent`.
+    pub(crate) fn fmt_lines(&self, f: &mut fmt::Formatter<'_>, indent: &str) -> fmt::Result {
+        self.fmt_summary(f)?;
+        self.fmt_waits(f, indent)
+    }
+}
+
+impl fmt::Display for Stall {
+    /// One line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt_summary(f)?;
+        self.fmt_waits(f, "; ")
     }
 }
 

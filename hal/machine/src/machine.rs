@@ -1,8 +1,8 @@
 //! Simulated GPUs.
 
 use crate::{
-    Execution, Fidelity, FidelityCheck, Footprints, Observer, OutsideSegment, Progress, Stalls,
-    Survey, WaveState,
+    Execution, FaultDetail, Fidelity, FidelityCheck, Footprints, Observer, OutsideSegment,
+    Progress, Stalls, Survey, WaveState,
 };
 use flipwave_arch::{Architecture, LaneMask, RegisterSpan, SourceLines};
 use flipwave_device::{
@@ -155,6 +155,9 @@ pub trait Machine: Any + Send + Sync {
 
     /// Sets the treatment of new dispatches that cannot progress.
     fn set_stalls(&mut self, stalls: Stalls);
+
+    /// Sets the amount of information about faults of new dispatches.
+    fn set_fault_detail(&mut self, detail: FaultDetail);
 
     /// Number of lanes of the waves of a dispatch.
     fn wave_lanes(&self, dispatch: &Dispatch) -> u8;

@@ -12,10 +12,12 @@ mod device;
 mod dispatch;
 mod environment;
 mod execute;
+mod fault;
 mod fidelity;
 mod instruction;
 mod machine;
 mod memory;
+mod module;
 mod shadow;
 pub mod strict;
 mod translate;
@@ -41,8 +43,8 @@ pub use execute::operations::{matrix_shape, numerics};
 pub use fidelity::FidelityCheck;
 pub use flipwave_arch::{MatrixElement, ProductShape, SumPart, SumType};
 pub use flipwave_machine::{
-    ByteSet, Footprint, FootprintUnion, Footprints, InstructionCount, Progress, Stalls, Watch,
-    WaveCounts, WrittenByte,
+    ByteSet, FaultDetail, Footprint, FootprintUnion, Footprints, InstructionCount, Progress,
+    Stalls, Watch, WaveCounts, WrittenByte,
 };
 pub use instruction::{NotExecuted, Stretch};
 pub use machine::{Amdgpu, MachineObserver, OriginalCode, OriginalView};

@@ -1,6 +1,6 @@
 //! Errors of tools.
 
-use flipwave_device::{DeviceError, DeviceFault};
+use flipwave_device::{DeviceError, DeviceFault, demangled_kernel};
 use flipwave_hooks::flow::{Disassembly, InstIndex, Key};
 use flipwave_hooks::hook::{HookError, VariableError};
 use flipwave_hooks::rewrite::RewriteError;
@@ -79,7 +79,12 @@ pub enum ToolError {
         reason: std::io::Error,
     },
     /// A hook failed on the device.
-    #[error("dispatch {dispatch} (kernel `{kernel}`): {hook} failed at `{instruction}` (pc {}): {fault}", fault.place.pc)]
+    #[error(
+        "dispatch {dispatch} (kernel `{}`): {hook} failed at `{instruction}` (pc {}): {}",
+        demangled_kernel(kernel),
+        fault.place.pc,
+        fault.report(None)
+    )]
     HookFaulted {
         /// The index of the dispatch.
         dispatch: usize,
@@ -113,7 +118,11 @@ pub enum ToolError {
         present: Vec<String>,
     },
     /// A dispatch ended with a device fault.
-    #[error("dispatch {dispatch} (kernel `{kernel}`) failed: {fault}")]
+    #[error(
+        "dispatch {dispatch} (kernel `{}`) failed: {}",
+        demangled_kernel(kernel),
+        fault.report(None)
+    )]
     Faulted {
         /// The index of the dispatch.
         dispatch: usize,

@@ -275,8 +275,7 @@ impl InstrumentedCode<'_> {
     ) -> ToolError {
         let Rewritten { layout, claims, .. } = &self.code.rewritten;
         let at = claims.inserted_for(fault.place.pc);
-        let place = layout.original_location(fault.place);
-        let fault = DeviceFault { place, ..fault };
+        let fault = fault.map_locations(|location| layout.original_location(location));
         let kernel = dispatch.kernel.clone();
         let hooked = at.and_then(|at| Some((self.tool.hooks_at(at), self.program.inst(at)?)));
         match hooked {

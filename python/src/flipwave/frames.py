@@ -116,7 +116,9 @@ def facts(text: str) -> pandas.Series[Any]:
     """Parses the output of `flipwave replay` into values by name."""
     import pandas
 
-    pairs = (line.partition(":") for line in text.splitlines())
+    # Indented lines belong to the fault above.
+    lines = (line for line in text.splitlines() if not line.startswith(" "))
+    pairs = (line.partition(":") for line in lines)
     return pandas.Series({name.strip(): _value(name.strip(), value.strip()) for name, _, value in pairs})
 
 

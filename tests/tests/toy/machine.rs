@@ -11,8 +11,8 @@ use flipwave_device::{
     WaveLocation,
 };
 use flipwave_machine::{
-    Executed, Execution, Fidelity, FidelityCheck, Footprints, Interest, Machine, Observer,
-    OutsideSegment, Progress, Stalls, Survey, Unobserved, Watch, WaveState,
+    Executed, Execution, FaultDetail, Fidelity, FidelityCheck, Footprints, Interest, Machine,
+    Observer, OutsideSegment, Progress, Stalls, Survey, Unobserved, Watch, WaveState,
 };
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -81,7 +81,7 @@ impl ToyGpu {
             let id = wave.id;
             let faulted = |cause, pc| {
                 let place = WaveLocation { pc, wave: id };
-                Ok(Progress::Ended(Completion::Faulted(DeviceFault { cause, place })))
+                Ok(Progress::Ended(Completion::Faulted(DeviceFault::new(cause, place))))
             };
             if running.statistics.wave_instructions >= running.limit {
                 let executed = running.statistics.wave_instructions;
@@ -212,6 +212,8 @@ impl Machine for ToyGpu {
     fn stalls(&self) -> Stalls {
         self.stalls
     }
+
+    fn set_fault_detail(&mut self, _: FaultDetail) {}
 
     fn set_stalls(&mut self, stalls: Stalls) {
         self.stalls = stalls;

@@ -7,6 +7,7 @@ use crate::symbol::{Functions, Symbols, Table};
 use crate::{CodeObjectError, Kernel, Relocation, Section, Segment, Symbol, kernel, relocation};
 use flipwave_isa::{Pc, Target};
 use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// An AMDGPU code object: a linked ELF file of code object version 3 to 6. Clones share the parsed
@@ -157,6 +158,13 @@ impl CodeObject {
     /// The function that contains an address.
     pub fn function_at(&self, pc: Pc) -> Option<&Symbol> {
         self.0.functions.at(pc).map(|(symbol, _)| symbol)
+    }
+
+    /// The symbol and the addresses of the function that contains an address. A function whose symbol
+    /// has no size extends to the next one.
+    pub fn function_extent(&self, pc: Pc) -> Option<(&Symbol, Range<Pc>)> {
+        let (symbol, Range { start, end }) = self.0.functions.at(pc)?;
+        Some((symbol, Pc(start)..Pc(end)))
     }
 
     /// Returns the `length` bytes of file contents loaded at an address, or `None` if no single

@@ -252,6 +252,6 @@ impl Device for RocrDevice {
             RunResult::Faulted(cause) => cause,
         };
         let wave = WaveId { workgroup: [0; 3], wave: 0 };
-        Ok(Completion::Faulted(DeviceFault { cause, place: WaveLocation { pc: start, wave } }))
+        Ok(Completion::Faulted(DeviceFault::new(cause, WaveLocation { pc: start, wave })))
     }
 }

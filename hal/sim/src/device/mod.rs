@@ -19,8 +19,10 @@ use crate::dispatch::observer::{Observer, Unobserved};
 use crate::dispatch::policy::Policy;
 use crate::dispatch::schedule::Scheduler;
 use crate::dispatch::spare::Spares;
+use crate::fault::{self, LoadedCode};
 use crate::machine::{Amdgpu, OriginalCode, Originals};
 use crate::memory::{AddressSpace, WriteRecorder};
+use crate::module::Module;
 use crate::translate::code::SlotAllocation;
 use crate::translate::program::Program;
 use crate::wave::Level;
@@ -32,7 +34,6 @@ use flipwave_device::{
 use flipwave_isa::{Pc, Residency, Target};
 use flipwave_machine::{Footprints, Progress};
 use helpers::Helpers;
-use module::Module;
 use parallel::Lengths;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -369,12 +370,7 @@ impl EmbeddedGpu {
             Notes::Written => scheduler.run(execution, &mut WriteRecorder::new(space), None),
         };
         self.spare.give(scheduler.into_spare());
-        let ended = match &mut progress {
-            Progress::Ended(Completion::Faulted(fault)) => Some(fault),
-            _ => None,
-        };
-        let reported = execution.stall.as_mut().map(|report| &mut report.fault);
-        ended.into_iter().chain(reported).for_each(|fault| self.add_lines(fault));
+        self.explain(execution, &programs, &mut progress);
         if matches!(progress, Progress::Ended(_)) {
             self.end(execution)?;
         }
@@ -388,12 +384,40 @@ impl EmbeddedGpu {
         Ok(())
     }
 
+    /// Explains the fault that has ended an execution, or the stall that it reports, and releases the
+    /// stopped wave.
+    fn explain(
+        &mut self,
+        execution: &mut Execution,
+        programs: &[Arc<Program>],
+        progress: &mut Progress,
+    ) {
+        let stopped = execution.stopped.take();
+        let ended = match progress {
+            Progress::Ended(Completion::Faulted(fault)) => Some(fault),
+            _ => None,
+        };
+        let reported = execution.stall.as_mut().map(|report| &mut report.fault);
+        for fault in ended.into_iter().chain(reported) {
+            self.add_lines(fault);
+            if let Some(stopped) = &stopped {
+                let code = LoadedCode { programs, modules: &self.modules };
+                let context = fault::explain(stopped, &fault.cause, code, &mut self.space);
+                fault.set_context(context);
+            }
+        }
+    }
+
     /// Adds source lines to a fault that names instructions.
     fn add_lines(&self, fault: &mut DeviceFault) {
         let FaultCause::Stalled(stall) = &mut fault.cause else { return };
         for waiting in &mut stall.waits {
             let module = self.modules.get(waiting.module.0 as usize);
-            waiting.line = module.and_then(|module| module.lines.lookup(waiting.pc));
+            let line = |module: &Arc<Module>| {
+                let line = fault::user_line(module, waiting.pc);
+                line.or_else(|| module.lines.lookup(waiting.pc))
+            };
+            waiting.line = module.and_then(line);
         }
     }
 

@@ -1,51 +1,12 @@
-//! Loaded code.
+//! Loading of code.
 
 use super::EmbeddedGpu;
+use crate::module::Module;
 use crate::translate::program::Program;
-use flipwave_codeobj::{CodeObject, FileBytes, Kernel, LineTable};
+use flipwave_codeobj::{CodeObject, FileBytes};
 use flipwave_device::{Address, DeviceError, ModuleId};
 use flipwave_isa::{Isa, Pc};
-use std::ops::Range;
 use std::sync::Arc;
-
-/// A loaded code object.
-#[derive(Debug)]
-pub struct Module {
-    /// The code object; `None` for bare code.
-    pub code_object: Option<CodeObject>,
-    /// Offset that is added to ELF virtual addresses.
-    pub bias: u64,
-    /// Range of its ELF virtual addresses.
-    pub image: Range<u64>,
-    pub lines: LineTable,
-}
-
-impl Module {
-    /// Creates a module for a code object that was loaded with `bias` added to the ELF virtual
-    /// addresses `image`.
-    pub fn of(code_object: &CodeObject, bias: u64, image: Range<u64>) -> Module {
-        // Code can execute even if its line table is unreadable.
-        let lines = code_object.lines().unwrap_or_default();
-        Module { code_object: Some(code_object.clone()), bias, image, lines }
-    }
-
-    /// Returns the kernel with a name.
-    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
-        let kernels = self.code_object.as_ref()?.kernels();
-        kernels.iter().find(|kernel| *kernel.name == *name)
-    }
-
-    /// ELF virtual addresses of kernel entries.
-    pub fn starts(&self) -> Vec<Pc> {
-        let kernels = self.code_object.iter().flat_map(CodeObject::kernels);
-        kernels.map(|kernel| kernel.descriptor.entry).collect()
-    }
-
-    /// Creates a module for code without a code object, at these addresses.
-    pub fn bare(image: Range<u64>) -> Module {
-        Module { code_object: None, bias: 0, image, lines: LineTable::default() }
-    }
-}
 
 impl EmbeddedGpu {
     /// Loads a code object into memory, and adds its code as a module.

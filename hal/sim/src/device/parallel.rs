@@ -174,10 +174,10 @@ impl EmbeddedGpu {
             let mut part = execution.part(piece, Slots::of(places.to_vec()));
             // Writes of other threads are not visible here.
             part.policy.stalls = Stalls::Ignore;
-            let progress = scheduler.run(&mut part, &mut self.space, None);
+            let mut progress = scheduler.run(&mut part, &mut self.space, None);
             add(&mut done.statistics, part.statistics);
-            if let Progress::Ended(Completion::Faulted(mut fault)) = progress {
-                self.add_lines(&mut fault);
+            self.explain(&mut part, &programs, &mut progress);
+            if let Progress::Ended(Completion::Faulted(fault)) = progress {
                 pieces.stop();
                 done.fault = Some((first, fault));
             }

@@ -2,9 +2,9 @@
 //! hardware does.
 
 use super::EmbeddedGpu;
-use super::module::Module;
 use crate::dispatch::execution::Execution;
 use crate::dispatch::launch::{Launch, Places};
+use crate::module::Module;
 use crate::translate::program::Program;
 use flipwave_codeobj::{CodeObject, DESCRIPTOR_SIZE, Descriptor, FileBytes};
 use flipwave_device::{Address, DeviceError, KernelPacket, ModuleId, QueuedPacket};

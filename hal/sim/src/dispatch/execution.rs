@@ -7,6 +7,7 @@ use crate::dispatch::slots::Slots;
 use crate::dispatch::stall::Search;
 use crate::dispatch::turns::TurnEnd;
 use crate::dispatch::workgroup::{Workgroup, WorkgroupCopy};
+use crate::fault::StoppedWave;
 use crate::memory::AddressSpace;
 use flipwave_device::{DeviceError, DeviceFault, Dim3, Statistics, WaveId};
 use std::collections::{BTreeSet, VecDeque};
@@ -41,6 +42,8 @@ pub struct Execution {
     /// A stall found while others may still change memory, see
     /// [`Stalls::Report`](crate::Stalls::Report).
     pub(crate) stall: Option<StallReport>,
+    /// The wave that has faulted or waits, until the fault or the stall is explained.
+    pub(crate) stopped: Option<Box<StoppedWave>>,
 }
 
 /// Position in the order of turns.
@@ -76,6 +79,7 @@ impl Execution {
             ended: 0,
             search: Search::default(),
             stall: None,
+            stopped: None,
         }
     }
 
@@ -105,6 +109,7 @@ impl Execution {
             ended: 0,
             search: Search::default(),
             stall: None,
+            stopped: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::dispatch::leads::Leads;
 use crate::environment::{self, EnvironmentError};
-use flipwave_machine::Stalls;
+use flipwave_machine::{FaultDetail, Stalls};
 use std::sync::OnceLock;
 
 /// Choices of the runtime on which no correct program depends.
@@ -26,6 +26,8 @@ pub struct Policy {
     pub resident_workgroups: u32,
     /// Treatment of dispatches whose waves all wait, some of them in loops.
     pub stalls: Stalls,
+    /// Amount of information about faults.
+    pub fault_detail: FaultDetail,
     /// Selection of the code that is compiled to host code.
     pub compiling: Compiling,
 }
@@ -73,6 +75,7 @@ impl Default for Policy {
             workgroup_turn: 64,
             resident_workgroups: 0,
             stalls: Stalls::Ignore,
+            fault_detail: FaultDetail::Context,
             compiling: Compiling::of_process(),
         }
     }

@@ -14,7 +14,7 @@ use crate::dispatch::execution::{Execution, Position, StallReport};
 use crate::dispatch::observer::{Executed, Interest, Observer};
 use crate::dispatch::policy::Compiling;
 use crate::dispatch::spare::Spare;
-use crate::dispatch::stall::{Watching, explain};
+use crate::dispatch::stall::{ExplainedStall, Watching, explain};
 use crate::dispatch::turns::{CurrentTurn, FEW, rounds_of_turn};
 use crate::dispatch::watched::Watched;
 use crate::dispatch::wave_state::WaveState;
@@ -22,13 +22,14 @@ use crate::dispatch::workgroup::{Common, Workgroup};
 use crate::dispatch::workgroup_barrier::WorkgroupBarrier;
 use crate::execute::control::Step;
 use crate::execute::step::step;
+use crate::fault::StoppedWave;
 use crate::instruction::control::{Control, SplitBarrier};
 use crate::instruction::{Flow, Run};
 use crate::memory::{AlignedBytes, Memory, Recording};
 use crate::translate::program::Program;
 use crate::wave::{Level, Status, Wave};
 use flipwave_device::{Completion, DeviceFault, FaultCause, Statistics, WaveId, WaveLocation};
-use flipwave_machine::{Footprints, Progress, Stalls, Watch};
+use flipwave_machine::{FaultDetail, Footprints, Progress, Stalls, Watch};
 use std::mem;
 use std::sync::Arc;
 
@@ -186,13 +187,16 @@ impl<'a, C: Checker> Scheduler<'a, C> {
         let has_moved = started + mem::take(&mut execution.ended) > 0;
         execution.position.workgroups = execution.resident.len();
         if execution.search.is_still(execution.statistics.wave_instructions) {
-            return explain(execution, self.programs);
+            let ExplainedStall { fault, stopped } = explain(execution, self.programs)?;
+            execution.stopped = stopped;
+            return Some(fault);
         }
         let stalls = execution.policy.stalls;
         if execution.search.all_wait()
             && !has_moved
-            && let Some(fault) = explain(execution, self.programs)
+            && let Some(ExplainedStall { fault, stopped }) = explain(execution, self.programs)
         {
+            execution.stopped = stopped;
             if stalls == Stalls::End {
                 return Some(fault);
             }
@@ -564,19 +568,22 @@ impl<'a, C: Checker> Scheduler<'a, C> {
             statistics.wave_instructions += wave.executed - before;
             statistics.lane_operations += outcome.lane_operations;
         }
-        if let Some((pc, cause)) = outcome.fault {
-            return Err(fault_at(program, pc, wave.id, cause));
-        }
-        if execution.statistics.wave_instructions >= execution.limit && wave.status == Status::Ready
-        {
+        let is_over = || {
             let executed = execution.statistics.wave_instructions;
-            return Err(fault_at(program, wave.pc, wave.id, FaultCause::Watchdog { executed }));
+            let is_over = executed >= execution.limit && wave.status == Status::Ready;
+            is_over.then_some((wave.pc, FaultCause::Watchdog { executed }))
+        };
+        let Some((pc, cause)) = outcome.fault.or_else(is_over) else { return Ok(watch) };
+        if execution.policy.fault_detail == FaultDetail::Context {
+            let replacement = replacement.and_then(Result::ok);
+            execution.stopped = Some(StoppedWave::new(wave, lds, pc, replacement));
         }
-        Ok(watch)
+        Err(fault_at(program, pc, wave.id, cause))
     }
 }
 
+#[cold]
 fn fault_at(program: &Program, pc: u64, wave: WaveId, cause: FaultCause) -> DeviceFault {
     let pc = if program.contains(pc) { program.virtual_address(pc) } else { flipwave_isa::Pc(pc) };
-    DeviceFault { cause, place: WaveLocation { pc, wave } }
+    DeviceFault::new(cause, WaveLocation { pc, wave })
 }

@@ -10,6 +10,7 @@ use crate::dispatch::execution::Execution;
 use crate::dispatch::observer::{Executed, Observer};
 use crate::dispatch::wave_state::WaveState;
 use crate::dispatch::workgroup::Workgroup;
+use crate::fault::StoppedWave;
 use crate::memory::{Memory, Region, RegionMut, WriteRecorder};
 use crate::translate::program::Program;
 use crate::wave::copy::WaveCopy;
@@ -18,7 +19,7 @@ use flipwave_device::{
     DeviceFault, FaultCause, ModuleId, Stall, Wait, Waiting, WaveId, WaveLocation,
 };
 use flipwave_isa::{Family, Inst, MemoryKind, MemorySpace, Opcode};
-use flipwave_machine::{Stalls, Watch, WrittenByte};
+use flipwave_machine::{FaultDetail, Stalls, Watch, WrittenByte};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -151,8 +152,16 @@ impl Search {
     }
 }
 
+/// A stall, and the first of its waves.
+pub struct ExplainedStall {
+    /// The stall.
+    pub fault: DeviceFault,
+    /// The wave that the fault is reported at, if its details are wanted.
+    pub stopped: Option<Box<StoppedWave>>,
+}
+
 /// Describes what all resident waves wait for; `None` if there are none. Source lines are left out.
-pub fn explain(execution: &Execution, programs: &[Arc<Program>]) -> Option<DeviceFault> {
+pub fn explain(execution: &Execution, programs: &[Arc<Program>]) -> Option<ExplainedStall> {
     let waves = || execution.resident.iter().flat_map(|workgroup| &workgroup.waves);
     let mut waits: BTreeMap<(Wait, u64), (u64, WaveId, WaveId)> = BTreeMap::new();
     for wave in waves() {
@@ -185,7 +194,12 @@ pub fn explain(execution: &Execution, programs: &[Arc<Program>]) -> Option<Devic
     let program =
         programs.iter().find(|program| program.contains(at)).unwrap_or(&programs[execution.home]);
     let place = WaveLocation { pc: program.virtual_address(at), wave: first.id };
-    Some(DeviceFault { cause: FaultCause::Stalled(Box::new(stall)), place })
+    let fault = DeviceFault::new(FaultCause::Stalled(Box::new(stall)), place);
+    // A wave in a loop need not be at the access that the loop is reported at.
+    let pc = if first.status == Status::Ready { first.pc } else { at };
+    let wants_details = execution.policy.fault_detail == FaultDetail::Context;
+    let stopped = wants_details.then(|| StoppedWave::new(first, &[], pc, None));
+    Some(ExplainedStall { fault, stopped })
 }
 
 /// Conclusion about a wave.

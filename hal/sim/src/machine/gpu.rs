@@ -15,7 +15,8 @@ use flipwave_device::{
 };
 use flipwave_isa::{AccVgpr, Isa, Register, RegisterRange, Sgpr, Vgpr};
 use flipwave_machine::{
-    Execution, Fidelity, Footprints, Machine, OutsideSegment, Progress, Stalls, Survey, WaveState,
+    Execution, FaultDetail, Fidelity, Footprints, Machine, OutsideSegment, Progress, Stalls,
+    Survey, WaveState,
 };
 use std::any::Any;
 use std::num::NonZeroUsize;
@@ -144,6 +145,10 @@ impl Machine for EmbeddedGpu {
 
     fn set_stalls(&mut self, stalls: Stalls) {
         self.set_policy(Policy { stalls, ..self.policy() });
+    }
+
+    fn set_fault_detail(&mut self, fault_detail: FaultDetail) {
+        self.set_policy(Policy { fault_detail, ..self.policy() });
     }
 
     fn wave_lanes(&self, dispatch: &Dispatch) -> u8 {

@@ -6,7 +6,7 @@ use super::shadow_memory::ShadowMemory;
 use crate::session::Session;
 use flipwave_capture::{CaptureError, CodeObjectId, RecordedDispatch, Step, Writer};
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Address, Change, Completion, DeviceError, Patch};
+use flipwave_device::{Address, Change, Completion, DeviceError, Patch, demangled_kernel};
 use flipwave_kfd::{CopyObserver, DispatchDriver, DispatchedKernel, KernelDispatch, Machine};
 use flipwave_sim::{ByteSet, EmbeddedGpu, Execution, Footprints, Progress, Unobserved};
 use std::collections::HashMap;
@@ -219,7 +219,8 @@ impl DispatchDriver for Recorder {
             Completion::Faulted(fault) => {
                 report_fault(gpu, dispatch, fault);
                 let kernel = dispatch.kernel.as_ref();
-                let name = kernel.map_or("of the runtime", |kernel| &kernel.name);
+                let name =
+                    kernel.map_or("of the runtime".into(), |kernel| demangled_kernel(&kernel.name));
                 let text = fault_text(gpu, dispatch, fault);
                 fail(&format!(
                     "cannot capture a run that ends with a fault: kernel {name}: {text}"

@@ -98,14 +98,11 @@ pub fn report_fault(gpu: &EmbeddedGpu, dispatch: &KernelDispatch, fault: &Device
     });
 }
 
-/// Describes a fault, with its source line if the code object has line information.
+/// Describes a fault and its context, with source lines if the code object has them.
 pub fn fault_text(gpu: &EmbeddedGpu, dispatch: &KernelDispatch, fault: &DeviceFault) -> String {
     let lines = gpu.lines(dispatch.module);
     let line = lines.and_then(|lines| lines.lookup(fault.place.pc));
-    match line {
-        Some(line) => format!("{fault}, {line}"),
-        None => fault.to_string(),
-    }
+    fault.report(line.as_ref()).to_string()
 }
 
 /// Reports a failure of the agent and ends the application.

@@ -3,6 +3,7 @@
 use crate::in_process::{output_file, report_event};
 use crate::report::Event;
 use crate::tool::ToolSession;
+use flipwave_device::demangled_kernel;
 use flipwave_tools::{DispatchColumns, Row, csv_header, csv_lines};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -117,8 +118,9 @@ impl Output {
     pub fn lost(&self, number: u32, kernel: &str, records: u64) {
         if records > 0 {
             self.remark(format!(
-                "dispatch {number} (kernel `{kernel}`): {records} records lost because the buffer was \
-                 full; increase --records"
+                "dispatch {number} (kernel `{}`): {records} records lost because the buffer was full; \
+                 increase --records",
+                demangled_kernel(kernel)
             ));
         }
     }

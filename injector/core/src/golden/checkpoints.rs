@@ -1,7 +1,7 @@
 //! Device checkpoints around the dispatches of the golden run.
 
 use crate::{Golden, Workload};
-use flipwave_machine::Simulator;
+use flipwave_machine::{FaultDetail, Simulator};
 use std::collections::BTreeMap;
 
 /// The golden run with device checkpoints before and after each dispatch that faults can hit. Such a
@@ -50,11 +50,14 @@ impl CheckpointCollector {
 }
 
 impl DispatchCheckpoint {
-    /// Returns the checkpoints with the treatment of stalls of faulty runs, which is that of the workload's device.
+    /// Returns the checkpoints for faulty runs: with the workload's treatment of stalls, and without
+    /// details of faults, which are only counted.
     pub fn of_faulty_runs(mut self, workload: &Workload) -> DispatchCheckpoint {
         let stalls = workload.device.stalls();
-        self.before.set_stalls(stalls);
-        self.after.set_stalls(stalls);
+        for device in [&mut self.before, &mut self.after] {
+            device.set_stalls(stalls);
+            device.set_fault_detail(FaultDetail::Cause);
+        }
         self
     }
 }

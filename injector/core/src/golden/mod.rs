@@ -8,7 +8,8 @@ pub mod stored;
 use crate::{Ending, Output};
 use flipwave_arch::SourceLine;
 use flipwave_device::{
-    DeviceError, DeviceFault, Dim3, KernelPacket, Statistics, WaveLocation, demangled_kernel,
+    DeviceError, DeviceFault, Dim3, FaultContext, KernelPacket, Statistics, WaveLocation,
+    demangled_kernel,
 };
 
 /// Result of a golden run.
@@ -20,9 +21,9 @@ pub struct Golden {
     pub statistics: Vec<Statistics>,
 }
 
-/// Formats a known source line for the end of a message.
-fn in_parentheses(line: &Option<Box<SourceLine>>) -> String {
-    line.as_ref().map(|line| format!(" ({line})")).unwrap_or_default()
+/// Formats the state of the wave for the end of a message.
+fn context_lines(context: &Option<Box<FaultContext>>) -> String {
+    context.as_ref().map(|context| context.to_string()).unwrap_or_default()
 }
 
 /// Errors returned when a golden run does not complete, because of a bug in the workload or a gap in
@@ -31,9 +32,9 @@ fn in_parentheses(line: &Option<Box<SourceLine>>) -> String {
 pub enum GoldenError {
     /// The device stopped a dispatch.
     #[error(
-        "the golden run failed in dispatch {dispatch} (kernel `{}`): {fault}{}",
+        "the golden run failed in dispatch {dispatch} (kernel `{}`): {}",
         demangled_kernel(kernel),
-        in_parentheses(line)
+        fault.report(line.as_deref())
     )]
     Faulted {
         /// Index of the dispatch.
@@ -41,7 +42,7 @@ pub enum GoldenError {
         /// Its kernel.
         kernel: String,
         /// The device fault.
-        fault: DeviceFault,
+        fault: Box<DeviceFault>,
         /// Source line of the instruction, if known.
         line: Option<Box<SourceLine>>,
     },
@@ -49,8 +50,8 @@ pub enum GoldenError {
     #[error(
         "the golden run does not end: dispatch {dispatch} (kernel `{}`) executed {executed} wave \
          instructions, the maximum of its `instruction_limit`, at pc {}, {}; set a higher limit if it \
-         needs more",
-        demangled_kernel(kernel), place.pc, place.wave
+         needs more{}",
+        demangled_kernel(kernel), place.pc, place.wave, context_lines(context)
     )]
     TooLong {
         /// Index of the dispatch.
@@ -61,12 +62,14 @@ pub enum GoldenError {
         executed: u64,
         /// Location of a wave.
         place: WaveLocation,
+        /// State of this wave, if the device knows it.
+        context: Option<Box<FaultContext>>,
     },
     /// The run was cancelled.
     #[error(
         "the golden run was stopped in dispatch {dispatch} (kernel `{}`) after {executed} wave \
-         instructions, at pc {}, {}",
-        demangled_kernel(kernel), place.pc, place.wave
+         instructions, at pc {}, {}{}",
+        demangled_kernel(kernel), place.pc, place.wave, context_lines(context)
     )]
     Stopped {
         /// Index of the dispatch.
@@ -77,12 +80,14 @@ pub enum GoldenError {
         executed: u64,
         /// Location of a wave.
         place: WaveLocation,
+        /// State of this wave, if the device knows it.
+        context: Option<Box<FaultContext>>,
     },
     /// A packet in memory does not match the recorded dispatch.
     #[error(
-        "dispatch {dispatch} (kernel `{kernel}`) is recorded with grid {}, workgroup {} and \
+        "dispatch {dispatch} (kernel `{}`) is recorded with grid {}, workgroup {} and \
          {lds_bytes} bytes of LDS, and its packet has grid {}, workgroup {} and {} bytes",
-        extent(grid), extent(workgroup), extent(&packet.grid), extent(&packet.workgroup),
+        demangled_kernel(kernel), extent(grid), extent(workgroup), extent(&packet.grid), extent(&packet.workgroup),
         packet.lds_bytes
     )]
     OtherPacket {

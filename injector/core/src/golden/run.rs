@@ -139,15 +139,15 @@ impl Workload {
         let (kernel, place) = (failed.kernel.clone(), fault.place);
         match fault.cause {
             FaultCause::Watchdog { executed } if self.cancellation.is_stopped() => {
-                GoldenError::Stopped { dispatch, kernel, executed, place }
+                GoldenError::Stopped { dispatch, kernel, executed, place, context: fault.context }
             }
             FaultCause::Watchdog { executed } if executed >= failed.instruction_limit => {
-                GoldenError::TooLong { dispatch, kernel, executed, place }
+                GoldenError::TooLong { dispatch, kernel, executed, place, context: fault.context }
             }
             _ => {
                 let lines = self.device.lines(failed.module);
                 let line = lines.and_then(|lines| lines.lookup(place.pc)).map(Box::new);
-                GoldenError::Faulted { dispatch, kernel, fault, line }
+                GoldenError::Faulted { dispatch, kernel, fault: Box::new(fault), line }
             }
         }
     }

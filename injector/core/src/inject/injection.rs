@@ -148,7 +148,7 @@ pub enum InjectionError {
         found: u64,
     },
     /// The faulty run executed something that the embedded GPU does not implement.
-    #[error("no outcome for {site}: in dispatch {dispatch}, {fault}")]
+    #[error("no outcome for {site}: in dispatch {dispatch}, {}", fault.report(None))]
     Gap {
         /// The site.
         site: Box<Site>,
@@ -190,7 +190,7 @@ pub enum InjectionError {
 }
 
 fn ended(fault: Option<&DeviceFault>) -> String {
-    fault.map_or_else(String::new, |fault| format!(" before it ended: {fault}"))
+    fault.map_or_else(String::new, |fault| format!(" before it ended: {}", fault.report(None)))
 }
 
 #[cfg(test)]

@@ -148,7 +148,7 @@ mod tests {
         let text = "dispatch=0 workgroup=1,0,0 wave=0 pc=0x104 occurrence=2 register=s6 flip=0x1";
         let site = site(text);
         let place = flipwave_device::WaveLocation { pc: Pc(0x200), wave: wave(0, 0) };
-        let fault = DeviceFault { cause: FaultCause::NotDecoded { word: 7 }, place };
+        let fault = DeviceFault::new(FaultCause::NotDecoded { word: 7 }, place);
         let struck = InjectedChange { before: 0, after: 1, words: 1, absorbed: false };
         let ending = Ending::Faulted { dispatch: 0, fault };
         let injection = conclude(&site, Some(Ok(struck)), ending).unwrap();
@@ -165,10 +165,8 @@ mod tests {
         let error = conclude(&site, None, completed).unwrap_err().to_string();
         assert_eq!(error, format!("the fault was not injected: the run never reached {site}"));
 
-        let fault = DeviceFault {
-            cause: FaultCause::Watchdog { executed: 10 },
-            place: flipwave_device::WaveLocation { pc: Pc(0x104), wave: wave(0, 0) },
-        };
+        let place = flipwave_device::WaveLocation { pc: Pc(0x104), wave: wave(0, 0) };
+        let fault = DeviceFault::new(FaultCause::Watchdog { executed: 10 }, place);
         let stopped = Ending::Faulted { dispatch: 0, fault };
         let error = conclude(&site, None, stopped).unwrap_err().to_string();
         assert!(error.contains("before it ended: watchdog"), "{error}");

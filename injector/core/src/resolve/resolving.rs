@@ -10,7 +10,7 @@ use crate::golden::checkpoints::{DispatchCheckpoint, DispatchCheckpoints};
 use crate::golden::profiling::RecordedRun;
 use crate::{Golden, GoldenError, Workload};
 use flipwave_device::{Completion, DeviceError, Dim3, Dispatch, Statistics};
-use flipwave_machine::{Execution, Simulator};
+use flipwave_machine::{Execution, FaultDetail, Simulator};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -89,8 +89,10 @@ struct ResolvingState<'a> {
 impl ResolvingState<'_> {
     /// Executes the whole workload.
     fn whole(&mut self) -> Result<Golden, PlanError> {
-        // Faulty runs start from these checkpoints, so the policy is the device's.
-        let device = self.workload.start().map_err(GoldenError::from)?;
+        // Faulty runs start from these checkpoints, so the policy is the device's. Their faults are only
+        // counted.
+        let mut device = self.workload.start().map_err(GoldenError::from)?;
+        device.set_fault_detail(FaultDetail::Cause);
         let golden = self.workload.run_on(device, |index, device, dispatch| {
             let mut execution = self.recorder.begin(index, dispatch, device)?;
             let end = self.execute_whole(index, dispatch, device, &mut execution)?;
