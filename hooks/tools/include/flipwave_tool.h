@@ -103,8 +103,8 @@ typedef struct flipwave_inst {
     const char *target;
     enum flipwave_class class;
     enum flipwave_data_type data_type;
-    /* Memory access: its space, its bytes per lane (for scalar memory, per wave), and whether it reads,
-     * writes or both. */
+    /* Memory access: its space, its bytes per lane (for scalar memory, per wave), and its kind, exactly one of
+     * the three. */
     enum flipwave_space space;
     uint32_t access_bytes;
     bool is_load, is_store, is_atomic;

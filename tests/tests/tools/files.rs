@@ -68,7 +68,7 @@ fn wrong_files_are_refused_with_the_line() {
     refused(
         &stores("count(struct counts *row)", "count(struct counts *row, int more)"),
         &[],
-        &["mine.c:11:", "takes 2 arguments, 1 are given"],
+        &["mine.c:11:", "has 2 parameters, but the call passes 1 arguments"],
     );
     let text = stores("flipwave_arg_row(&counts, row);", "flipwave_arg_operand(1);");
     refused(&text, &[], &["mine.c:11:", "hook `count`, parameter", "takes 8 bytes"]);
@@ -379,4 +379,69 @@ fn traces_lose_no_record_in_a_ring_that_is_smaller() {
         assert_eq!(some.len(), all.len(), "{records} records");
         assert!(some == all, "{records} records");
     }
+}
+
+/// Records of three to eight words, whose words come from arguments in any order. The compiler builds them in
+/// consecutive registers, for which it must not need registers that hooks cannot use.
+#[test]
+fn hooks_append_records_of_any_size() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let campaign = examples_folder().join("reduction.yaml");
+    for words in 3..=8 {
+        for sources in [["value", "value"], ["value", "address"], ["address", "value"]] {
+            let members = (0..words).map(|word| format!("m{word}")).collect::<Vec<_>>().join(", ");
+            let values: Vec<&str> = (0..words).map(|word| sources[word % 2]).collect();
+            let text = RECORDS.replace("MEMBERS", &members).replace("VALUES", &values.join(", "));
+            std::fs::write(folder.path().join("records.c"), text).expect("written");
+            let arguments = ["tool".as_ref(), "records.c".as_ref(), campaign.as_os_str()];
+            let table = flipwave(folder.path(), &arguments, &[]).expect_success().stdout;
+            let rows = table.lines().skip(1).map(|row| row.split(',').skip(2).collect::<Vec<_>>());
+            let rows: Vec<Vec<&str>> = rows.collect();
+            assert_eq!(rows.len(), 4088, "{values:?}");
+            for row in rows {
+                assert_eq!(row.len(), words);
+                assert!((2..words).all(|word| row[word] == row[word - 2]), "{row:?}");
+            }
+        }
+    }
+}
+
+/// A tool that records the values that lanes store to LDS, and their addresses.
+const RECORDS: &str = r#"#include <flipwave.h>
+struct record { uint32_t MEMBERS; };
+FLIPWAVE_STREAM(records, struct record)
+void hook(uint32_t value, uint32_t address)
+{
+    struct record record = {VALUES};
+    flipwave_append(&records, record);
+}
+void flipwave_instrument(const flipwave_inst *inst)
+{
+    if (!flipwave_matches(inst->opcode, "ds_write_b32"))
+        return;
+    flipwave_insert_call(inst, "hook", FLIPWAVE_BEFORE);
+    flipwave_arg_operand(1);
+    flipwave_arg_address();
+}
+"#;
+
+/// Arguments that would lose bits, rows of another type, and columns that no record has.
+#[test]
+fn mismatched_types_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refused = |text: &str, words: &[&str]| run(folder.path(), text, &[]).expect_refused(words);
+    let exec = stores(
+        "void count(struct counts *row) {",
+        "void count(struct counts *row, uint32_t exec) {",
+    );
+    let exec = exec.replace("    flipwave_show(", "    flipwave_arg_exec();\n    flipwave_show(");
+    refused(&exec, &["mine.c:11", "uint32_t exec", "takes 4 bytes", "expected uint64_t"]);
+    let other = stores(
+        "void count(struct counts *row) { flipwave_count(&row->executions, step); }",
+        "struct other { uint64_t n; };\nvoid count(struct other *row) { flipwave_count(&row->n, step); }",
+    );
+    refused(&other, &["mine.c:12", "struct other *", "the rows of `counts` are `struct counts`"]);
+    let columns = RECORDS.replace("MEMBERS", "a").replace("VALUES", "value");
+    let columns = columns.replace("struct record)", "struct record, \"pc\")");
+    refused(&columns, &["mine.c:3", "no member of the type flipwave_site"]);
 }
