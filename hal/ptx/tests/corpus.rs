@@ -1,6 +1,6 @@
 //! Modules of other compilers, if there are any.
 
-use flipwave_ptx::{Block, StatementKind, parse};
+use flipwave_ptx::{Block, CallGraph, ControlFlow, OpcodeFacts, StatementKind, parse, resolve};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ fn count(block: &Block, counts: &mut BTreeMap<String, usize>) {
     }
 }
 
-/// Reads and writes the files `*.ptx` in the folder `FLIPWAVE_PTX_CORPUS`, and prints the number of their
+/// Reads, resolves and writes the files `*.ptx` in the folder `FLIPWAVE_PTX_CORPUS`, and prints the number of their
 /// instructions by opcode.
 #[test]
 fn modules_of_a_corpus_are_read_and_written() {
@@ -41,6 +41,15 @@ fn modules_of_a_corpus_are_read_and_written() {
         for function in module.functions() {
             function.body.iter().for_each(|body| count(body, &mut counts));
         }
+        match resolve(&module) {
+            Ok(code) => {
+                CallGraph::of(&code);
+                for function in &code.functions {
+                    ControlFlow::of(&code, function);
+                }
+            }
+            Err(error) => failed.push(format!("{}: {error}", path.display())),
+        }
         let printed = module.to_string();
         let again = parse(&printed).map(|again| again.to_string());
         if again.as_ref() != Ok(&printed) {
@@ -51,5 +60,8 @@ fn modules_of_a_corpus_are_read_and_written() {
     counts.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), name.clone()));
     let total: usize = counts.iter().map(|(_, count)| count).sum();
     eprintln!("{} modules, {total} instructions: {counts:?}", paths.len());
+    let unknown: Vec<_> =
+        counts.iter().filter(|(name, _)| OpcodeFacts::of(name).is_none()).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
     assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
 }

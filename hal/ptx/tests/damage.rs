@@ -2,11 +2,22 @@
 
 use crate::common::{compile, source, suite};
 use flipwave_depth::cases;
-use flipwave_ptx::{MAX_DEPTH, parse};
+use flipwave_ptx::{CallGraph, ControlFlow, MAX_DEPTH, parse, resolve};
 
-/// Parses a text. An error must lie in the text, or at its end.
+/// Parses and resolves a text. An error must lie in the text, or at its end.
 fn check(text: &str) {
-    let Err(error) = parse(text) else { return };
+    let error = match parse(text) {
+        Ok(module) => {
+            if let Ok(code) = resolve(&module) {
+                CallGraph::of(&code);
+                for function in &code.functions {
+                    ControlFlow::of(&code, function);
+                }
+            }
+            return;
+        }
+        Err(error) => error,
+    };
     let line = text.split('\n').nth(error.position.line as usize - 1);
     let line = line.unwrap_or_else(|| panic!("{error}: no such line in:\n{text}"));
     assert!(error.position.column as usize <= line.chars().count() + 1, "{error}:\n{text}");

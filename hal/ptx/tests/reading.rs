@@ -2,7 +2,7 @@
 
 use crate::common::{SUITE, compile, source, suite};
 use flipwave_depth::cases;
-use flipwave_ptx::{Block, Module, StatementKind, parse};
+use flipwave_ptx::{Block, Module, StatementKind, parse, resolve};
 use std::collections::BTreeMap;
 
 /// A tree as text, without positions.
@@ -66,6 +66,11 @@ fn check_round_trip(text: &str) {
     let again = read(&printed);
     assert_eq!(without_positions(&module), without_positions(&again));
     assert_eq!(again.to_string(), printed);
+    // Names are resolved alike.
+    let [code, code_again] =
+        [&module, &again].map(|module| resolve(module).unwrap_or_else(|error| panic!("{error}")));
+    assert_eq!(code.instructions, code_again.instructions);
+    assert!(!code.instructions.is_empty());
 }
 
 #[test]
