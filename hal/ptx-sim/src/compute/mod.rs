@@ -1,0 +1,127 @@
+//! Results of operations, computed for all lanes of a wave.
+//!
+//! A [`Compute`] maps the sources of a wave to its results. Values are bits in the lowest bits of 64; those
+//! of signed types may have any higher bits in results, and have none in sources.
+
+mod approximate;
+mod atomic;
+mod bits;
+mod compare;
+mod convert;
+mod float;
+mod integer;
+mod lanes;
+mod matrix;
+mod packed;
+mod select;
+mod small_float;
+
+pub(crate) use atomic::atomic_arithmetic;
+pub(crate) use bits::repack;
+pub(crate) use matrix::matrix_product;
+
+use crate::Gap;
+use flipwave_machine::Exactness;
+use flipwave_ptx::{Class, Form, ScalarType};
+use std::sync::Arc;
+
+/// Lanes of a wave.
+pub(crate) const LANES: usize = 32;
+
+/// A value per lane.
+pub(crate) type Row = [u64; LANES];
+
+/// Computes the results of an instruction from its sources, in the order of its operands. The mask has the
+/// lanes that execute the instruction; results of other lanes are ignored.
+pub(crate) type Compute = Arc<dyn Fn(&[Row], u32, &mut [Row]) + Send + Sync>;
+
+/// An operation and its exactness.
+#[derive(Clone)]
+pub(crate) struct Operation {
+    /// The results.
+    pub compute: Compute,
+    /// The exactness of the results.
+    pub exactness: Exactness,
+}
+
+impl Operation {
+    fn exact(compute: Compute) -> Operation {
+        Operation { compute, exactness: Exactness::Exact }
+    }
+}
+
+/// The operation of a form whose operands are values of lanes.
+///
+/// # Errors
+/// A gap for forms that are not implemented.
+pub(crate) fn operation(form: &Form) -> Result<Operation, Gap> {
+    if let Some(found) = approximate::operation(form) {
+        return found;
+    }
+    let kind = form.result().unwrap_or(ScalarType::B32);
+    let source = form.source().unwrap_or(kind);
+    let compute = match form.class() {
+        Some(Class::Convert) => convert::compute(form),
+        Some(Class::Compare) => compare::compute(form),
+        Some(Class::Lanes) => lanes::compute(form),
+        Some(Class::Logic) => bits::compute(form),
+        Some(Class::Move) => select::compute(form),
+        Some(Class::Arithmetic) if form.opcode() == "testp" => compare::test_property(form),
+        Some(Class::Arithmetic) if kind.is_float() || source.is_float() => match kind {
+            ScalarType::F16x2 | ScalarType::Bf16x2 | ScalarType::F32x2 => packed::compute(form),
+            _ => float::compute(form),
+        },
+        Some(Class::Arithmetic) => integer::compute(form),
+        _ => Err(Gap::form()),
+    };
+    compute.map(Operation::exact)
+}
+
+/// Applies a function of one source to each lane that executes the instruction.
+pub(crate) fn one(f: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Compute {
+    each(move |[a]| f(a))
+}
+
+/// Applies a function of two sources to each lane.
+pub(crate) fn two(f: impl Fn(u64, u64) -> u64 + Send + Sync + 'static) -> Compute {
+    each(move |[a, b]| f(a, b))
+}
+
+/// Applies a function of three sources to each lane.
+pub(crate) fn three(f: impl Fn(u64, u64, u64) -> u64 + Send + Sync + 'static) -> Compute {
+    each(move |[a, b, c]| f(a, b, c))
+}
+
+/// Applies a function of some sources to each lane that executes the instruction. Missing sources are
+/// zero.
+pub(crate) fn each<const N: usize>(f: impl Fn([u64; N]) -> u64 + Send + Sync + 'static) -> Compute {
+    pair(move |sources: [u64; N]| [f(sources), 0])
+}
+
+/// Applies a function with two results to each lane that executes the instruction.
+pub(crate) fn pair<const N: usize>(
+    f: impl Fn([u64; N]) -> [u64; 2] + Send + Sync + 'static,
+) -> Compute {
+    Arc::new(move |sources, mask, results| {
+        let mut rows = [&[0; LANES]; N];
+        for (row, source) in rows.iter_mut().zip(sources) {
+            *row = source;
+        }
+        for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
+            let values = f(rows.map(|row| row[lane]));
+            for (row, value) in results.iter_mut().zip(values) {
+                row[lane] = value;
+            }
+        }
+    })
+}
+
+/// Extends the sign of a value of `bits` bits.
+pub(crate) fn signed(value: u64, bits: u32) -> i64 {
+    (value << (64 - bits)) as i64 >> (64 - bits)
+}
+
+/// The lowest `bits` bits.
+pub(crate) fn low(bits: u32) -> u64 {
+    u64::MAX >> (64 - bits)
+}

@@ -1,0 +1,11 @@
+//! Execution of single instructions.
+
+mod access;
+mod calls;
+mod reach;
+mod special;
+mod step;
+
+pub(crate) use reach::Reach;
+pub(crate) use special::Launch;
+pub(crate) use step::Effect;

@@ -1,0 +1,1 @@
+//! Control flow that compilers do not write.

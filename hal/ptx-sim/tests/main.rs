@@ -1,0 +1,5 @@
+//! Execution of PTX, compared with the host.
+
+mod common;
+mod control;
+mod kernels;
