@@ -3,6 +3,7 @@
 use crate::common::{Bench, arguments, compile, source, to_words, words};
 use flipwave_depth::cases;
 use flipwave_device::{AccessKind, FaultCause};
+use flipwave_machine::Machine;
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
@@ -91,6 +92,7 @@ fn faults_have_their_causes() {
     each_level(|bench| {
         let output = bench.buffer(&[0; 256]);
         let mut fault = |kernel: &str| {
+            bench.gpu.write(output, &[0; 256]).expect("memory");
             let dispatch = bench.dispatch(kernel, 64, 64, &arguments(&[output.0]));
             bench.fault(&dispatch)
         };

@@ -2,4 +2,7 @@
 
 mod common;
 mod control;
+mod floats;
+mod halves;
+mod integers;
 mod kernels;

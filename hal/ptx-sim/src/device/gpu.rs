@@ -94,7 +94,7 @@ impl PtxGpu {
             }
             *count = grid / workgroup;
         }
-        let shared = program.shared_bytes.next_multiple_of(16) + u64::from(dispatch.dynamic_lds);
+        let shared = program.dynamic_shared() + u64::from(dispatch.dynamic_lds);
         if shared > WINDOW {
             return Err(refused(format!("{shared} bytes of shared memory")));
         }

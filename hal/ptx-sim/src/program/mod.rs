@@ -112,6 +112,11 @@ pub(crate) enum Op {
 }
 
 impl Program {
+    /// Address in shared memory of the first byte that a launch provides.
+    pub fn dynamic_shared(&self) -> u64 {
+        self.shared_bytes.next_multiple_of(16)
+    }
+
     /// The gaps of the module: instructions that are not implemented, with the reason.
     pub fn gaps(&self) -> impl Iterator<Item = (&Inst, &Gap)> {
         self.steps.iter().filter_map(|step| match &step.op {

@@ -1,5 +1,8 @@
 //! Kernels on the simulated GPU.
 
+pub mod forms;
+pub mod host;
+
 use flipwave_arch::SourceLines as _;
 use flipwave_device::{Address, Completion, Dispatch, FaultCause, ModuleId, Statistics};
 use flipwave_machine::{Machine, Progress, Unobserved};
