@@ -70,7 +70,7 @@ impl Bench {
             workgroup: [workgroup, 1, 1],
             kernarg: arguments.to_vec(),
             dynamic_lds: 0,
-            instruction_limit: 10_000_000,
+            instruction_limit: 200_000,
             queued: None,
         }
     }
