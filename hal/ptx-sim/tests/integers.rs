@@ -270,7 +270,7 @@ fn bytes_are_selected_and_multiplied() {
 #[test]
 #[should_panic(expected = "add.u32")]
 fn wrong_results_are_noticed() {
-    check("add.u32 %x, %a, %b", "r-rr", &words(), |[a, b, ..]| u64::from((a as u32 ^ b as u32)));
+    check("add.u32 %x, %a, %b", "r-rr", &words(), |[a, b, ..]| u64::from(a as u32 ^ b as u32));
 }
 
 #[test]

@@ -6,3 +6,4 @@ mod floats;
 mod halves;
 mod integers;
 mod kernels;
+mod matrices;

@@ -63,7 +63,9 @@ impl Rounding {
 
     /// Arithmetic with the modifiers.
     pub fn arithmetic(self, format: Format, operation: Arithmetic, operands: [u64; 3]) -> u64 {
-        let operands = operands.map(|bits| self.operand(format, bits));
+        let [a, b, c] = operands;
+        let operand = |bits| self.operand(format, bits);
+        let operands = [operand(a), operand(b), operand(c)];
         let count = if operation == Arithmetic::Fused { 3 } else { 2 };
         let result = format.arithmetic(operation, self.round, operands);
         self.result(format, result, &operands[..count])

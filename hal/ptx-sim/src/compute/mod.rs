@@ -95,7 +95,19 @@ pub(crate) fn three(f: impl Fn(u64, u64, u64) -> u64 + Send + Sync + 'static) ->
 /// Applies a function of some sources to each lane that executes the instruction. Missing sources are
 /// zero.
 pub(crate) fn each<const N: usize>(f: impl Fn([u64; N]) -> u64 + Send + Sync + 'static) -> Compute {
-    pair(move |sources: [u64; N]| [f(sources), 0])
+    Arc::new(move |sources, mask, results| {
+        let rows = rows(sources);
+        let Some(result) = results.first_mut() else { return };
+        if mask == u32::MAX {
+            for (lane, value) in result.iter_mut().enumerate() {
+                *value = f(column(&rows, lane));
+            }
+        } else {
+            for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
+                result[lane] = f(column(&rows, lane));
+            }
+        }
+    })
 }
 
 /// Applies a function with two results to each lane that executes the instruction.
@@ -103,17 +115,34 @@ pub(crate) fn pair<const N: usize>(
     f: impl Fn([u64; N]) -> [u64; 2] + Send + Sync + 'static,
 ) -> Compute {
     Arc::new(move |sources, mask, results| {
-        let mut rows = [&[0; LANES]; N];
-        for (row, source) in rows.iter_mut().zip(sources) {
-            *row = source;
-        }
+        let rows = rows(sources);
         for lane in (0..LANES).filter(|lane| mask >> lane & 1 != 0) {
-            let values = f(rows.map(|row| row[lane]));
+            let values = f(column(&rows, lane));
             for (row, value) in results.iter_mut().zip(values) {
                 row[lane] = value;
             }
         }
     })
+}
+
+/// The first rows; missing ones are zero.
+#[inline]
+fn rows<const N: usize>(sources: &[Row]) -> [&Row; N] {
+    let mut rows = [&[0; LANES]; N];
+    for (row, source) in rows.iter_mut().zip(sources) {
+        *row = source;
+    }
+    rows
+}
+
+/// Values of a lane. A loop is inlined more reliably than the methods of arrays.
+#[inline]
+fn column<const N: usize>(rows: &[&Row; N], lane: usize) -> [u64; N] {
+    let mut values = [0; N];
+    for (value, row) in values.iter_mut().zip(rows) {
+        *value = row[lane];
+    }
+    values
 }
 
 /// Extends the sign of a value of `bits` bits.

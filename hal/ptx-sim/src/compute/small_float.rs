@@ -125,11 +125,12 @@ impl Format {
         if round == Round::NearestTiesToEven {
             match self {
                 Format::F32 => {
-                    let [a, b, c] = [a, b, c].map(|bits| f32::from_bits(bits as u32));
+                    let single = |bits: u64| f32::from_bits(bits as u32);
+                    let (a, b, c) = (single(a), single(b), single(c));
                     return nearest(operation, a, b, c, f32::mul_add).to_bits().into();
                 }
                 Format::F64 => {
-                    let [a, b, c] = [a, b, c].map(f64::from_bits);
+                    let (a, b, c) = (f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
                     return nearest(operation, a, b, c, f64::mul_add).to_bits();
                 }
                 Format::F16 | Format::Bf16 => {}
@@ -228,4 +229,16 @@ where
         Arithmetic::Divide => a / b,
         Arithmetic::Fused => fused(a, b, c),
     }
+}
+
+/// The value of a number with 4 bits of exponent and 3 of fraction, without infinities (OCP 8-bit Floating
+/// Point Specification, E4M3).
+pub(crate) fn of_e4m3(bits: u8) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 3 & 0xf), f64::from(bits & 7));
+    let magnitude = match (exponent, bits & 7) {
+        (15, 7) => f64::NAN,
+        (0, _) => fraction * 2f64.powi(-9),
+        _ => (8.0 + fraction) * 2f64.powi(exponent - 10),
+    };
+    if bits & 0x80 != 0 { -magnitude } else { magnitude }
 }

@@ -5,7 +5,7 @@ use super::fidelity::Executions;
 use super::gpu::PtxGpu;
 use super::running::Running;
 use super::survey::PtxCounts;
-use crate::execute::{Effect, Reach};
+use crate::execute::{Effect, Reach, Rows};
 use crate::wave::Status;
 use flipwave_arch::{LaneMask, Pc};
 use flipwave_device::{Completion, DeviceError, DeviceFault, FaultCause, WaveId, WaveLocation};
@@ -42,6 +42,7 @@ impl PtxGpu {
         let running = execution.as_any_mut().downcast_mut::<Running>().ok_or_else(other)?;
         let program = self.modules.get(running.module.0 as usize).cloned().ok_or_else(other)?;
         let mut turn: Option<Turn> = None;
+        let mut rows = Rows::default();
         loop {
             if running.statistics.wave_instructions >= until {
                 return Ok(Progress::Paused);
@@ -83,6 +84,7 @@ impl PtxGpu {
                 program: &program,
                 launch,
                 footprint,
+                rows: &mut rows,
                 written: Vec::new(),
                 is_recording: company.is_recording,
             };

@@ -34,7 +34,11 @@ impl Location {
 impl Reach<'_> {
     /// Addresses of an access by lane, before its state space is known.
     pub fn addresses(&self, access: &MemoryAccess) -> Row {
-        self.row(access.base).map(|base| base.wrapping_add(access.offset as u64))
+        let mut addresses = self.row(access.base);
+        for address in &mut addresses {
+            *address = address.wrapping_add(access.offset as u64);
+        }
+        addresses
     }
 
     /// The location that a lane accesses.
@@ -80,7 +84,7 @@ impl Reach<'_> {
         let part = &mut buffer[..bytes as usize];
         let is_read = match location.space {
             MemorySpace::Global | MemorySpace::Generic => {
-                let is_read = self.memory.read(Address(location.address), part);
+                let is_read = self.memory.load(Address(location.address), part);
                 if let (true, Some(footprint)) = (is_read, &mut self.footprint) {
                     footprint.read.insert(Address(location.address), bytes);
                 }

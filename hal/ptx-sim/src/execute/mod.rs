@@ -6,6 +6,6 @@ mod reach;
 mod special;
 mod step;
 
-pub(crate) use reach::Reach;
+pub(crate) use reach::{Reach, Rows};
 pub(crate) use special::Launch;
 pub(crate) use step::Effect;

@@ -14,6 +14,15 @@ use flipwave_ptx::{CARRY, INSTRUCTION_BYTES, PREDICATES, WORDS};
 use super::access::Location;
 use crate::program::MemorySpace;
 
+/// Operands and results of an instruction. Their memory is used again for the next instruction.
+#[derive(Default)]
+pub(crate) struct Rows {
+    /// Values of operands.
+    pub operands: Vec<Row>,
+    /// Results.
+    pub results: Vec<Row>,
+}
+
 /// A wave and everything that its instructions reach.
 pub(crate) struct Reach<'a> {
     pub wave: &'a mut Wave,
@@ -24,6 +33,8 @@ pub(crate) struct Reach<'a> {
     pub launch: &'a Launch,
     /// Receives accesses to device memory, if they are recorded.
     pub footprint: Option<&'a mut FootprintBuilder>,
+    /// Memory for operands and results.
+    pub rows: &'a mut Rows,
     /// Writes to device memory since they were last taken, if they are recorded.
     pub written: Vec<WrittenByte>,
     /// `true` to record writes.

@@ -52,12 +52,15 @@ impl Reach<'_> {
             }
             _ if lanes == 0 => {}
             Op::Compute { operation, sources, destinations } => {
-                let sources: Vec<Row> = sources.iter().map(|source| self.row(*source)).collect();
-                let mut results = vec![[0; LANES]; destinations.len()];
-                (operation.compute)(&sources, lanes, &mut results);
-                for (destination, row) in destinations.iter().zip(&results) {
+                let mut rows = std::mem::take(self.rows);
+                rows.operands.clear();
+                rows.operands.extend(sources.iter().map(|source| self.row(*source)));
+                rows.results.resize(destinations.len(), [0; LANES]);
+                (operation.compute)(&rows.operands, lanes, &mut rows.results);
+                for (destination, row) in destinations.iter().zip(&rows.results) {
                     self.wave.registers.write(*destination, lanes, row);
                 }
+                *self.rows = rows;
             }
             Op::Load { access, values } => {
                 let mut rows = vec![[0; LANES]; values.len()];

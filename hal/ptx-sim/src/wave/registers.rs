@@ -60,53 +60,58 @@ impl Registers {
     }
 
     /// Reads a source that is a register; `None` for other sources.
+    #[inline]
     pub fn read(&self, source: Source) -> Option<Row> {
         let word = |number: u16| self.words.get(usize::from(number)).unwrap_or(&[0; LANES]);
-        Some(match source {
+        let mut row = [0; LANES];
+        match source {
             Source::Word { word: number, bits } => {
                 let mask = u32::MAX >> (32 - bits.clamp(1, 32));
-                word(number).map(|value| (value & mask).into())
+                for (value, word) in row.iter_mut().zip(word(number)) {
+                    *value = (word & mask).into();
+                }
             }
             Source::Pair(number) => {
                 let (low, high) = (word(number), word(number.saturating_add(1)));
-                let mut row = [0; LANES];
                 for ((value, low), high) in row.iter_mut().zip(low).zip(high) {
                     *value = u64::from(*low) | u64::from(*high) << 32;
                 }
-                row
             }
             Source::Predicate { number, is_negated } => {
-                let row = self.predicates.get(usize::from(number)).unwrap_or(&[0; LANES]);
-                row.map(|bit| u64::from(bit & 1 ^ u32::from(is_negated)))
+                let bits = self.predicates.get(usize::from(number)).unwrap_or(&[0; LANES]);
+                for (value, bit) in row.iter_mut().zip(bits) {
+                    *value = u64::from(bit & 1 ^ u32::from(is_negated));
+                }
             }
-            Source::Carry => self.carry.map(u64::from),
+            Source::Carry => {
+                for (value, bit) in row.iter_mut().zip(&self.carry) {
+                    *value = (*bit).into();
+                }
+            }
             Source::Constant(_) | Source::Special(_) | Source::Frame(_) => return None,
-        })
+        }
+        Some(row)
     }
 
     /// Writes a result in some lanes.
     pub fn write(&mut self, destination: Destination, lanes: u32, row: &Row) {
-        let each = |words: Option<&mut Word>, value: &dyn Fn(u64) -> u32| {
-            let Some(words) = words else { return };
-            for (lane, (word, result)) in words.iter_mut().zip(row).enumerate() {
-                if lanes >> lane & 1 != 0 {
-                    *word = value(*result);
-                }
-            }
-        };
         match destination {
             Destination::Word { word, bits } => {
                 let mask = u32::MAX >> (32 - bits.clamp(1, 32));
-                each(self.words.get_mut(usize::from(word)), &|value| value as u32 & mask);
+                let words = self.words.get_mut(usize::from(word));
+                put(words, lanes, row, |value| value as u32 & mask);
             }
             Destination::Pair(word) => {
-                each(self.words.get_mut(usize::from(word)), &|value| value as u32);
-                each(self.words.get_mut(usize::from(word) + 1), &|value| (value >> 32) as u32);
+                let low = self.words.get_mut(usize::from(word));
+                put(low, lanes, row, |value| value as u32);
+                let high = self.words.get_mut(usize::from(word) + 1);
+                put(high, lanes, row, |value| (value >> 32) as u32);
             }
             Destination::Predicate(number) => {
-                each(self.predicates.get_mut(usize::from(number)), &|value| value as u32 & 1);
+                let predicates = self.predicates.get_mut(usize::from(number));
+                put(predicates, lanes, row, |value| value as u32 & 1);
             }
-            Destination::Carry => each(Some(&mut self.carry), &|value| value as u32 & 1),
+            Destination::Carry => put(Some(&mut self.carry), lanes, row, |value| value as u32 & 1),
             Destination::Sink => {}
         }
     }
@@ -132,5 +137,17 @@ impl Registers {
         };
         copy(&mut self.words[usize::from(function.words.start)..], &saved.words);
         copy(&mut self.predicates[usize::from(function.predicates.start)..], &saved.predicates);
+    }
+}
+
+/// Writes some lanes of a word.
+#[inline]
+fn put(word: Option<&mut Word>, lanes: u32, row: &Row, value: impl Fn(u64) -> u32) {
+    let Some(word) = word else { return };
+    for (lane, (word, result)) in word.iter_mut().zip(row).enumerate() {
+        let new = value(*result);
+        // Without a branch, which a mask of lanes would mispredict.
+        let keep = (lanes >> lane & 1).wrapping_sub(1);
+        *word = *word & keep | new & !keep;
     }
 }
