@@ -10,7 +10,7 @@ const GAP: u64 = 1 << 16;
 const PAGE: u64 = 1 << 12;
 /// End of device memory: below the windows of other state spaces.
 const END: u64 = 1 << 46;
-/// The largest allocation that the host provides.
+/// Size of device memory.
 const MOST_BYTES: u64 = 1 << 36;
 
 type Page = Arc<[u8; PAGE as usize]>;
@@ -104,8 +104,9 @@ impl Memory {
 
     fn insert(&mut self, start: u64, bytes: u64) -> Result<(), DeviceError> {
         let is_outside = start.checked_add(bytes).is_none_or(|end| end > END);
-        if bytes > MOST_BYTES || is_outside {
-            let reason = format!("the largest allocation is {MOST_BYTES} bytes, below {END:#x}");
+        let used: u64 = self.allocations.iter().map(|(_, found)| found.bytes).sum();
+        if bytes > MOST_BYTES - used.min(MOST_BYTES) || is_outside {
+            let reason = format!("the device has {MOST_BYTES} bytes, below {END:#x}");
             return Err(DeviceError::OutOfMemory { bytes, reason });
         }
         let place = self.allocations.partition_point(|(known, _)| *known < start);

@@ -7,3 +7,4 @@ mod halves;
 mod integers;
 mod kernels;
 mod matrices;
+mod robust;

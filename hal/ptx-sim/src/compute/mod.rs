@@ -55,6 +55,15 @@ impl Operation {
 /// # Errors
 /// A gap for forms that are not implemented.
 pub(crate) fn operation(form: &Form) -> Result<Operation, Gap> {
+    // Predicates have logic only; values of 128 bits are moved by `repack`.
+    let has_predicates = matches!(form.class(), Some(Class::Logic | Class::Move | Class::Lanes));
+    let is_supported = |kind: &ScalarType| match kind {
+        ScalarType::Pred => has_predicates,
+        kind => kind.bits() <= 64,
+    };
+    if !form.types.iter().all(is_supported) {
+        return Err(Gap::form());
+    }
     if let Some(found) = approximate::operation(form) {
         return found;
     }

@@ -1,7 +1,6 @@
 //! The GPU and its modules.
 
 use super::running::Running;
-use crate::address::WINDOW;
 use crate::execute::Launch;
 use crate::memory::Memory;
 use crate::program::Program;
@@ -14,6 +13,8 @@ use std::sync::Arc;
 /// Threads that a workgroup can have (CUDA C++ Programming Guide, "Technical Specifications per Compute
 /// Capability").
 const MOST_THREADS: u64 = 1024;
+/// Bytes of shared memory that a workgroup can have: those of a multiprocessor (see above).
+const MOST_SHARED_BYTES: u64 = 228 << 10;
 
 /// A simulated GPU that executes PTX.
 #[derive(Clone)]
@@ -95,8 +96,14 @@ impl PtxGpu {
             *count = grid / workgroup;
         }
         let shared = program.dynamic_shared() + u64::from(dispatch.dynamic_lds);
-        if shared > WINDOW {
-            return Err(refused(format!("{shared} bytes of shared memory")));
+        for (space, bytes, most) in [
+            ("shared", shared, MOST_SHARED_BYTES),
+            ("local", code.frame_bytes, crate::execute::MOST_LOCAL_BYTES),
+        ] {
+            if bytes > most {
+                let reason = format!("{bytes} bytes of {space} memory; expected at most {most}");
+                return Err(refused(reason));
+            }
         }
         let launch = Launch {
             workgroup: dispatch.workgroup,

@@ -13,7 +13,7 @@ use flipwave_ptx::{Slot, Space};
 const MOST_CALLS: usize = 1000;
 /// The largest local memory of a lane in bytes: the limit of NVIDIA's GPUs (CUDA C++ Programming Guide,
 /// "Technical Specifications per Compute Capability").
-const MOST_LOCAL_BYTES: u64 = 512 << 10;
+pub(crate) const MOST_LOCAL_BYTES: u64 = 512 << 10;
 
 /// A value that is passed: a register, or bytes per lane.
 enum Passed {

@@ -6,6 +6,7 @@ mod reach;
 mod special;
 mod step;
 
+pub(crate) use calls::MOST_LOCAL_BYTES;
 pub(crate) use reach::{Reach, Rows};
 pub(crate) use special::Launch;
 pub(crate) use step::Effect;

@@ -55,7 +55,8 @@ impl Reach<'_> {
                 let mut rows = std::mem::take(self.rows);
                 rows.operands.clear();
                 rows.operands.extend(sources.iter().map(|source| self.row(*source)));
-                rows.results.resize(destinations.len(), [0; LANES]);
+                // Operations may compute a second result that the instruction does not name.
+                rows.results.resize(destinations.len().max(2), [0; LANES]);
                 (operation.compute)(&rows.operands, lanes, &mut rows.results);
                 for (destination, row) in destinations.iter().zip(&rows.results) {
                     self.wave.registers.write(*destination, lanes, row);

@@ -6,6 +6,7 @@ use crate::Gap;
 use crate::compute::{Operation, matrix_product, operation, repack};
 use flipwave_machine::Exactness;
 use flipwave_ptx::{Argument, Class, Code, ControlFlow, Form, Inst, ScalarType};
+use std::ops::RangeInclusive;
 
 /// Prepares an instruction.
 pub(super) fn lower(
@@ -76,11 +77,34 @@ fn operand_type(form: &Form, number: usize) -> ScalarType {
     kind.unwrap_or(ScalarType::B32)
 }
 
+/// Numbers of sources that an operation has.
+fn source_counts(opcode: &str) -> RangeInclusive<usize> {
+    match opcode {
+        "add" | "sub" | "addc" | "subc" | "mul" | "mul24" | "div" | "rem" | "min" | "max"
+        | "and" | "or" | "xor" | "shl" | "shr" | "copysign" | "bmsk" | "szext" => 2..=2,
+        "mad" | "madc" | "mad24" | "fma" | "sad" | "dp4a" | "dp2a" | "prmt" | "shf" | "bfe"
+        | "selp" | "slct" | "fns" => 3..=3,
+        "bfi" => 4..=4,
+        "lop3" => 4..=5,
+        "set" | "setp" => 2..=3,
+        "cvt" => 1..=3,
+        "shfl" => 3..=4,
+        "vote" | "match" | "redux" | "mapa" => 1..=2,
+        "activemask" => 0..=0,
+        "elect" => 0..=1,
+        "createpolicy" => 0..=4,
+        _ => 1..=1,
+    }
+}
+
 /// Operations whose operands are values of lanes.
 fn compute(inst: &Inst, addresses: &dyn Addresses) -> Result<Op, Gap> {
     let form = &inst.form;
     let operation = operation(form)?;
     let [results, operands @ ..] = &inst.operands[..] else { return Err(Gap::form()) };
+    if !source_counts(form.opcode()).contains(&operands.len()) {
+        return Err(Gap::because("another number of operands was expected"));
+    }
     let mut destinations = match results {
         Argument::Pair(pair) => vec![destination(&pair[0])?, destination(&pair[1])?],
         other => vec![destination(other)?],
