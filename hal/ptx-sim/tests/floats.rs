@@ -3,6 +3,7 @@
 use crate::common::forms::{Operands, check, execute, operands};
 use crate::common::host::compute;
 use flipwave_depth::cases;
+use std::cmp::Ordering;
 
 const ROUNDINGS: [&str; 4] = ["rn", "rz", "rm", "rp"];
 
@@ -178,10 +179,10 @@ fn comparisons_distinguish_unordered_numbers() {
         check(&text, "p-rr", &singles(), |[a, b, ..]| u64::from(host(single(a), single(b))));
     };
     check_comparison("eq", |a, b| a == b);
-    check_comparison("ne", |a, b| a < b || a > b);
+    check_comparison("ne", |a, b| a.partial_cmp(&b).is_some_and(Ordering::is_ne));
     check_comparison("lt", |a, b| a < b);
-    check_comparison("geu", |a, b| !(a < b));
-    check_comparison("equ", |a, b| !(a < b || a > b));
+    check_comparison("geu", |a, b| a.partial_cmp(&b).is_none_or(Ordering::is_ge));
+    check_comparison("equ", |a, b| a.partial_cmp(&b).is_none_or(Ordering::is_eq));
     check_comparison("neu", |a, b| a != b);
     check_comparison("num", |a, b| !a.is_nan() && !b.is_nan());
     check_comparison("nan", |a, b| a.is_nan() || b.is_nan());

@@ -53,7 +53,7 @@ fn sums_and_products_of_halves_are_rounded_once() {
 /// Numbers from 1/16 to 16: a product and a sum of them is exact in double precision.
 fn small() -> Vec<Operands> {
     let mut random = Random(5);
-    let mut number = || 0x2c00 + (random.next() & 0x1fff) | random.next() & 0x8000;
+    let mut number = || (0x2c00 + (random.next() & 0x1fff)) | random.next() & 0x8000;
     (0..500).map(|_| [0; 4].map(|_: u64| number())).collect()
 }
 

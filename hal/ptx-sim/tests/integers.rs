@@ -40,8 +40,8 @@ fn words_are_computed_as_on_the_host() {
     );
     check_words(
         "mad.hi 3",
-        |a, b, c| ((u64::from(a) * u64::from(b) >> 32) as u32).wrapping_add(c),
-        |a, b, c| ((i64::from(a) * i64::from(b) >> 32) as i32).wrapping_add(c),
+        |a, b, c| (((u64::from(a) * u64::from(b)) >> 32) as u32).wrapping_add(c),
+        |a, b, c| (((i64::from(a) * i64::from(b)) >> 32) as i32).wrapping_add(c),
     );
     check_words(
         "sad 3",
@@ -82,7 +82,7 @@ fn saturated_words_are_clamped() {
         signed(i64::from(a as i32) - i64::from(b as i32))
     });
     check("mad.hi.sat.s32 %x, %a, %b, %c", "r-rrr", &words(), |[a, b, c, _]| {
-        signed((i64::from(a as i32) * i64::from(b as i32) >> 32) + i64::from(c as i32))
+        signed(((i64::from(a as i32) * i64::from(b as i32)) >> 32) + i64::from(c as i32))
     });
 }
 
@@ -92,10 +92,10 @@ fn longs_and_halves_are_computed_as_on_the_host() {
     check("add.u64 %x, %a, %b", "d-dd", &all, |[a, b, ..]| a.wrapping_add(b));
     check("mul.lo.s64 %x, %a, %b", "d-dd", &all, |[a, b, ..]| a.wrapping_mul(b));
     check("mul.hi.u64 %x, %a, %b", "d-dd", &all, |[a, b, ..]| {
-        (u128::from(a) * u128::from(b) >> 64) as u64
+        ((u128::from(a) * u128::from(b)) >> 64) as u64
     });
     check("mul.hi.s64 %x, %a, %b", "d-dd", &all, |[a, b, ..]| {
-        (i128::from(a as i64) * i128::from(b as i64) >> 64) as u64
+        ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
     });
     check("div.s64 %x, %a, %b", "d-dd", &all, |[a, b, ..]| match b {
         0 => u64::MAX,

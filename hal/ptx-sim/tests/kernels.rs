@@ -80,7 +80,8 @@ fn calls_pass_values_structures_and_functions() {
             }
             let operation = if n & 1 == 0 { n + 7 } else { n * 7 };
             let value = values[n as usize % 5] as i32;
-            let sum = operation + fibonacci(n % 11) + local[n as usize / 2 & 3] + 5 + 2 * value + n;
+            let sum =
+                operation + fibonacci(n % 11) + local[(n as usize / 2) & 3] + 5 + 2 * value + n;
             sum as u32
         });
         assert_eq!(to_words(&bench.read(output, 64 * 4)), expected.collect::<Vec<_>>());

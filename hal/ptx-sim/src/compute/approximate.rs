@@ -18,8 +18,11 @@ pub(super) fn operation(form: &Form) -> Option<Result<Operation, Gap>> {
     Some(approximation(form).ok_or_else(Gap::form))
 }
 
+/// A function of one or two numbers.
+type Function = fn(f64, f64) -> f64;
+
 /// The function of each opcode, and the error in its table of the manual.
-fn function(form: &Form, kind: ScalarType) -> Option<(fn(f64, f64) -> f64, &'static str)> {
+fn function(form: &Form, kind: ScalarType) -> Option<(Function, &'static str)> {
     use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, F64};
     Some(match (form.opcode(), kind) {
         ("div", F32) => (|a, b| a / b, "within 2 ULP"),

@@ -5,6 +5,9 @@ use crate::Gap;
 use flipwave_ptx::{Form, ScalarType};
 use std::sync::Arc;
 
+/// The new value of memory, from the old value and the operands.
+pub(crate) type Update = Arc<dyn Fn(u64, [u64; 2]) -> u64 + Send + Sync>;
+
 /// The function of `add`, `min` or `max` on a type.
 ///
 /// # Errors
@@ -13,7 +16,7 @@ pub(crate) fn atomic_arithmetic(
     name: &str,
     kind: ScalarType,
     flushes: bool,
-) -> Result<Arc<dyn Fn(u64, [u64; 2]) -> u64 + Send + Sync>, Gap> {
+) -> Result<Update, Gap> {
     let modifier = if flushes { ".ftz" } else { "" };
     let rounding = if kind.is_float() && name == "add" { ".rn" } else { "" };
     let form = Form::of(&format!("{name}{rounding}{modifier}{kind}"));

@@ -24,10 +24,8 @@ pub(super) fn compute(form: &Form) -> Result<Compute, Gap> {
         "elect" => Ok(Arc::new(|sources: &[Row], mask: u32, results: &mut [Row]| {
             let members = members(sources.first(), mask);
             let leader = members.trailing_zeros();
-            for lane in 0..LANES {
-                results[0][lane] = leader.into();
-                results[1][lane] = u64::from(lane as u32 == leader);
-            }
+            results[0] = [leader.into(); LANES];
+            results[1] = std::array::from_fn(|lane| u64::from(lane as u32 == leader));
         })),
         _ => Err(Gap::form()),
     }

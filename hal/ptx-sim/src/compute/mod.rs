@@ -16,7 +16,7 @@ mod packed;
 mod select;
 mod small_float;
 
-pub(crate) use atomic::atomic_arithmetic;
+pub(crate) use atomic::{Update, atomic_arithmetic};
 pub(crate) use bits::repack;
 pub(crate) use matrix::matrix_product;
 

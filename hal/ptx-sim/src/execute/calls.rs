@@ -17,7 +17,7 @@ pub(crate) const MOST_LOCAL_BYTES: u64 = 512 << 10;
 
 /// A value that is passed: a register, or bytes per lane.
 enum Passed {
-    Row(Row),
+    Row(Box<Row>),
     Bytes(Vec<u8>),
 }
 
@@ -113,16 +113,16 @@ impl Reach<'_> {
     /// The value of an argument.
     fn passed(&mut self, place: Place, slot: &Slot) -> Passed {
         match (place, slot) {
-            (Place::Value(source), _) => Passed::Row(self.row(source)),
+            (Place::Value(source), _) => Passed::Row(Box::new(self.row(source))),
             (Place::Frame(offset), Slot::Memory { bytes, .. }) => {
                 Passed::Bytes(self.frame_bytes(offset, *bytes))
             }
             (Place::Frame(offset), Slot::Register(register)) => {
                 let bytes = register.kind.bytes();
                 let content = self.frame_bytes(offset, bytes);
-                Passed::Row(rows(&content, bytes))
+                Passed::Row(Box::new(rows(&content, bytes)))
             }
-            (Place::Register(_), _) => Passed::Row([0; LANES]),
+            (Place::Register(_), _) => Passed::Row(Box::new([0; LANES])),
         }
     }
 
@@ -186,7 +186,7 @@ impl Reach<'_> {
                 Slot::Register(register) => {
                     let kind = register.kind;
                     let source = crate::program::register_source(*register, kind);
-                    Passed::Row(self.row(source))
+                    Passed::Row(Box::new(self.row(source)))
                 }
                 Slot::Memory { offset, bytes } => Passed::Bytes(self.frame_bytes(*offset, *bytes)),
             })

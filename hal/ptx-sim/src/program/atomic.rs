@@ -1,12 +1,9 @@
 //! Atomic operations (PTX ISA, "atom", "red").
 
 use crate::Gap;
-use crate::compute::atomic_arithmetic;
+use crate::compute::{Update, atomic_arithmetic};
 use flipwave_ptx::{Form, ScalarType, Space};
 use std::sync::Arc;
-
-/// The new value of memory, from the old value and the operands.
-type Update = Arc<dyn Fn(u64, [u64; 2]) -> u64 + Send + Sync>;
 
 /// An atomic operation.
 #[derive(Clone)]
