@@ -2,8 +2,8 @@
 //! rounded to nearest even: they lie within any error of at least half a unit in the last place.
 
 use super::float::{Rounding, format_of};
+use super::row::{Operation, each, low};
 use super::small_float::Format;
-use super::{Operation, each, low};
 use crate::Gap;
 use flipwave_machine::Exactness;
 use flipwave_ptx::{Form, ScalarType};

@@ -23,7 +23,7 @@ pub(crate) fn atomic_arithmetic(
     let compute = operation(&form)?.compute;
     Ok(Arc::new(move |old, [operand, _]| {
         let row = |value: u64| {
-            let mut row = [0; super::LANES];
+            let mut row = [0; super::row::LANES];
             row[0] = value;
             row
         };

@@ -1,6 +1,6 @@
 //! Operations on bits (PTX ISA, "Logic and Shift Instructions").
 
-use super::{Compute, Row, each, low, one, pair, signed, three, two};
+use super::row::{Compute, Row, each, low, one, pair, signed, three, two};
 use crate::Gap;
 use flipwave_ptx::{Form, ScalarType};
 use std::sync::Arc;
@@ -123,7 +123,7 @@ fn insert(a: u64, b: u64, position: u64, length: u64, bits: u32) -> u64 {
 /// `results` are sizes of elements in bits.
 pub(crate) fn repack(sources: Vec<u32>, results: Vec<u32>) -> Compute {
     Arc::new(move |rows: &[Row], mask, out: &mut [Row]| {
-        for lane in (0..super::LANES).filter(|lane| mask >> lane & 1 != 0) {
+        for lane in (0..super::row::LANES).filter(|lane| mask >> lane & 1 != 0) {
             let mut value = 0u128;
             let mut at = 0;
             for (row, bits) in rows.iter().zip(&sources) {

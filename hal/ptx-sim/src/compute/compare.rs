@@ -1,8 +1,8 @@
 //! Comparisons (PTX ISA, "Comparison and Selection Instructions").
 
 use super::float::{Rounding, format_of};
+use super::row::{Compute, each, one, pair, signed};
 use super::small_float::Format;
-use super::{Compute, each, one, pair, signed};
 use crate::Gap;
 use flipwave_ptx::{Form, ScalarType};
 use std::cmp::Ordering;

@@ -1,8 +1,8 @@
 //! Conversions (PTX ISA, "cvt", "cvt.pack").
 
 use super::float::{Rounding, format_of};
+use super::row::{Compute, each, low, one, signed};
 use super::small_float::{Format, by_format};
-use super::{Compute, each, low, one, signed};
 use crate::Gap;
 use flipwave_ptx::{Form, ScalarType};
 use rustc_apfloat::{Float as _, Round};

@@ -1,8 +1,8 @@
 //! Floating-point arithmetic that PTX defines exactly (PTX ISA, "Floating Point Instructions",
 //! "Half Precision Floating Point Instructions", "Mixed Precision Floating Point Instructions").
 
+use super::row::{Compute, each};
 use super::small_float::{Arithmetic, Format};
-use super::{Compute, each};
 use crate::Gap;
 use flipwave_ptx::{Form, ScalarType};
 use rustc_apfloat::Round;

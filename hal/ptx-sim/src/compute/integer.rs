@@ -1,7 +1,7 @@
 //! Integer arithmetic (PTX ISA, "Integer Arithmetic Instructions" and "Extended-Precision Integer
 //! Arithmetic Instructions").
 
-use super::{Compute, each, low, one, pair, signed, three, two};
+use super::row::{Compute, each, low, one, pair, signed, three, two};
 use crate::Gap;
 use flipwave_ptx::{Form, ScalarType};
 

@@ -1,7 +1,7 @@
 //! Exchange between lanes (PTX ISA, "shfl", "Parallel Synchronization and Communication Instructions").
 
+use super::row::{Compute, LANES, Row, signed};
 use super::small_float::Format;
-use super::{Compute, LANES, Row, signed};
 use crate::Gap;
 use flipwave_ptx::{Form, ScalarType};
 use std::sync::Arc;

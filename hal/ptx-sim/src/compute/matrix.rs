@@ -10,8 +10,8 @@
 //! | B | E number + e + 4E r | group |
 //! | C and D, element i of the lane | group + 8 (i / 2) | 2 number + i mod 2 |
 
+use super::row::{LANES, Operation, Row, low, signed};
 use super::small_float::Format;
-use super::{LANES, Operation, Row, low, signed};
 use crate::Gap;
 use flipwave_machine::Exactness;
 use flipwave_ptx::Form;

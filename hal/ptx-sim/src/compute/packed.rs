@@ -1,7 +1,7 @@
 //! Arithmetic on two numbers in one register.
 
 use super::float::{format_of, scalar};
-use super::{Compute, each, low};
+use super::row::{Compute, each, low};
 use crate::Gap;
 use flipwave_ptx::Form;
 

@@ -1,8 +1,9 @@
 //! Moves and selections (PTX ISA, "Comparison and Selection Instructions", "Data Movement and Conversion
 //! Instructions").
 
+use super::compare;
 use super::float::{Rounding, format_of};
-use super::{Compute, compare, one, signed, three};
+use super::row::{Compute, one, signed, three};
 use crate::Gap;
 use crate::address::Windows;
 use flipwave_ptx::Form;
