@@ -2,6 +2,7 @@
 
 mod common;
 mod control;
+mod corpus;
 mod floats;
 mod halves;
 mod integers;
