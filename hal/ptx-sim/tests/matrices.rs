@@ -2,7 +2,51 @@
 
 use crate::common::forms::Random;
 use crate::common::{Bench, arguments};
+use flipwave_arch::{Instruction, MatrixElement, SumPart};
+use flipwave_device::{Completion, WaveId};
+use flipwave_machine::{Executed, Machine, Observer, Progress, SummedElement, Watch, WaveState};
 use half::{bf16, f16};
+
+/// Computes each element of a product before the instruction, and compares it with the result.
+#[derive(Default)]
+struct Sums {
+    summed: Vec<SummedElement>,
+    elements: usize,
+}
+
+impl Observer for Sums {
+    fn watches(&mut self, _: WaveId) -> bool {
+        true
+    }
+
+    fn before(&mut self, _: &dyn Instruction, _: WaveId, state: &mut dyn WaveState) {
+        let Some(shape) = state.matrix_shape() else { return };
+        for row in 0..shape.rows {
+            for column in 0..shape.columns {
+                let element = MatrixElement { block: 0, row, column };
+                let mut parts = Vec::new();
+                let summed = state.sum_matrix_element(element, &mut |part, step, bits| {
+                    parts.push((part, step));
+                    bits
+                });
+                self.summed.push(summed.expect("an element"));
+                let steps = (0..shape.products)
+                    .flat_map(|step| [(SumPart::Product, step), (SumPart::PartialSum, step)]);
+                let expected: Vec<_> =
+                    [(SumPart::Accumulator, 0)].into_iter().chain(steps).collect();
+                assert_eq!(parts, expected);
+            }
+        }
+    }
+
+    fn after(&mut self, _: &Executed<'_>, state: &mut dyn WaveState) -> Watch {
+        for summed in self.summed.drain(..) {
+            assert!(!state.write_matrix_element(&summed), "another result");
+            self.elements += 1;
+        }
+        Watch::On
+    }
+}
 
 /// A form: shape, types of D, A, B and C, and the registers of each.
 struct Case {
@@ -129,7 +173,11 @@ fn check(case: &Case) {
     let input = bench.buffer(&arguments(&input));
     let output = bench.buffer(&[0; 64 * 32]);
     let dispatch = bench.dispatch("k", 32, 32, &arguments(&[input.0, output.0]));
-    bench.run(&dispatch);
+    let mut execution = bench.gpu.begin(&dispatch).expect("a dispatch");
+    let mut observer = Sums::default();
+    let end = bench.gpu.advance(&mut execution, &mut observer, u64::MAX).expect("an end");
+    assert!(matches!(end, Progress::Ended(Completion::Completed(_))), "{inst}: {end:?}");
+    assert_eq!(observer.elements, rows * columns, "{inst}");
     let found = bench.read(output, 64 * 32);
     for lane in 0..32 {
         for register in 0..counts[0] {

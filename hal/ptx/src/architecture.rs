@@ -1,7 +1,9 @@
 //! The instruction set of a target.
 
-use crate::{CARRY, Form, OpcodeFacts, PREDICATES, WORDS};
-use flipwave_arch::{Architecture, OperationName, RegisterId, RegisterSpan, SimdShape};
+use crate::{CARRY, Form, Inst, MatrixForm, OpcodeFacts, PREDICATES, WORDS};
+use flipwave_arch::{
+    Architecture, Instruction, OperationName, ProductShape, RegisterId, RegisterSpan, SimdShape,
+};
 use std::any::Any;
 
 /// PTX for a target such as `sm_80`.
@@ -68,6 +70,11 @@ impl Architecture for Ptx {
     /// Four partitions of 16 lanes (NVIDIA's "CUDA C++ Programming Guide", "Compute Capabilities").
     fn simds(&self) -> SimdShape {
         SimdShape { count: 4, width: 16 }
+    }
+
+    fn matrix_shape(&self, inst: &dyn Instruction) -> Option<ProductShape> {
+        let inst = inst.as_any().downcast_ref::<Inst>()?;
+        MatrixForm::of(&inst.form).map(|form| form.shape())
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -19,8 +19,8 @@ mod small_float;
 
 pub(crate) use atomic::{Update, atomic_arithmetic};
 pub(crate) use bits::repack;
-pub(crate) use matrix::matrix_product;
-pub(crate) use row::{LANES, Operation, Row};
+pub(crate) use matrix::{ElementPlace, Operands, exactness, place};
+pub(crate) use row::{LANES, Operation, Row, low};
 
 use crate::Gap;
 use flipwave_ptx::{Class, Form, ScalarType};

@@ -2,13 +2,15 @@
 
 use super::Launch;
 use crate::address::{LANES as LANE_WINDOWS, WINDOW};
-use crate::compute::{LANES, Row};
+use crate::compute::{ElementPlace, LANES, Operands, Row, low, place};
 use crate::memory::Memory;
-use crate::program::{Program, Source};
+use crate::program::{Destination, MatrixProduct, Op, Program, Source};
 use crate::wave::Wave;
-use flipwave_arch::{Instruction, Lane, LaneMask, Pc, RegisterId};
+use flipwave_arch::{
+    Instruction, Lane, LaneMask, MatrixElement, Pc, ProductShape, RegisterId, SumPart,
+};
 use flipwave_device::{AccessKind, Address, FaultCause};
-use flipwave_machine::{FootprintBuilder, WaveState, WrittenByte};
+use flipwave_machine::{FootprintBuilder, SummedElement, WaveState, WrittenByte};
 use flipwave_ptx::{CARRY, INSTRUCTION_BYTES, PREDICATES, WORDS};
 
 use super::access::Location;
@@ -21,6 +23,14 @@ pub(crate) struct Rows {
     pub operands: Vec<Row>,
     /// Results.
     pub results: Vec<Row>,
+}
+
+/// An element of a matrix product with its result.
+#[derive(Debug)]
+struct Summed {
+    destination: Destination,
+    place: ElementPlace,
+    bits: u64,
 }
 
 /// A wave and everything that its instructions reach.
@@ -62,6 +72,20 @@ impl Reach<'_> {
                 [base.wrapping_add(offset); LANES]
             }
             register => self.wave.registers.read(register).unwrap_or([0; LANES]),
+        }
+    }
+
+    /// The matrices that a product multiplies and adds.
+    pub fn matrix_operands(&self, product: &MatrixProduct) -> Operands {
+        let rows: Vec<Row> = product.sources.iter().map(|source| self.row(*source)).collect();
+        Operands::new(product.form, &rows)
+    }
+
+    /// The product that is the next instruction.
+    fn product(&self) -> Option<&MatrixProduct> {
+        match &self.program.steps[self.fetch().ok()?].op {
+            Op::Product(product) => Some(product),
+            _ => None,
         }
     }
 
@@ -133,6 +157,36 @@ impl WaveState for Reach<'_> {
     }
 
     fn replace_instruction(&mut self, _: &[u8]) {}
+
+    fn matrix_shape(&self) -> Option<ProductShape> {
+        self.product().map(|product| product.form.shape())
+    }
+
+    fn sum_matrix_element(
+        &self,
+        element: MatrixElement,
+        touch: &mut dyn FnMut(SumPart, u8, u64) -> u64,
+    ) -> Option<SummedElement> {
+        let product = self.product().filter(|product| product.form.shape().has(element))?;
+        let (row, column) = (element.row.into(), element.column.into());
+        let bits = self.matrix_operands(product).element(row, column, touch);
+        let place = place(product.form.types[0], row, column);
+        let destination = *product.destinations.get(place.register)?;
+        Some(SummedElement(Box::new(Summed { destination, place, bits })))
+    }
+
+    fn write_matrix_element(&mut self, element: &SummedElement) -> bool {
+        let Some(Summed { destination, place, bits }) = element.0.downcast_ref() else {
+            return false;
+        };
+        let Some(source) = destination.source() else { return false };
+        let mut row = self.row(source);
+        let before = row[place.lane];
+        let mask = low(place.bits) << place.shift;
+        row[place.lane] = before & !mask | bits << place.shift;
+        self.wave.registers.write(*destination, 1 << place.lane, &row);
+        row[place.lane] != before
+    }
 
     fn lds(&self) -> &[u8] {
         self.shared

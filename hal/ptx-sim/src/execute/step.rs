@@ -63,6 +63,14 @@ impl Reach<'_> {
                 }
                 *self.rows = rows;
             }
+            Op::Product(product) => {
+                let operands = self.matrix_operands(product);
+                let mut results = vec![[0; LANES]; product.destinations.len()];
+                operands.compute(&mut results);
+                for (destination, row) in product.destinations.iter().zip(&results) {
+                    self.wave.registers.write(*destination, lanes, row);
+                }
+            }
             Op::Load { access, values } => {
                 let mut rows = vec![[0; LANES]; values.len()];
                 let addresses = self.addresses(access);

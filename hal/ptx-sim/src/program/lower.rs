@@ -1,11 +1,11 @@
 //! Instructions prepared for execution.
 
 use super::operand::{Addresses, Destination, Source, destination, elements, source};
-use super::{Op, control, memory};
+use super::{MatrixProduct, Op, control, memory};
 use crate::Gap;
-use crate::compute::{Operation, matrix_product, operation, repack};
+use crate::compute::{Operation, exactness, operation, repack};
 use flipwave_machine::Exactness;
-use flipwave_ptx::{Argument, Class, Code, ControlFlow, Form, Inst, ScalarType};
+use flipwave_ptx::{Argument, Class, Code, ControlFlow, Form, Inst, MatrixForm, ScalarType};
 use std::ops::RangeInclusive;
 
 /// Prepares an instruction.
@@ -153,11 +153,13 @@ fn moved(inst: &Inst, addresses: &dyn Addresses) -> Result<Op, Gap> {
 fn product(inst: &Inst, addresses: &dyn Addresses) -> Result<Op, Gap> {
     let [d, a, b, c] = &inst.operands[..] else { return Err(Gap::form()) };
     let [d, a, b, c] = [d, a, b, c].map(elements);
-    let counts = [&d, &a, &b, &c].map(Vec::len);
-    let operation = matrix_product(&inst.form, counts)?;
+    let form = MatrixForm::of(&inst.form).ok_or_else(Gap::form)?;
+    if form.registers() != [&d, &a, &b, &c].map(Vec::len) {
+        return Err(Gap::because("another number of registers was expected"));
+    }
     let kind = if inst.form.has("f64") { ScalarType::F64 } else { ScalarType::B32 };
     let sources = a.iter().chain(&b).chain(&c).map(|part| source(part, kind, addresses));
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
     let destinations = d.iter().map(destination).collect::<Result<Vec<_>, _>>()?;
-    Ok(Op::Compute { operation, sources, destinations })
+    Ok(Op::Product(MatrixProduct { form, sources, destinations, exactness: exactness(&form) }))
 }

@@ -15,7 +15,7 @@ pub(crate) use operand::{Destination, Source, register_destination, register_sou
 use crate::Gap;
 use crate::compute::Operation;
 use flipwave_machine::Exactness;
-use flipwave_ptx::{Code, Inst};
+use flipwave_ptx::{Code, Inst, MatrixForm};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -50,6 +50,8 @@ pub(crate) enum Op {
         /// Places of the results.
         destinations: Vec<Destination>,
     },
+    /// Multiplies matrices in registers.
+    Product(MatrixProduct),
     /// Loads values.
     Load {
         /// The memory.
@@ -111,6 +113,18 @@ pub(crate) enum Op {
     Gap(Gap),
 }
 
+/// A product of matrices in registers.
+pub(crate) struct MatrixProduct {
+    /// Dimensions and types.
+    pub form: MatrixForm,
+    /// Registers of A, B and C.
+    pub sources: Vec<Source>,
+    /// Registers of D.
+    pub destinations: Vec<Destination>,
+    /// Exactness of the results.
+    pub exactness: Exactness,
+}
+
 impl Program {
     /// Address in shared memory of the first byte that a launch provides.
     pub fn dynamic_shared(&self) -> u64 {
@@ -129,6 +143,7 @@ impl Program {
     pub(crate) fn exactness(&self, number: usize) -> &Exactness {
         match &self.steps[number].op {
             Op::Compute { operation, .. } => &operation.exactness,
+            Op::Product(product) => &product.exactness,
             _ => &Exactness::Exact,
         }
     }

@@ -52,6 +52,19 @@ pub(crate) enum Destination {
     Sink,
 }
 
+impl Destination {
+    /// The register as a source; `None` for results that are ignored.
+    pub fn source(self) -> Option<Source> {
+        Some(match self {
+            Destination::Word { word, bits } => Source::Word { word, bits },
+            Destination::Pair(word) => Source::Pair(word),
+            Destination::Predicate(number) => Source::Predicate { number, is_negated: false },
+            Destination::Carry => Source::Carry,
+            Destination::Sink => return None,
+        })
+    }
+}
+
 /// Addresses of variables and functions.
 pub(crate) trait Addresses {
     /// The address of a symbol in its state space.
