@@ -113,6 +113,58 @@ fn wide() -> Vec<Operands> {
     (0..count).map(|number| [all[number], all[(number * 7 + 3) % count], 0, 0]).collect()
 }
 
+/// Values of all numbers of 8 bits, from their definition.
+fn eighth(bits: u64, exponent_bits: i32) -> f64 {
+    let fraction_bits = 7 - exponent_bits;
+    let exponent = (bits >> fraction_bits & ((1 << exponent_bits) - 1)) as i32;
+    let fraction = (bits & ((1 << fraction_bits) - 1)) as f64 / f64::from(1 << fraction_bits);
+    let bias = (1 << (exponent_bits - 1)) - 1;
+    let magnitude = match exponent {
+        0 => fraction * 2f64.powi(1 - bias),
+        31 if exponent_bits == 5 => {
+            if fraction == 0.0 {
+                f64::INFINITY
+            } else {
+                f64::NAN
+            }
+        }
+        15 if exponent_bits == 4 && bits & 7 == 7 => f64::NAN,
+        _ => (1.0 + fraction) * 2f64.powi(exponent - bias),
+    };
+    if bits & 0x80 != 0 { -magnitude } else { magnitude }
+}
+
+#[test]
+fn numbers_of_eight_bits_are_converted() {
+    for (name, exponent_bits) in [("e4m3x2", 4), ("e5m2x2", 5)] {
+        let all: Vec<Operands> = (0..256).map(|bits| [bits | (255 - bits) << 8, 0, 0, 0]).collect();
+        check(&format!("cvt.rn.f16x2.{name} %x, %a"), "r-h", &all, |[a, ..]| {
+            of_f16(eighth(a & 0xff, exponent_bits))
+                | of_f16(eighth(a >> 8 & 0xff, exponent_bits)) << 16
+        });
+        // The nearest finite value; ties go to even fractions.
+        let nearest = |value: f32| {
+            if value.is_nan() {
+                return 0x7f;
+            }
+            let finite = (0..128u64).filter(|bits| eighth(*bits, exponent_bits).is_finite());
+            let distance =
+                |bits: &u64| (eighth(*bits, exponent_bits) - f64::from(value.abs().min(1e6))).abs();
+            let best = finite
+                .min_by(|a, b| distance(a).total_cmp(&distance(b)).then((a & 1).cmp(&(b & 1))));
+            best.expect("a number") | u64::from(value.is_sign_negative()) << 7
+        };
+        check(&format!("cvt.rn.satfinite.{name}.f32 %x, %a, %b"), "h-rr", &wide(), |[a, b, ..]| {
+            let [high, low] = [a, b].map(|bits| nearest(f32::from_bits(bits as u32)));
+            high << 8 | low
+        });
+        check(&format!("cvt.rn.satfinite.{name}.f16x2 %x, %a"), "h-r", &halves(), |[a, ..]| {
+            let part = |bits: u64| nearest(f16::from_bits(bits as u16).to_f32());
+            part(a >> 16) << 8 | part(a)
+        });
+    }
+}
+
 #[test]
 fn halves_are_compared_in_pairs() {
     check("setp.lt.f16x2 %x|%y, %a, %b", "pprr", &halves(), |[a, b, ..]| {

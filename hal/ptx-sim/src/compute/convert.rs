@@ -2,7 +2,7 @@
 
 use super::float::{Rounding, format_of};
 use super::row::{Compute, each, low, one, signed};
-use super::small_float::{Format, by_format};
+use super::small_float::{Format, Small, by_format};
 use crate::Gap;
 use flipwave_ptx::{Form, ScalarType};
 use rustc_apfloat::{Float as _, Round};
@@ -11,7 +11,10 @@ pub(super) fn compute(form: &Form) -> Result<Compute, Gap> {
     if form.has("pack") {
         return pack(form);
     }
-    // Types of 8 bits and less, and stochastic rounding.
+    if let Some(found) = eighths(form) {
+        return found;
+    }
+    // Types of 6 bits and less, and stochastic rounding.
     let [result, source] = form.types[..] else { return Err(Gap::form()) };
     if form.has("rs") || form.has("scaled") {
         return Err(Gap::form());
@@ -54,6 +57,43 @@ pub(super) fn compute(form: &Form) -> Result<Compute, Gap> {
             extended(value as u64, result)
         })),
     }
+}
+
+/// Conversions from and to two numbers of 8 bits; `None` for others.
+fn eighths(form: &Form) -> Option<Result<Compute, Gap>> {
+    let small = |name: &str| match name {
+        "e4m3x2" => Some(Small::E4M3),
+        "e5m2x2" => Some(Small::E5M2),
+        _ => None,
+    };
+    let kind = form.modifiers().find_map(small)?;
+    let types: Vec<&str> = form
+        .modifiers()
+        .filter(|name| small(name).is_some() || ScalarType::parse(name).is_some())
+        .collect();
+    let has_relu = form.has("relu");
+    let narrow = move |value: f64| kind.of_f64(if has_relu && value < 0.0 { 0.0 } else { value });
+    let half = |bits: u64| Format::F16.to_f64(bits & 0xffff);
+    Some(match types[..] {
+        ["e4m3x2" | "e5m2x2", "f32"] if form.has("satfinite") => {
+            Ok(each(move |[a, b]: [u64; 2]| {
+                let [a, b] = [a, b].map(|bits| narrow(Format::F32.to_f64(bits)));
+                a << 8 | b
+            }))
+        }
+        ["e4m3x2" | "e5m2x2", "f16x2"] if form.has("satfinite") => {
+            Ok(one(move |a| narrow(half(a >> 16)) << 8 | narrow(half(a))))
+        }
+        ["f16x2", "e4m3x2" | "e5m2x2"] => Ok(one(move |a| {
+            let wide = |bits: u64| {
+                let value = kind.to_f64(bits as u8);
+                let value = if has_relu && value < 0.0 { 0.0 } else { value };
+                if value.is_nan() { Format::F16.nan() } else { Format::F16.of_f64(value) }
+            };
+            wide(a >> 8) << 16 | wide(a)
+        })),
+        _ => Err(Gap::form()),
+    })
 }
 
 /// The direction of rounding to an integral number.

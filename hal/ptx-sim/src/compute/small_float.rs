@@ -1,6 +1,6 @@
 //! Floating-point formats and arithmetic in every rounding mode.
 
-use rustc_apfloat::ieee::{BFloat, Double, Half, Quad, Single};
+use rustc_apfloat::ieee::{BFloat, Double, Float8E4M3FN, Float8E5M2, Half, Quad, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 
 /// A floating-point format.
@@ -241,4 +241,47 @@ pub(crate) fn of_e4m3(bits: u8) -> f64 {
         _ => (8.0 + fraction) * 2f64.powi(exponent - 10),
     };
     if bits & 0x80 != 0 { -magnitude } else { magnitude }
+}
+
+/// A format of 8 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Small {
+    /// 4 bits of exponent, without infinities.
+    E4M3,
+    /// 5 bits of exponent.
+    E5M2,
+}
+
+impl Small {
+    /// The value.
+    pub fn to_f64(self, bits: u8) -> f64 {
+        match self {
+            Small::E4M3 => of_e4m3(bits),
+            // The upper half of a number in half precision.
+            Small::E5M2 => Format::F16.to_f64(u64::from(bits) << 8),
+        }
+    }
+
+    /// Rounds to nearest even; numbers beyond the range become the greatest finite one (`.satfinite`).
+    pub fn of_f64(self, value: f64) -> u64 {
+        if value.is_nan() {
+            return 0x7f;
+        }
+        let greatest = match self {
+            Small::E4M3 => 0x7e,
+            Small::E5M2 => 0x7b,
+        };
+        let limit = self.to_f64(greatest);
+        let mut loses = false;
+        let magnitude = Double::from_bits(value.abs().min(limit).to_bits().into());
+        let bits = match self {
+            Small::E4M3 => {
+                FloatConvert::<Float8E4M3FN>::convert(magnitude, &mut loses).value.to_bits()
+            }
+            Small::E5M2 => {
+                FloatConvert::<Float8E5M2>::convert(magnitude, &mut loses).value.to_bits()
+            }
+        };
+        bits as u64 | if value.is_sign_negative() { 0x80 } else { 0 }
+    }
 }
