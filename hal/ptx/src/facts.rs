@@ -24,6 +24,11 @@ impl Instruction for Inst {
         INSTRUCTION_BYTES
     }
 
+    /// PTX is text.
+    fn encoding_dwords(&self) -> u8 {
+        0
+    }
+
     fn text(&self) -> &str {
         Inst::text(self)
     }

@@ -15,10 +15,14 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Once;
 
-/// A campaign of the suite for PTX, in a folder.
-fn campaign(folder: &Path, file: &Path, change: impl Fn(String) -> String) -> Campaign {
+fn register() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| register_platform(&platform::PtxPlatform));
+}
+
+/// A campaign of the suite for PTX, in a folder.
+fn campaign(folder: &Path, file: &Path, change: impl Fn(String) -> String) -> Campaign {
+    register();
     let kernels = file.with_file_name("kernels");
     let link = folder.join("kernels");
     if !link.exists() {
@@ -139,3 +143,62 @@ fn ptx_rows_do_not_depend_on_how_they_are_made() {
         assert!(seen.contains(&outcome), "{outcome}");
     }
 }
+
+/// PTX has no encoding that faults could strike.
+#[test]
+fn faults_in_encodings_of_ptx_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let campaign = with_faults(folder.path(), "mxm", "instruction", 10);
+    let options = RunOptions::new(folder.path().join("out"), NonZeroUsize::MIN);
+    let error = run(&campaign, &options, &mut Silent).expect_err("no encoding").to_string();
+    assert!(error.contains("nothing to inject into"), "{error}");
+}
+
+/// Parts of the sums of matrix products can be struck.
+#[test]
+fn sums_of_matrix_products_of_ptx_are_struck() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("product.ptx"), PRODUCT).expect("a file");
+    for target in ["matrix_product", "matrix_partial_sum", "matrix_accumulator"] {
+        let file = folder.path().join("product.yaml");
+        let text = format!(
+            "name: product\nseed: 3\ntarget: sm_80\nworkload:\n  dispatches:\n    - code_object: \
+             product.ptx\n      name: product\n      grid: 32\n      workgroup: 32\n      args:\n        - \
+             {{buffer: d, type: f32, count: 128, output: true}}\n        - {{buffer: a, type: u32, count: \
+             128, init: {{range: {{start: 0x3c003c00, step: 0}}}}}}\nfaults: {{model: flip_one_bit, target: \
+             {target}, count: 40}}\n"
+        );
+        std::fs::write(&file, text).expect("a file");
+        register();
+        let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
+        let options = RunOptions::new(folder.path().join(target), NonZeroUsize::MIN);
+        report(&campaign, &options);
+        let rows = rows(&folder.path().join(target));
+        assert_eq!(rows.len(), 40);
+        assert!(rows.iter().any(|row| row.outcome == Outcome::Sdc), "{target}");
+    }
+}
+
+/// The product of two matrices of ones.
+const PRODUCT: &str = "
+.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry product(.param .u64 d, .param .u64 a)
+{
+    .reg .b32 %r<7>, %lane;
+    .reg .f32 %f<4>;
+    .reg .b64 %d, %a;
+    ld.param.u64 %d, [d];
+    ld.param.u64 %a, [a];
+    mov.u32 %lane, %laneid;
+    mad.wide.u32 %d, %lane, 16, %d;
+    mad.wide.u32 %a, %lane, 16, %a;
+    ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%a];
+    mov.b32 %f0, 0f00000000;
+    mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r1, %r2, %r3, %r4}, {%r1, %r2}, \
+    {%f0, %f0, %f0, %f0};
+    st.global.v4.f32 [%d], {%f0, %f1, %f2, %f3};
+    ret;
+}
+";

@@ -73,7 +73,13 @@ impl ProgramLoader for Loader {
             Code::Object { .. } => Vec::new(),
         };
         let failed = |reason| PrepareError::Load { path: path.clone(), reason };
-        let module = flipwave_ptx::parse(&compile(&path, &options))
+        let is_ptx = path.extension().is_some_and(|end| end == "ptx");
+        let text = if is_ptx {
+            std::fs::read_to_string(&path).expect("a module")
+        } else {
+            compile(&path, &options)
+        };
+        let module = flipwave_ptx::parse(&text)
             .map_err(|error| failed(DeviceError::Load(error.to_string())))?;
         self.gpu.load(&module).map_err(failed)?;
         self.files.push(path);
