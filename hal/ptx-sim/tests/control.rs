@@ -337,6 +337,17 @@ fn matrices_are_loaded_by_rows() {
     );
 }
 
+#[test]
+fn waves_wait_at_barriers_in_memory() {
+    // Wave 1 writes after wave 0 waits; both arrive with all their lanes.
+    let body = ".shared .align 8 .u64 m; .shared .u32 s; ENTRY setp.ne.u32 %p1, %t, 0; @%p1 bra A; \
+        mbarrier.init.shared.b64 [m], 64; A: bar.sync 0; shr.u32 %r1, %t, 5; setp.eq.u32 %p2, %r1, 1; @!%p2 bra B; \
+        st.shared.u32 [s], 9; B: mbarrier.arrive.shared.b64 %d1, [m]; C: mbarrier.test_wait.shared.b64 %p3, [m], \
+        %d1; @!%p3 bra C; ld.shared.u32 %x, [s]; mbarrier.try_wait.parity.shared.b64 %p4, [m], 1; selp.u32 %r2, \
+        100, 0, %p4; add.u32 %x, %x, %r2; STORE ret; }";
+    assert_eq!(run(64, body), vec![9; 64]);
+}
+
 /// A checkpoint in the middle continues like the original.
 #[test]
 fn clones_of_a_dispatch_continue_alike() {

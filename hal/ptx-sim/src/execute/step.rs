@@ -2,7 +2,7 @@
 
 use super::Reach;
 use crate::compute::{LANES, Row};
-use crate::program::{AsyncCopy, BarrierOp, MatrixLoad, MemoryAccess, Op, Source};
+use crate::program::{AsyncCopy, BarrierOp, MatrixLoad, MemoryAccess, Op, Phase, Source};
 use crate::wave::next;
 use flipwave_device::{AccessKind, FaultCause};
 use flipwave_ptx::Condition;
@@ -117,6 +117,19 @@ impl Reach<'_> {
                     self.write_at(location, access.bytes, new, lane, kind)?;
                 }
                 self.wave.registers.write(*destination, lanes, &old);
+            }
+            Op::PhaseBarrier(barrier) => {
+                let operands = self.row(barrier.operand);
+                let addresses = self.addresses(&barrier.access);
+                let mut results = [0; LANES];
+                for lane in Self::lanes(lanes) {
+                    let location = self.locate(&barrier.access, addresses[lane], lane)?;
+                    let old = self.read_at(location, 8, lane, AccessKind::Atomic)?;
+                    let (new, result) = Phase::of(old).apply(barrier.kind, operands[lane]);
+                    self.write_at(location, 8, new.word(), lane, AccessKind::Atomic)?;
+                    results[lane] = result;
+                }
+                self.wave.registers.write(barrier.destination, lanes, &results);
             }
             Op::Copy(copy) => self.copy(copy, lanes)?,
             Op::Matrix(matrix) => self.matrix(matrix, lanes)?,

@@ -1,7 +1,7 @@
 //! Instructions prepared for execution.
 
 use super::operand::{Addresses, Destination, Source, destination, elements, source};
-use super::{MatrixProduct, Op, control, memory};
+use super::{MatrixProduct, Op, control, memory, phase_barrier};
 use crate::Gap;
 use crate::compute::{Operation, exactness, operation, repack};
 use flipwave_machine::Exactness;
@@ -29,6 +29,9 @@ pub(super) fn lower(
         Class::Cache => Ok(Op::Nothing),
         Class::Control => control::control(inst, number, flow, addresses),
         Class::Call => control::call(inst, code, addresses),
+        Class::Synchronization if inst.form.opcode() == "mbarrier" => {
+            phase_barrier::phase_barrier(inst, code, addresses)
+        }
         Class::Synchronization => control::synchronization(inst, addresses),
         Class::Event if inst.form.opcode() == "brkpt" => {
             control::control(inst, number, flow, addresses)

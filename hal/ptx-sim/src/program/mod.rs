@@ -6,11 +6,13 @@ mod load;
 mod lower;
 mod memory;
 mod operand;
+mod phase_barrier;
 
 pub(crate) use atomic::AtomicOperation;
 pub(crate) use control::{BarrierCount, BarrierKind, BarrierOp, CallOp, CallTarget, Place};
 pub(crate) use memory::{AsyncCopy, MatrixLoad, MemoryAccess, MemorySpace, MemoryValue};
 pub(crate) use operand::{Destination, Source, register_destination, register_source};
+pub(crate) use phase_barrier::{Phase, PhaseBarrier};
 
 use crate::Gap;
 use crate::compute::Operation;
@@ -107,6 +109,8 @@ pub(crate) enum Op {
     Trap(u8),
     /// Waits for other waves.
     Barrier(BarrierOp),
+    /// Changes or tests a barrier in memory.
+    PhaseBarrier(PhaseBarrier),
     /// Has no effect: the waves of this machine see each other's writes in program order.
     Nothing,
     /// Is not implemented.
