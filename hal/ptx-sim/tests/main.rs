@@ -3,6 +3,8 @@
 mod common;
 mod control;
 mod corpus;
+mod coverage;
+mod fidelity;
 mod floats;
 mod halves;
 mod integers;

@@ -13,7 +13,7 @@
 //! The manual leaves the order and the precision of sums open. Here, products are added to the accumulator one
 //! after the other, in the type of the sum.
 
-use super::row::{LANES, Row, low, signed};
+use super::row::{Row, low, signed};
 use super::small_float::{Format, of_e4m3};
 use flipwave_arch::{SumPart, SumType};
 use flipwave_machine::Exactness;
@@ -199,9 +199,9 @@ fn for_each_element(
     mut visit: impl FnMut(usize, usize, usize, f64),
 ) {
     for (register, row) in registers.iter().enumerate() {
-        for lane in 0..LANES {
+        for (lane, word) in row.iter().enumerate() {
             for part in 0..kind.per_register() {
-                let bits = row[lane] >> (kind.bits() * part as u32) & low(kind.bits());
+                let bits = word >> (kind.bits() * part as u32) & low(kind.bits());
                 visit(lane, register, part, value(kind, bits));
             }
         }

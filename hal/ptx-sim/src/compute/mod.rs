@@ -23,6 +23,7 @@ pub(crate) use matrix::{ElementPlace, Operands, exactness, place};
 pub(crate) use row::{LANES, Operation, Row, low};
 
 use crate::Gap;
+use flipwave_machine::Exactness;
 use flipwave_ptx::{Class, Form, ScalarType};
 
 /// The operation of a form whose operands are values of lanes.
@@ -58,5 +59,19 @@ pub(crate) fn operation(form: &Form) -> Result<Operation, Gap> {
         Some(Class::Arithmetic) => integer::compute(form),
         _ => Err(Gap::form()),
     };
-    compute.map(Operation::exact)
+    let exactness = exactness_of(form);
+    compute.map(|compute| Operation { compute, exactness })
+}
+
+/// Exactness of a form that is no approximation.
+fn exactness_of(form: &Form) -> Exactness {
+    let has_rounding = ["rn", "rz", "rm", "rp"].iter().any(|name| form.has(name));
+    let is_sum = matches!(form.opcode(), "add" | "sub" | "mul");
+    let is_float = form.result().is_some_and(ScalarType::is_float);
+    if !is_sum || !is_float || has_rounding {
+        return Exactness::Exact;
+    }
+    let text = "not settled: without a rounding modifier, an assembler may contract multiplications and \
+                additions to fma; here, each is rounded by itself";
+    Exactness::NotSettled(text.to_owned())
 }

@@ -22,12 +22,6 @@ pub(crate) struct Operation {
     pub exactness: Exactness,
 }
 
-impl Operation {
-    pub fn exact(compute: Compute) -> Operation {
-        Operation { compute, exactness: Exactness::Exact }
-    }
-}
-
 /// Applies a function of one source to each lane that executes the instruction.
 pub(crate) fn one(f: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Compute {
     each(move |[a]| f(a))
