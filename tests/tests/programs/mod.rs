@@ -4,7 +4,7 @@
 mod addressing;
 pub(crate) mod case;
 mod csmith;
-mod float;
+pub(crate) mod float;
 pub(crate) mod integer;
 mod rules;
 

@@ -1,13 +1,14 @@
-//! Random integer programs by csmith, compiled to PTX: each lane reports what the host computes.
+//! Random programs of integers and of floating-point numbers, compiled to PTX: each lane reports what the host computes.
 
 use crate::programs::LEVELS;
 use crate::programs::case::{Buffer, Case};
-use crate::programs::integer::case;
+use crate::programs::{float, integer};
 use flipwave_device::{Completion, Dispatch};
 use flipwave_machine::{Machine, Progress, Unobserved};
 use flipwave_ptx::{Ptx, parse};
 use flipwave_ptx_sim::PtxGpu;
 use flipwave_tests::{cases, device_ptx};
+use std::sync::Arc;
 
 /// Runs a program at an optimisation level.
 ///
@@ -63,16 +64,30 @@ fn check(case: &Case, level: &str) -> Result<(), String> {
     Ok(())
 }
 
-#[test]
-fn random_integer_programs_agree_with_the_host_on_ptx() {
+/// Runs the programs of some seeds, each at one level.
+fn compare(
+    seeds: impl Iterator<Item = u32>,
+    level: impl Fn(u32) -> &'static str,
+    case: impl Fn(u32) -> Option<Arc<Case>>,
+) {
     let (mut run, mut wrong) = (0, Vec::new());
-    for seed in cases(0..48u32, 5) {
+    for seed in seeds {
         if let Some(case) = case(seed) {
             run += 1;
-            wrong.extend(check(&case, LEVELS[seed as usize / 4 % 4]).err());
+            wrong.extend(check(&case, level(seed)).err());
         }
     }
     println!("{run} programs are of use");
     assert!(run >= 5, "{run}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn random_integer_programs_agree_with_the_host_on_ptx() {
+    compare(cases(0..48, 5), |seed| LEVELS[seed as usize / 4 % 4], integer::case);
+}
+
+#[test]
+fn random_expressions_agree_with_the_host_on_ptx() {
+    compare(cases(0..16, 3), |seed| LEVELS[seed as usize % 4], |seed| Some(float::case(seed)));
 }
