@@ -22,6 +22,7 @@ hipcc hipcc
 include/libdrm/amdgpu_drm.h libdrm-dev
 csmith csmith
 llvm-22/lib/clang/22/lib/linux libclang-rt-22-dev
+clc/nvptx64--nvidiacl.bc libclc-22
 '
 # Optional: tests report and skip checks that need a browser (opens reports), pandas (reads their tables), venv
 # (environment of the Python package) or MPI (ranks are processes with a GPU each).

@@ -40,8 +40,17 @@ site() {
     ' stuck_at_one=0x00000001' > "$corpus/permanent"
 }
 
+ptx() {
+  for kernel in ../examples/suite/kernels/*.cl; do
+    clang-22 -x cl -Xclang -finclude-default-header -cl-std=CL2.0 -O1 -gline-tables-only \
+      --target=nvptx64-nvidia-nvcl -march=sm_80 -Xclang -target-feature -Xclang +ptx78 -S \
+      "$kernel" -o "$corpus/$(basename "$kernel" .cl).ptx"
+  done
+}
+
 case $target in
 site) site ;;
+ptx) ptx ;;
 campaign) cp ../examples/campaigns/*.yaml ../examples/emulation/*.yaml "$corpus" ;;
 code_object)
   code_objects "$corpus"

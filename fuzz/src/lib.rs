@@ -11,6 +11,7 @@ mod code_object;
 #[cfg(test)]
 mod driver;
 mod metadata;
+mod ptx;
 mod rewriter;
 mod site;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use campaign::campaign;
 pub use capture::capture;
 pub use code_object::code_object;
 pub use metadata::metadata;
+pub use ptx::ptx;
 pub use rewriter::rewriter;
 pub use site::site;
 pub use tiers::tiers;

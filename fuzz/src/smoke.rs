@@ -96,3 +96,12 @@ fn damaged_captures_do_not_panic() {
     raw.extend(crate::capture::seed());
     smoke(&[raw, random_bytes(7, 200)], 100, crate::capture);
 }
+
+#[test]
+fn damaged_ptx_does_not_panic() {
+    let text = ".version 8.0\n.target sm_80\n.address_size 64\n.global .align 4 .u32 a[2] = {1, b};\n\
+                .extern .shared .b8 b[];\n.visible .entry k(.param .u64 p)\n{\n.reg .pred %p<2>;\n\
+                .reg .b32 %r<4>;\n.reg .b64 %d<3>;\nld.param.u64 %d1, [p];\nL: setp.lt.s32 %p1, %r1, \
+                0x10;\n@!%p1 bra L;\nst.global.v2.b32 [%d1+-8], {%r1, %r2};\nret;\n}\n";
+    smoke(&[text.as_bytes().to_vec()], 3000, crate::ptx);
+}

@@ -11,6 +11,8 @@
 // Index of the running lane.
 #ifdef __AMDGCN__
 #define LANE (__builtin_amdgcn_workgroup_id_x() * WORKGROUP + __builtin_amdgcn_workitem_id_x())
+#elif defined(__NVPTX__)
+#define LANE (__nvvm_read_ptx_sreg_ctaid_x() * WORKGROUP + __nvvm_read_ptx_sreg_tid_x())
 #else
 static uint32_t LANE;
 #endif

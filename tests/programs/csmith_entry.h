@@ -5,7 +5,13 @@
 #define GLOBALS_BYTES 65536
 _Static_assert(sizeof(struct globals) <= GLOBALS_BYTES, "more memory for the globals");
 
+#if defined(__AMDGCN__) || defined(__NVPTX__)
+
 #ifdef __AMDGCN__
+#define KERNEL __attribute__((amdgpu_kernel))
+#else
+#define KERNEL __attribute__((nvptx_kernel))
+#endif
 
 #ifdef GLOBALS_IN_LDS
 #define SHARED_BYTES (65536 / WORKGROUP)
@@ -13,7 +19,7 @@ __attribute__((address_space(3), loader_uninitialized, aligned(16)))
 static unsigned char shared[WORKGROUP][SHARED_BYTES];
 #endif
 
-__attribute__((amdgpu_kernel)) void entry(uint64_t *words, unsigned char *memory) {
+KERNEL void entry(uint64_t *words, unsigned char *memory) {
     uint32_t lane = LANE;
     struct report report = {words + lane * REPORT_WORDS, ~0u, 0};
 #ifdef GLOBALS_IN_MEMORY

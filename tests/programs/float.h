@@ -35,7 +35,7 @@ EACH_TYPE(OPERATIONS)
 
 static float fma_float(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 static double fma_double(double a, double b, double c) { return __builtin_fma(a, b, c); }
-#ifdef __AMDGCN__
+#if defined(__AMDGCN__) || defined(__NVPTX__)
 static half fma_half(half a, half b, half c) { return __builtin_fmaf16(a, b, c); }
 #else
 // The sum needs 64 bits wherever it does not overflow half precision: it is exact.

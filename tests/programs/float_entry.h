@@ -11,6 +11,13 @@ __attribute__((amdgpu_kernel)) void entry(const struct inputs *inputs, uint64_t 
     run(inputs + lane, words + lane * WORDS);
 }
 
+#elif defined(__NVPTX__)
+
+__attribute__((nvptx_kernel)) void entry(const struct inputs *inputs, uint64_t *words) {
+    uint32_t lane = __nvvm_read_ptx_sreg_ctaid_x() * 64 + __nvvm_read_ptx_sreg_tid_x();
+    run(inputs + lane, words + lane * WORDS);
+}
+
 #else
 
 #include <stdio.h>

@@ -39,6 +39,16 @@ pub fn device_c(machine: Machine, source: &Path, options: &[&str], form: Form) -
     finish(command, form, source)
 }
 
+/// Compiles C to PTX for sm_80, without libraries.
+pub fn device_ptx(source: &Path, options: &[&str]) -> String {
+    let mut command = clang(source, options);
+    command.args(["--target=nvptx64-nvidia-cuda", "-march=sm_80", "-nogpulib", "-ffreestanding"]);
+    // Without a CUDA toolkit, clang would choose a version of PTX that is too old.
+    command.args(["-Xclang", "-target-feature", "-Xclang", "+ptx78"]);
+    let text = finish(command, Form::Assembly, source);
+    String::from_utf8(text).expect("a text")
+}
+
 /// Assembles text in the format of [`Form::Assembly`] to a code object.
 pub fn assemble_text(machine: Machine, text: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");

@@ -29,7 +29,7 @@ pub use application::{
 };
 pub use assembly::{Assembly, assemble, assemble_for};
 pub use browser::Browser;
-pub use c_compiler::{Form, assemble_text, device_c, host_c};
+pub use c_compiler::{Form, assemble_text, device_c, device_ptx, host_c};
 pub use command::{Finished, flipwave, flipwave_within, program, released_program};
 pub use element::{Element, to_bytes, to_values};
 pub use example::{

@@ -58,6 +58,7 @@ mod profile;
 mod profiling;
 mod programs;
 mod proxies;
+mod ptx;
 mod reference_keys;
 mod references;
 mod replay;

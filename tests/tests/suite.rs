@@ -2,10 +2,11 @@
 //! where possible, and double precision for rounded numbers.
 
 use flipwave_campaigns::{Campaign, prepare};
+use flipwave_injector::Golden;
 use flipwave_tests::{Finished, buffer, flipwave, rows, suite, to_values};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Computes the outputs of a program, in the order of the campaign file.
 type Reference = fn(&Campaign) -> Vec<Values>;
@@ -53,23 +54,33 @@ const REFERENCES: [(&str, Reference); 13] = [
     ("quicksort", quicksort),
 ];
 
-#[test]
-fn suite_programs_agree_with_plain_rust() {
+/// Files and names of the suite's programs.
+pub(crate) fn suite_programs() -> Vec<(PathBuf, &'static str)> {
     let files = suite();
     assert_eq!(files.len(), REFERENCES.len());
-    for (file, (name, reference)) in files.iter().zip(REFERENCES) {
-        let campaign = read(file);
+    files.into_iter().zip(REFERENCES).map(|(file, (name, _))| (file, name)).collect()
+}
+
+/// Returns `true` if the outputs of a program of the suite are those of its reference, up to rounding.
+pub(crate) fn agrees_with_reference(campaign: &Campaign, golden: &Golden) -> bool {
+    let known = REFERENCES.iter().find(|(name, _)| *name == campaign.name);
+    let (name, reference) = known.expect("a program of the suite");
+    let expected = reference(campaign);
+    assert_eq!(expected.len(), golden.outputs.len(), "{name}");
+    expected.iter().zip(&golden.outputs).all(|(values, found)| values.agree(&found.bytes()))
+}
+
+#[test]
+fn suite_programs_agree_with_plain_rust() {
+    for (file, name) in suite_programs() {
+        let campaign = read(&file);
         assert_eq!(campaign.name, name);
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{error}"));
         let golden = prepared.workload.golden().unwrap_or_else(|error| panic!("{error}"));
-        let agree = |expected: Vec<Values>| {
-            assert_eq!(expected.len(), golden.outputs.len(), "{name}");
-            expected.iter().zip(&golden.outputs).all(|(values, found)| values.agree(&found.bytes()))
-        };
-        assert!(agree(reference(&campaign)), "{name}");
+        assert!(agrees_with_reference(&campaign, &golden), "{name}");
         // Negative control: the results for other inputs.
         let changed = Campaign { seed: campaign.seed + 1, ..campaign };
-        assert!(!agree(reference(&changed)), "{name} does not depend on its input");
+        assert!(!agrees_with_reference(&changed, &golden), "{name} does not depend on its input");
     }
 }
 

@@ -12,6 +12,11 @@ pub trait Instruction: fmt::Debug + Send + Sync {
     /// Length in bytes.
     fn size(&self) -> u8;
 
+    /// Number of dwords of the encoding, which faults can strike; 0 if code has no encoding.
+    fn encoding_dwords(&self) -> u8 {
+        self.size() / 4
+    }
+
     /// Text of the instruction, in the syntax of its assembler.
     fn text(&self) -> &str;
 

@@ -67,7 +67,7 @@ fn amdgpu_crate(text: &str) -> Option<&'static str> {
 /// instruction set.
 #[test]
 fn faults_campaigns_and_analysis_know_no_instruction_set() {
-    for folder in ["injector/core", "analysis", "hal/arch"] {
+    for folder in ["injector/core", "analysis", "hal/arch", "hal/ptx", "hal/ptx-sim"] {
         let manifest = std::fs::read_to_string(root().join(folder).join("Cargo.toml"));
         let manifest = manifest.expect("a manifest");
         let product = manifest.split("[dev-dependencies]").next().unwrap_or_default();

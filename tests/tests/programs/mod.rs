@@ -2,10 +2,10 @@
 //! oracle that is independent of our interpretation of the ISA documents.
 
 mod addressing;
-mod case;
+pub(crate) mod case;
 mod csmith;
-mod float;
-mod integer;
+pub(crate) mod float;
+pub(crate) mod integer;
 mod rules;
 
 use case::Case;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Optimisation levels. In unoptimised code, locals are in scratch memory and calls are not inlined.
-const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
+pub(crate) const LEVELS: [&str; 4] = ["-O0", "-O1", "-O3", "-Os"];
 
 /// Applies `work` to all items on all of the host's processors. Returns the results in order.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {

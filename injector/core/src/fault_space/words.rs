@@ -115,7 +115,7 @@ pub fn words(
             .map(|(buffer, bytes)| Words::of(Place::Memory { buffer, offset: 0 }, bytes / 4))
             .collect(),
         FaultTarget::Instruction => {
-            vec![Words::of(Place::Encoding(0), u64::from(inst.size() / 4))]
+            vec![Words::of(Place::Encoding(0), inst.encoding_dwords().into())]
         }
         FaultTarget::Branch if inst.conditional_target().is_some() => {
             vec![Words::of(Place::Branch, 1)]

@@ -284,7 +284,7 @@ impl<'a> FaultObserver<'a> {
     /// Changes a dword of the instruction that is about to be executed.
     fn alter(&mut self, word: u8, inst: &dyn Instruction, wave: WaveId, state: &mut dyn WaveState) {
         let site = *self.site;
-        let dwords = inst.size() / 4;
+        let dwords = inst.encoding_dwords();
         if u32::from(word) >= u32::from(dwords) {
             // The dword belongs to the next instruction.
             let error = InjectionError::NoSuchDword {

@@ -1,0 +1,138 @@
+//! The GPU and its modules.
+
+use super::running::Running;
+use crate::execute::Launch;
+use crate::memory::Memory;
+use crate::program::Program;
+use flipwave_arch::Architecture;
+use flipwave_device::{DeviceError, Dispatch, ModuleId};
+use flipwave_machine::Stalls;
+use flipwave_ptx::{Module, Ptx, Slot, resolve};
+use std::sync::Arc;
+
+/// Threads that a workgroup can have (CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability").
+const MOST_THREADS: u64 = 1024;
+/// Bytes of shared memory that a workgroup can have: those of a multiprocessor (see above).
+const MOST_SHARED_BYTES: u64 = 228 << 10;
+
+/// A simulated GPU that executes PTX.
+#[derive(Clone)]
+pub struct PtxGpu {
+    pub(super) architecture: Arc<dyn Architecture>,
+    pub(super) memory: Memory,
+    pub(super) modules: Vec<Arc<Program>>,
+    pub(super) stalls: Stalls,
+}
+
+impl PtxGpu {
+    /// A GPU without code.
+    pub fn new(architecture: Ptx) -> PtxGpu {
+        let (memory, modules, stalls) = Default::default();
+        PtxGpu { architecture: Arc::new(architecture), memory, modules, stalls }
+    }
+
+    /// Loads a module.
+    ///
+    /// # Errors
+    /// [`DeviceError::Load`] if names are unknown, or variables are not defined in the module;
+    /// [`DeviceError::OutOfMemory`].
+    pub fn load(&mut self, module: &Module) -> Result<ModuleId, DeviceError> {
+        if module.address_bits() != 64 {
+            return Err(DeviceError::Load(
+                "only modules with 64-bit addresses are supported".into(),
+            ));
+        }
+        let code = resolve(module).map_err(|error| DeviceError::Load(error.to_string()))?;
+        let program = Program::load(code, &mut self.memory)?;
+        self.modules.push(Arc::new(program));
+        Ok(ModuleId(self.modules.len() as u32 - 1))
+    }
+
+    /// The code of a loaded module.
+    pub fn program(&self, module: ModuleId) -> Option<&Program> {
+        self.modules.get(module.0 as usize).map(|program| &**program)
+    }
+
+    /// Prepares a dispatch.
+    pub(super) fn launch(&self, dispatch: &Dispatch) -> Result<Running, DeviceError> {
+        let program = self.program(dispatch.module);
+        let program = program.ok_or_else(|| DeviceError::Internal("an unknown module".into()))?;
+        let functions = program.code.functions.iter();
+        let kernel = functions
+            .enumerate()
+            .find(|(_, found)| {
+                *found.name == *dispatch.kernel && found.kind == flipwave_ptx::FunctionKind::Entry
+            })
+            .map(|(number, _)| number);
+        let kernel = kernel.ok_or_else(|| DeviceError::UnknownKernel {
+            wanted: dispatch.kernel.clone(),
+            present: program.code.kernels().map(|found| found.name.to_string()).collect(),
+        })?;
+        let refused = |reason| DeviceError::BadLaunch { kernel: dispatch.kernel.clone(), reason };
+        let code = &program.code.functions[kernel];
+        let needed = code.parameters.iter().map(|slot| match slot {
+            Slot::Memory { offset, bytes } => offset + bytes,
+            Slot::Register(_) => 0,
+        });
+        let needed = needed.max().unwrap_or(0);
+        if (dispatch.kernarg.len() as u64) < needed {
+            let given = dispatch.kernarg.len();
+            return Err(refused(format!("{given} bytes of arguments; expected {needed}")));
+        }
+        let threads: u64 = dispatch.workgroup.iter().map(|size| u64::from(*size)).product();
+        if threads == 0 || threads > MOST_THREADS {
+            return Err(refused(format!("{threads} threads; expected 1 to {MOST_THREADS}")));
+        }
+        check_limits(&code.directives, dispatch.workgroup).map_err(refused)?;
+        let mut workgroups = [0; 3];
+        for (axis, count) in workgroups.iter_mut().enumerate() {
+            let (grid, workgroup) = (dispatch.grid[axis], dispatch.workgroup[axis]);
+            if grid == 0 || grid % workgroup != 0 {
+                return Err(refused(format!(
+                    "{grid} threads in dimension {axis}; expected a multiple of {workgroup}"
+                )));
+            }
+            *count = grid / workgroup;
+        }
+        let shared = program.dynamic_shared() + u64::from(dispatch.dynamic_lds);
+        for (space, bytes, most) in [
+            ("shared", shared, MOST_SHARED_BYTES),
+            ("local", code.frame_bytes, crate::execute::MOST_LOCAL_BYTES),
+        ] {
+            if bytes > most {
+                let reason = format!("{bytes} bytes of {space} memory; expected at most {most}");
+                return Err(refused(reason));
+            }
+        }
+        let launch = Launch {
+            workgroup: dispatch.workgroup,
+            workgroups,
+            arguments: dispatch.kernarg.clone(),
+            dynamic_shared: dispatch.dynamic_lds,
+            shared,
+        };
+        Ok(Running::new(dispatch, kernel, launch))
+    }
+}
+
+/// Checks `.reqntid` and `.maxntid`.
+fn check_limits(
+    directives: &[(flipwave_ptx::Name, Vec<u64>)],
+    workgroup: [u32; 3],
+) -> Result<(), String> {
+    for (name, values) in directives {
+        let axis = |axis: usize| values.get(axis).copied().unwrap_or(1);
+        let threads: u64 = workgroup.iter().map(|size| u64::from(*size)).product();
+        match &**name {
+            "reqntid" if (0..3).any(|number| axis(number) != workgroup[number].into()) => {
+                return Err(format!("workgroup {workgroup:?}; the kernel requires {values:?}"));
+            }
+            "maxntid" if threads > values.iter().product() => {
+                return Err(format!("workgroup {workgroup:?}; the kernel permits {values:?}"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! The device: loaded modules, dispatches, and the interface of simulated GPUs.
+
+mod barrier;
+mod fidelity;
+mod gpu;
+mod machine;
+mod run;
+mod running;
+mod survey;
+
+pub use gpu::PtxGpu;

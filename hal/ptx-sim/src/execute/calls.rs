@@ -1,0 +1,244 @@
+//! Calls and returns.
+
+use super::Reach;
+use crate::address::{FUNCTIONS, Windows};
+use crate::compute::{LANES, Row};
+use crate::program::{CallOp, CallTarget, Op, Place};
+use crate::wave::Frame;
+use flipwave_arch::Pc;
+use flipwave_device::{AccessKind, Address, FaultCause};
+use flipwave_ptx::{Slot, Space};
+
+/// The largest number of nested calls.
+const MOST_CALLS: usize = 1000;
+/// The largest local memory of a lane in bytes: the limit of NVIDIA's GPUs (CUDA C++ Programming Guide,
+/// "Technical Specifications per Compute Capability").
+pub(crate) const MOST_LOCAL_BYTES: u64 = 512 << 10;
+
+/// A value that is passed: a register, or bytes per lane.
+enum Passed {
+    Row(Box<Row>),
+    Bytes(Vec<u8>),
+}
+
+impl Reach<'_> {
+    /// Calls the functions that lanes name. Lanes that name another function than the first lane's call it
+    /// later.
+    pub fn call(
+        &mut self,
+        call: &CallOp,
+        number: usize,
+        lanes: u32,
+        after: u64,
+    ) -> Result<(), FaultCause> {
+        let pc = self.wave.pc();
+        let (function, lanes) = match call.target {
+            CallTarget::Function(function) => (function, lanes),
+            CallTarget::Address(source) => {
+                let addresses = self.row(source);
+                let first = addresses[lanes.trailing_zeros() as usize % LANES];
+                let alike = Self::lanes(lanes).filter(|lane| addresses[*lane] == first);
+                let alike = alike.fold(0, |mask, lane| mask | 1u32 << lane);
+                if alike != lanes {
+                    // The others execute the instruction again.
+                    let waiting = self.wave.active() & !lanes;
+                    let groups = [(pc, lanes & !alike), (after, waiting)];
+                    self.split(&groups, alike, after);
+                }
+                (self.function_at(first)?, alike)
+            }
+        };
+        if let Some(path) = self.wave.path_mut() {
+            path.pc = after;
+        }
+        self.enter(call, function, number, lanes)
+    }
+
+    /// Makes a path of some lanes, and others for the rest; all meet at `after`.
+    fn split(&mut self, others: &[(u64, u32)], lanes: u32, after: u64) {
+        let Some(frame) = self.wave.frames.last_mut() else { return };
+        let Some(top) = frame.paths.last_mut() else { return };
+        top.pc = after;
+        let path = |(pc, lanes): (u64, u32)| crate::wave::Path { pc, until: Some(after), lanes };
+        let others = others.iter().copied().filter(|(pc, lanes)| *lanes != 0 && *pc != after);
+        let others: Vec<_> = others.map(path).collect();
+        frame.paths.extend(others);
+        frame.paths.push(path((after, lanes)));
+    }
+
+    /// The function at an address.
+    fn function_at(&self, address: u64) -> Result<usize, FaultCause> {
+        let entry = Pc(address.wrapping_sub(FUNCTIONS));
+        let functions = &self.program.code.functions;
+        let found = functions.iter().position(|function| function.entry() == entry);
+        found.ok_or(FaultCause::MemoryViolation {
+            address: Address(address),
+            access: AccessKind::Fetch,
+            lane: None,
+        })
+    }
+
+    fn enter(
+        &mut self,
+        call: &CallOp,
+        function: usize,
+        number: usize,
+        lanes: u32,
+    ) -> Result<(), FaultCause> {
+        let program = self.program;
+        let callee = &program.code.functions[function];
+        let Some(caller) = self.wave.frames.last() else { return Ok(()) };
+        let base = caller.base + caller.bytes;
+        let top = base + callee.frame_bytes;
+        if self.wave.frames.len() >= MOST_CALLS || top > MOST_LOCAL_BYTES {
+            return Err(FaultCause::MemoryViolation {
+                address: Address(Windows::base(Space::Local) + top),
+                access: AccessKind::Write,
+                lane: None,
+            });
+        }
+        let pairs = call.arguments.iter().zip(&callee.parameters);
+        let passed: Vec<Passed> = pairs.map(|(place, slot)| self.passed(*place, slot)).collect();
+        let mut frame = Frame::new(program, function, Some(number), base, lanes);
+        if program.recursive.contains(&function) {
+            frame.saved = Some(self.wave.registers.of_function(callee));
+        }
+        self.wave.frames.push(frame);
+        for (value, slot) in passed.into_iter().zip(&callee.parameters) {
+            self.put_slot(value, slot, lanes);
+        }
+        Ok(())
+    }
+
+    /// The value of an argument.
+    fn passed(&mut self, place: Place, slot: &Slot) -> Passed {
+        match (place, slot) {
+            (Place::Value(source), _) => Passed::Row(Box::new(self.row(source))),
+            (Place::Frame(offset), Slot::Memory { bytes, .. }) => {
+                Passed::Bytes(self.frame_bytes(offset, *bytes))
+            }
+            (Place::Frame(offset), Slot::Register(register)) => {
+                let bytes = register.kind.bytes();
+                let content = self.frame_bytes(offset, bytes);
+                Passed::Row(Box::new(rows(&content, bytes)))
+            }
+            (Place::Register(_), _) => Passed::Row(Box::new([0; LANES])),
+        }
+    }
+
+    /// Bytes of the innermost frame, lane after lane; zeroes beyond its end.
+    fn frame_bytes(&self, offset: u64, bytes: u64) -> Vec<u8> {
+        let Some(frame) = self.wave.frames.last() else { return Vec::new() };
+        let lane = |lane: usize| {
+            let start = (frame.bytes * lane as u64 + offset) as usize;
+            let is_inside = offset + bytes <= frame.bytes;
+            let found = frame.memory.get(start..start + bytes as usize).filter(|_| is_inside);
+            found.map_or_else(|| vec![0; bytes as usize], <[u8]>::to_vec)
+        };
+        (0..LANES).flat_map(lane).collect()
+    }
+
+    /// Writes bytes of the innermost frame.
+    fn put_frame(&mut self, offset: u64, content: &[u8], lanes: u32) {
+        let Some(frame) = self.wave.frames.last_mut() else { return };
+        let bytes = content.len() / LANES;
+        if offset + bytes as u64 > frame.bytes {
+            return;
+        }
+        for lane in Self::lanes(lanes) {
+            let start = (frame.bytes * lane as u64 + offset) as usize;
+            let content = &content[lane * bytes..(lane + 1) * bytes];
+            frame.memory[start..start + bytes].copy_from_slice(content);
+        }
+    }
+
+    /// Stores a value in a parameter of the innermost frame's function.
+    fn put_slot(&mut self, value: Passed, slot: &Slot, lanes: u32) {
+        match (value, slot) {
+            (Passed::Row(row), Slot::Register(register)) => {
+                let destination = crate::program::register_destination(*register);
+                self.wave.registers.write(destination, lanes, &row);
+            }
+            (Passed::Row(row), Slot::Memory { offset, bytes }) => {
+                self.put_frame(*offset, &content(&row, *bytes), lanes);
+            }
+            (Passed::Bytes(content), Slot::Memory { offset, .. }) => {
+                self.put_frame(*offset, &content, lanes);
+            }
+            (Passed::Bytes(_), Slot::Register(_)) => {}
+        }
+    }
+
+    /// Returns lanes from the innermost call, or ends them if it is the kernel.
+    pub fn return_from(&mut self, lanes: u32) {
+        let program = self.program;
+        let Some(frame) = self.wave.frames.last() else { return };
+        let Some(number) = frame.call else {
+            self.wave.exit(lanes);
+            return;
+        };
+        let callee = &program.code.functions[frame.function];
+        let Op::Call(call) = &program.steps[number].op else { return };
+        let results: Vec<Passed> = callee
+            .results
+            .iter()
+            .map(|slot| match slot {
+                Slot::Register(register) => {
+                    let kind = register.kind;
+                    let source = crate::program::register_source(*register, kind);
+                    Passed::Row(Box::new(self.row(source)))
+                }
+                Slot::Memory { offset, bytes } => Passed::Bytes(self.frame_bytes(*offset, *bytes)),
+            })
+            .collect();
+        let Some(mut frame) = self.wave.frames.pop() else { return };
+        if let Some(saved) = &frame.saved {
+            self.wave.registers.restore(callee, saved, lanes);
+        }
+        for ((value, place), slot) in results.into_iter().zip(&call.results).zip(&callee.results) {
+            let bytes = match slot {
+                Slot::Register(register) => register.kind.bytes(),
+                Slot::Memory { bytes, .. } => *bytes,
+            };
+            match (value, place) {
+                (Passed::Row(row), Place::Register(destination)) => {
+                    self.wave.registers.write(*destination, lanes, &row);
+                }
+                (Passed::Bytes(content), Place::Register(destination)) => {
+                    self.wave.registers.write(*destination, lanes, &rows(&content, bytes));
+                }
+                (Passed::Bytes(content), Place::Frame(offset)) => {
+                    self.put_frame(*offset, &content, lanes);
+                }
+                (Passed::Row(row), Place::Frame(offset)) => {
+                    self.put_frame(*offset, &content(&row, bytes), lanes);
+                }
+                (_, Place::Value(_)) => {}
+            }
+        }
+        frame.remove(lanes);
+        self.wave.frames.push(frame);
+    }
+}
+
+/// Values of at most 8 bytes, lane after lane.
+fn rows(content: &[u8], bytes: u64) -> Row {
+    let mut row = [0; LANES];
+    for (value, part) in row.iter_mut().zip(content.chunks(bytes.max(1) as usize)) {
+        let mut buffer = [0; 8];
+        let length = part.len().min(8);
+        buffer[..length].copy_from_slice(&part[..length]);
+        *value = u64::from_le_bytes(buffer);
+    }
+    row
+}
+
+/// The lowest bytes of values, lane after lane.
+fn content(row: &Row, bytes: u64) -> Vec<u8> {
+    let lane = |value: &u64| {
+        let mut part = value.to_le_bytes().to_vec();
+        part.resize(bytes as usize, 0);
+        part
+    };
+    row.iter().flat_map(lane).collect()
+}

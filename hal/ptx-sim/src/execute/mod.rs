@@ -1,0 +1,12 @@
+//! Execution of single instructions.
+
+mod access;
+mod calls;
+mod reach;
+mod special;
+mod step;
+
+pub(crate) use calls::MOST_LOCAL_BYTES;
+pub(crate) use reach::{Reach, Rows};
+pub(crate) use special::Launch;
+pub(crate) use step::Effect;

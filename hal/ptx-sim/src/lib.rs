@@ -1,0 +1,23 @@
+//! Executes PTX on a simulated GPU.
+//!
+//! A wave has 32 lanes. Lanes that take different ways at a branch execute one after the other, and meet
+//! again at the immediate post-dominator of the branch: one of the schedules that PTX permits. A program whose
+//! lanes wait for each other inside a wave may hang. Workgroups are executed one after another, and the waves
+//! of a workgroup in turns.
+//!
+//! Exact results are those of the manual. Approximations are the exact functions, rounded: within the error
+//! that the manual states. Instructions that are not implemented are [gaps](Gap), reported before any lane has
+//! executed a part of them.
+
+mod address;
+mod compute;
+mod device;
+mod execute;
+mod gap;
+mod memory;
+mod program;
+mod wave;
+
+pub use device::PtxGpu;
+pub use gap::Gap;
+pub use program::Program;

@@ -1,0 +1,102 @@
+//! The instruction set of a target.
+
+use crate::{CARRY, Form, Inst, MatrixForm, OpcodeFacts, PREDICATES, WORDS};
+use flipwave_arch::{
+    Architecture, Instruction, OperationName, ProductShape, RegisterId, RegisterSpan, SimdShape,
+};
+use std::any::Any;
+
+/// PTX for a target such as `sm_80`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ptx {
+    target: Box<str>,
+}
+
+impl Ptx {
+    /// PTX for a target; `None` if its name does not have the form `sm_80` or `sm_90a`.
+    pub fn new(target: &str) -> Option<Ptx> {
+        let digits = target.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
+        let is_known =
+            (2..=3).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+        is_known.then(|| Ptx { target: target.into() })
+    }
+}
+
+impl Architecture for Ptx {
+    fn target(&self) -> &str {
+        &self.target
+    }
+
+    fn register(&self, name: &str) -> Option<RegisterId> {
+        [&WORDS, &PREDICATES, &CARRY].into_iter().find_map(|class| class.parse(name))
+    }
+
+    fn register_examples(&self) -> &'static str {
+        "a word of registers like %w12, a predicate like %p3, or %cc"
+    }
+
+    fn operation(&self, name: &str) -> Option<OperationName> {
+        OpcodeFacts::of(name).map(|_| OperationName::interned(name))
+    }
+
+    fn span_examples(&self) -> &'static str {
+        "%w4, %w[0:3], %p1 or %cc"
+    }
+
+    fn register_span(&self, text: &str) -> Option<RegisterSpan> {
+        let range = |class: &'static flipwave_arch::RegisterClass, text: &str| {
+            let flipwave_arch::RegisterNames::Numbered(prefix) = class.names else { return None };
+            let inner = text.strip_prefix(prefix)?.strip_prefix('[')?.strip_suffix(']')?;
+            let (first, last) = inner.split_once(':')?;
+            let [first, last] =
+                [first, last].map(|number| class.parse(&format!("{prefix}{number}")));
+            let words = last?.number.checked_sub(first?.number)?.checked_add(1)?;
+            Some(RegisterSpan::new(first?, words))
+        };
+        self.register(text)
+            .map(|register| RegisterSpan::new(register, 1))
+            .or_else(|| range(&WORDS, text))
+            .or_else(|| range(&PREDICATES, text))
+    }
+
+    fn computes_numbers(&self, operation: &str) -> bool {
+        Form::of(operation).result().is_some_and(crate::ScalarType::is_float)
+    }
+
+    fn any_vector_register(&self) -> RegisterId {
+        RegisterId { class: &WORDS, number: 0 }
+    }
+
+    /// Four partitions of 16 lanes (NVIDIA's "CUDA C++ Programming Guide", "Compute Capabilities").
+    fn simds(&self) -> SimdShape {
+        SimdShape { count: 4, width: 16 }
+    }
+
+    fn matrix_shape(&self, inst: &dyn Instruction) -> Option<ProductShape> {
+        let inst = inst.as_any().downcast_ref::<Inst>()?;
+        MatrixForm::of(&inst.form).map(|form| form.shape())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_registers_and_operations_are_read() {
+        let ptx = Ptx::new("sm_90a").expect("a target");
+        assert_eq!(ptx.register("%w7").map(|found| found.to_string()).as_deref(), Some("%w7"));
+        assert_eq!(ptx.register("%cc").map(RegisterId::bits), Some(1));
+        assert_eq!(ptx.register_span("%w[2:5]").map(|span| span.words), Some(4));
+        assert_eq!(ptx.register_span("%w[5:2]"), None);
+        assert_eq!(ptx.register("v7"), None);
+        assert!(ptx.operation("fma.rn.f32").is_some() && ptx.operation("v_fma_f32").is_none());
+        for name in ["gfx90a", "sm_", "sm_8x", "compute_80"] {
+            assert_eq!(Ptx::new(name), None);
+        }
+    }
+}

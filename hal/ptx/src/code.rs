@@ -1,0 +1,284 @@
+//! Code of a module: instructions with addresses, and operands whose names are resolved.
+
+use crate::{
+    Constant, Form, FunctionKind, Name, Position, Register, ScalarType, Space, SpecialOperand,
+};
+use flipwave_arch::{Pc, RegisterId, SourceLine, SourceLines};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Size of an instruction in bytes. PTX has no encoding; addresses are those of a machine whose
+/// instructions have 16 bytes, as on NVIDIA's GPUs since Volta.
+pub const INSTRUCTION_BYTES: u8 = 16;
+
+/// The code and the variables of a module.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    /// The functions that have code, in the order of the module.
+    pub functions: Vec<FunctionCode>,
+    /// The instructions of all functions, by ascending address.
+    pub instructions: Vec<crate::Inst>,
+    /// The variables that all lanes share: outside functions, and shared ones in functions.
+    pub variables: Vec<Variable>,
+    /// Words and predicates of a wave.
+    pub registers: RegisterCounts,
+    /// Source lines by instruction.
+    pub(crate) lines: Vec<Option<SourceLine>>,
+}
+
+/// Numbers of registers of a wave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RegisterCounts {
+    /// Words of 32 bits.
+    pub words: u16,
+    /// Predicates.
+    pub predicates: u16,
+}
+
+/// The code of a function.
+#[derive(Clone, Debug)]
+pub struct FunctionCode {
+    /// The name.
+    pub name: Name,
+    /// Position of the name.
+    pub position: Position,
+    /// Kernel or device function.
+    pub kind: FunctionKind,
+    /// Numbers of the instructions in [`Code::instructions`].
+    pub instructions: Range<usize>,
+    /// Parameters, in order.
+    pub parameters: Vec<Slot>,
+    /// Return parameters, in order.
+    pub results: Vec<Slot>,
+    /// Bytes of local memory that a call needs: variables in `.local` and `.param`.
+    pub frame_bytes: u64,
+    /// Words of the function's registers.
+    pub words: Range<u16>,
+    /// Predicates of the function.
+    pub predicates: Range<u16>,
+    /// Declared registers by number of their first word.
+    pub names: Vec<(Register, Name)>,
+    /// Values of `.reqntid`, `.maxntid` and other directives with numbers.
+    pub directives: Vec<(Name, Vec<u64>)>,
+}
+
+impl FunctionCode {
+    /// Address of the first instruction.
+    pub fn entry(&self) -> Pc {
+        pc_of(self.instructions.start)
+    }
+
+    /// Gives the registers of the function other numbers: `first` is added to theirs.
+    pub(crate) fn shift_registers(&mut self, first: RegisterCounts) {
+        let words = &mut self.words;
+        *words = words.start + first.words..words.end + first.words;
+        let predicates = &mut self.predicates;
+        *predicates = predicates.start + first.predicates..predicates.end + first.predicates;
+        for (register, _) in &mut self.names {
+            register.first = crate::inst::shifted(register.first, first);
+        }
+        for slot in self.parameters.iter_mut().chain(&mut self.results) {
+            if let Slot::Register(register) = slot {
+                register.first = crate::inst::shifted(register.first, first);
+            }
+        }
+    }
+
+    /// Name of the register that a word or predicate belongs to, with the number of the word in it.
+    pub fn register_name(&self, id: RegisterId) -> Option<(&str, u16)> {
+        self.names.iter().find_map(|(register, name)| {
+            let word = register.iter().position(|word| word == id)?;
+            Some((&**name, word as u16))
+        })
+    }
+}
+
+/// A place for a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// A register.
+    Register(Register),
+    /// Bytes in the frame of a device function, or in the arguments of a kernel.
+    #[allow(missing_docs)]
+    Memory { offset: u64, bytes: u64 },
+}
+
+/// A variable that all lanes share.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Position of the name.
+    pub position: Position,
+    /// The name.
+    pub name: Name,
+    /// The state space.
+    pub space: Space,
+    /// Alignment in bytes, a power of two.
+    pub alignment: u64,
+    /// Size in bytes; 0 for `.extern` arrays without size.
+    pub bytes: u64,
+    /// `true` if the variable is defined in another module, or by the launch.
+    pub is_external: bool,
+    /// Initial bytes; empty for zeroes.
+    pub content: Vec<u8>,
+    /// Addresses to be added to the content.
+    pub relocations: Vec<Relocation>,
+}
+
+/// An address in the initial value of a variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Relocation {
+    /// Offset of the value in bytes.
+    pub offset: u64,
+    /// Size of the value in bytes.
+    pub bytes: u64,
+    /// The symbol.
+    pub symbol: Symbol,
+    /// Number added to the address.
+    pub addend: i64,
+    /// Position of the address's lowest bit in the value: 8 for the second byte.
+    pub shift: u32,
+    /// `true` for a generic address.
+    pub is_generic: bool,
+}
+
+/// A named address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Symbol {
+    /// A variable, by number in [`Code::variables`].
+    Variable(usize),
+    /// A function that has code, by number in [`Code::functions`].
+    Function(usize),
+    /// A function without code.
+    External(Name),
+}
+
+/// An operand.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// A register.
+    Register(Register),
+    /// The inverse of a predicate.
+    Not(Register),
+    /// A constant.
+    Constant(Constant),
+    /// A special register.
+    Special(SpecialOperand),
+    /// The address of a variable or function, plus a number.
+    Symbol(Symbol, i64),
+    /// The address in local memory of a variable of the function.
+    Frame(u64),
+    /// The offset of a kernel parameter in the arguments.
+    Parameter(u64),
+    /// An instruction.
+    Label(Pc),
+    /// The targets of an indexed branch.
+    Targets(Vec<Pc>),
+    /// The functions that an indirect call may reach.
+    Functions(Vec<usize>),
+    /// A prototype.
+    Prototype(Arc<Signature>),
+    /// `{a, b}`.
+    Vector(Vec<Argument>),
+    /// `a|b`.
+    Pair(Box<[Argument; 2]>),
+    /// `(a, b)`.
+    List(Vec<Argument>),
+    /// Memory at an address.
+    Memory(Address),
+    /// A part of a register: `%r1.h0`.
+    Part(Register, Name),
+    /// `_`.
+    Sink,
+}
+
+/// `[base+offset]`; further parts are coordinates of textures and tensors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Address {
+    /// A register, symbol, frame or parameter address, or a constant.
+    pub base: Box<Argument>,
+    /// Number of bytes added.
+    pub offset: i64,
+    /// Further parts.
+    pub others: Vec<Argument>,
+}
+
+/// Sizes of parameters of a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signature {
+    /// Number of return parameters.
+    pub results: usize,
+    /// Number of parameters.
+    pub parameters: usize,
+}
+
+/// A guard with its register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The predicate.
+    pub register: RegisterId,
+    /// `true` if lanes execute the instruction where the predicate is false.
+    pub is_negated: bool,
+}
+
+/// Parts of an instruction.
+#[derive(Clone, Debug)]
+pub struct InstParts {
+    /// The address.
+    pub pc: Pc,
+    /// Position in the text.
+    pub position: Position,
+    /// Opcode and modifiers.
+    pub form: Form,
+    /// The guard.
+    pub guard: Option<Condition>,
+    /// The operands.
+    pub operands: Vec<Argument>,
+    /// Number of the function in [`Code::functions`].
+    pub function: usize,
+}
+
+/// Address of an instruction by its number.
+pub fn pc_of(number: usize) -> Pc {
+    Pc(number as u64 * u64::from(INSTRUCTION_BYTES))
+}
+
+impl Code {
+    /// Number of the instruction at an address; `None` outside the code.
+    pub fn number_of(&self, pc: Pc) -> Option<usize> {
+        let size = u64::from(INSTRUCTION_BYTES);
+        let number = usize::try_from(pc.0 / size).ok()?;
+        (pc.0.is_multiple_of(size) && number < self.instructions.len()).then_some(number)
+    }
+
+    /// The instruction at an address.
+    pub fn at(&self, pc: Pc) -> Option<&crate::Inst> {
+        self.number_of(pc).map(|number| &self.instructions[number])
+    }
+
+    /// The function with a name.
+    pub fn function(&self, name: &str) -> Option<&FunctionCode> {
+        self.functions.iter().find(|function| &*function.name == name)
+    }
+
+    /// The kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &FunctionCode> {
+        self.functions.iter().filter(|function| function.kind == FunctionKind::Entry)
+    }
+}
+
+impl SourceLines for Code {
+    fn lookup(&self, pc: Pc) -> Option<SourceLine> {
+        self.lines.get(self.number_of(pc)?)?.clone()
+    }
+}
+
+/// Bytes of a variable with dimensions; `None` if the size overflows. An unknown dimension counts as
+/// `unknown`.
+pub(crate) fn array_bytes(element: u64, dimensions: &[Option<u64>], unknown: u64) -> Option<u64> {
+    dimensions.iter().try_fold(element, |bytes, size| bytes.checked_mul(size.unwrap_or(unknown)))
+}
+
+/// Size of an address in bytes, by the type of the module's addresses.
+pub(crate) fn natural_alignment(kind: ScalarType, elements: u8) -> u64 {
+    (kind.bytes() * u64::from(elements)).next_power_of_two()
+}
