@@ -1,12 +1,13 @@
 //! Platforms: what a campaign needs of the GPUs of one instruction set.
 //!
 //! A platform knows targets, creates machines that execute their code, and loads programs. Everything
-//! else in this crate that plans, injects, classifies and reports faults knows no instruction set. AMD's
-//! platform is always present; [`register_platform`] adds others.
+//! else in this crate that plans, injects, classifies and reports faults knows no instruction set. The
+//! platforms of AMD and of PTX are always present; [`register_platform`] adds others.
 
 mod amdgpu;
 mod loader;
 pub(crate) mod other_platform;
+mod ptx;
 mod target;
 
 pub use loader::{Addresses, LoadedMachine, ProgramLoader};
@@ -17,6 +18,7 @@ pub(crate) use amdgpu::{AmdgpuLoader, amdgpu, amdgpu_mut};
 use crate::program::error::PrepareError;
 use amdgpu::AmdgpuPlatform;
 use flipwave_arch::Architecture;
+use ptx::PtxPlatform;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// GPUs of one instruction set, simulated in this process.
@@ -37,7 +39,7 @@ pub trait Platform: Sync {
     ) -> Result<Box<dyn LoadedMachine>, PrepareError>;
 }
 
-/// Platforms in addition to AMD's.
+/// Platforms in addition to those of this crate.
 static REGISTERED: RwLock<Vec<&'static dyn Platform>> = RwLock::new(Vec::new());
 
 /// Adds a platform for campaigns that are read from now on. If several platforms know a target, the first
@@ -50,5 +52,5 @@ pub fn register_platform(platform: &'static dyn Platform) {
 fn platforms() -> Vec<&'static dyn Platform> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     let amdgpu: &'static dyn Platform = &AmdgpuPlatform;
-    std::iter::once(amdgpu).chain(registered.iter().copied()).collect()
+    [amdgpu, &PtxPlatform].into_iter().chain(registered.iter().copied()).collect()
 }

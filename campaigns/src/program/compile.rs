@@ -24,6 +24,8 @@ pub enum Language {
     OpenClC,
     /// HIP, files `.hip`.
     Hip,
+    /// CUDA C++, files `.cu`.
+    Cuda,
 }
 
 impl Language {
@@ -35,6 +37,7 @@ impl Language {
         match source.extension().and_then(|extension| extension.to_str()) {
             Some("cl") => Ok(Language::OpenClC),
             Some("hip") => Ok(Language::Hip),
+            Some("cu") => Ok(Language::Cuda),
             _ => Err(CompileError::UnknownLanguage { source_file: source.to_owned() }),
         }
     }
@@ -44,10 +47,32 @@ impl Language {
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     /// The file extension is unknown.
-    #[error("{}: unknown file extension; expected .cl (OpenCL C) or .hip (HIP)", source_file.display())]
+    #[error("{}: unknown file extension; expected .cl (OpenCL C), .hip (HIP) or .cu (CUDA)", source_file.display())]
     UnknownLanguage {
         /// The file.
         source_file: PathBuf,
+    },
+    /// The language has no code for the target.
+    #[error("{}: {language} cannot be compiled for {target}; expected {expected}", source_file.display())]
+    OtherTarget {
+        /// The file.
+        source_file: PathBuf,
+        /// The language.
+        language: &'static str,
+        /// The target.
+        target: String,
+        /// Targets and languages that fit.
+        expected: &'static str,
+    },
+    /// The library of OpenCL's functions for PTX is missing.
+    #[error(
+        "no OpenCL library for PTX (nvptx64--nvidiacl.bc), which OpenCL C requires, in {}; install \
+         Debian's package libclc-22, or set FLIPWAVE_LIBCLC to the folder that contains it",
+        searched.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    OpenClLibrary {
+        /// Folders that were searched.
+        searched: Vec<PathBuf>,
     },
     /// The source cannot be read.
     #[error("cannot read the kernel's source {}: {reason}", source_file.display())]
@@ -139,7 +164,6 @@ impl CompileError {
 pub struct Compiler {
     clang: PathBuf,
     version: String,
-    device_libraries: PathBuf,
     rocm: PathBuf,
     cache: Cache,
     /// Folder of the header `flipwave.h`.
@@ -147,12 +171,11 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// Finds clang ([`clang_path`]), the device libraries (`FLIPWAVE_DEVICE_LIBS`, or the usual location in
-    /// distributions and ROCm), and the cache folder (`FLIPWAVE_CACHE`, or `flipwave` in the user's cache
-    /// folder).
+    /// Finds clang ([`clang_path`]) and the cache folder (`FLIPWAVE_CACHE`, or `flipwave` in the user's
+    /// cache folder).
     ///
     /// # Errors
-    /// [`CompileError::Clang`], [`CompileError::DeviceLibraries`].
+    /// [`CompileError::Clang`].
     pub fn find() -> Result<Compiler, CompileError> {
         let clang = clang_path();
         let version =
@@ -160,7 +183,6 @@ impl Compiler {
         let cache = Cache::find();
         let digest = hexadecimal(&Sha256::digest(HEADER));
         Ok(Compiler {
-            device_libraries: device_libraries::installed(&version)?,
             version,
             clang,
             rocm: find_rocm(),
@@ -214,25 +236,47 @@ impl Compiler {
         more: &[OsString],
     ) -> Result<Vec<u8>, CompileError> {
         let language = Language::from_path(source)?;
-        flipwave_host::input::open(source)
-            .map_err(|reason| CompileError::Source { source_file: source.to_owned(), reason })?;
+        if language == Language::Cuda {
+            return Err(CompileError::OtherTarget {
+                source_file: source.to_owned(),
+                language: "CUDA",
+                target: target.to_string(),
+                expected: "a target such as sm_80, or HIP (.hip)",
+            });
+        }
+        readable(source)?;
         let target = &compiled_for(options, target);
         let libraries = self.device_libraries(target)?;
         self.write_header("flipwave.h", HEADER)?;
         let mut arguments = self.arguments(language, options, target, &libraries);
         arguments.extend_from_slice(more);
-        let cached = format!("{}.co", self.digest(source, options, &arguments)?);
-        if let Some(code_object) = self.cache.get(&cached) {
-            return Ok(code_object);
+        let versions = library_versions(&device_libraries::installed(&self.version)?);
+        self.compile_cached(source, options, &arguments, &versions, "co")
+    }
+
+    /// Compiles a source with these arguments, or takes the output from the cache. `libraries` identifies
+    /// the libraries that are linked.
+    pub(super) fn compile_cached(
+        &self,
+        source: &Path,
+        options: &[String],
+        arguments: &[OsString],
+        libraries: &str,
+        extension: &str,
+    ) -> Result<Vec<u8>, CompileError> {
+        let digest = self.digest(source, options, arguments, libraries)?;
+        let cached = format!("{digest}.{extension}");
+        if let Some(output) = self.cache.get(&cached) {
+            return Ok(output);
         }
         let failed = |reason| CompileError::Cache { path: self.cache.path(&cached), reason };
         let folder = tempfile::tempdir().map_err(failed)?;
-        let made = folder.path().join("made.co");
-        self.run(source, &arguments, &["-o".into(), made.clone().into()])?;
-        let code_object =
+        let made = folder.path().join("made");
+        self.run(source, arguments, &["-o".into(), made.clone().into()])?;
+        let output =
             flipwave_host::input::read(&made, flipwave_host::input::BINARY).map_err(failed)?;
-        self.cache.put(&cached, &code_object).map_err(failed)?;
-        Ok(code_object)
+        self.cache.put(&cached, &output).map_err(failed)?;
+        Ok(output)
     }
 
     /// Returns the folder with the device libraries that the compiler links for a target.
@@ -240,8 +284,8 @@ impl Compiler {
     /// # Errors
     /// The errors of [`Compiler::compile`].
     pub fn device_libraries(&self, target: &Target) -> Result<PathBuf, CompileError> {
-        let libraries = &self.device_libraries;
-        device_libraries::adapted(libraries, target, &self.clang, &self.version, &self.cache)
+        let libraries = device_libraries::installed(&self.version)?;
+        device_libraries::adapted(&libraries, target, &self.clang, &self.version, &self.cache)
     }
 
     fn arguments(
@@ -261,7 +305,7 @@ impl Compiler {
             ]
             .map(OsString::from)
             .into(),
-            Language::Hip => {
+            Language::Hip | Language::Cuda => {
                 let rocm = self.rocm.display();
                 // Without the bundle, the output is the code object itself.
                 ["-xhip", "--cuda-device-only", "--no-gpu-bundle-output"]
@@ -273,7 +317,7 @@ impl Compiler {
         };
         arguments.push(match language {
             Language::OpenClC => format!("-mcpu={target}").into(),
-            Language::Hip => format!("--offload-arch={target}").into(),
+            Language::Hip | Language::Cuda => format!("--offload-arch={target}").into(),
         });
         arguments.push(format!("--rocm-device-lib-path={}", libraries.display()).into());
         // clang 22 writes version 6 by default, for which device libraries before ROCm 6.3 have no
@@ -301,7 +345,7 @@ impl Compiler {
     }
 
     /// Writes a header to the include folder. Returns its path.
-    fn write_header(&self, name: &str, content: &str) -> Result<PathBuf, CompileError> {
+    pub(super) fn write_header(&self, name: &str, content: &str) -> Result<PathBuf, CompileError> {
         let folder = self.include.file_name().unwrap_or_default().to_string_lossy();
         let name = format!("{folder}/{name}");
         self.cache
@@ -315,6 +359,7 @@ impl Compiler {
         source: &Path,
         options: &[String],
         arguments: &[OsString],
+        libraries: &str,
     ) -> Result<String, CompileError> {
         let unread = |reason| CompileError::Source { source_file: source.to_owned(), reason };
         let text =
@@ -340,7 +385,7 @@ impl Compiler {
         for argument in arguments {
             add(argument.as_encoded_bytes());
         }
-        add(library_versions(&self.device_libraries).as_bytes());
+        add(libraries.as_bytes());
         Ok(hexadecimal(&digest.finalize()))
     }
 
@@ -371,6 +416,13 @@ impl Compiler {
         }
         Ok(output)
     }
+}
+
+/// Checks that a source can be read.
+pub(super) fn readable(source: &Path) -> Result<(), CompileError> {
+    flipwave_host::input::open(source)
+        .map(drop)
+        .map_err(|reason| CompileError::Source { source_file: source.to_owned(), reason })
 }
 
 /// Returns the generic target that an option selects.

@@ -4,6 +4,7 @@ pub mod buffers;
 pub mod cancellable;
 pub mod capture;
 pub mod compile;
+pub mod compile_ptx;
 pub mod detector;
 pub mod device_libraries;
 pub mod error;

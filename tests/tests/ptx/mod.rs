@@ -1,29 +1,20 @@
 //! Campaigns on PTX: the suite's programs, compiled by clang, and faults in them.
 
-mod platform;
 mod random;
 
 use crate::suite::{agrees_with_reference, suite_programs};
 use flipwave_analysis::{Outcome, Row};
 use flipwave_campaigns::{
-    Campaign, InjectionPath, ProcessSite, Report, RunOptions, Silent, prepare, register_platform,
-    replay, run,
+    Campaign, InjectionPath, ProcessSite, Report, RunOptions, Silent, prepare, replay, run,
 };
 use flipwave_depth::cases;
 use flipwave_injector::Accelerations;
 use flipwave_tests::rows;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Once;
-
-fn register() {
-    static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| register_platform(&platform::PtxPlatform));
-}
 
 /// A campaign of the suite for PTX, in a folder.
 fn campaign(folder: &Path, file: &Path, change: impl Fn(String) -> String) -> Campaign {
-    register();
     let kernels = file.with_file_name("kernels");
     let link = folder.join("kernels");
     if !link.exists() {
@@ -170,7 +161,6 @@ fn sums_of_matrix_products_of_ptx_are_struck() {
              {target}, count: 40}}\n"
         );
         std::fs::write(&file, text).expect("a file");
-        register();
         let campaign = Campaign::read(&file).unwrap_or_else(|error| panic!("{error}"));
         let options = RunOptions::new(folder.path().join(target), NonZeroUsize::MIN);
         report(&campaign, &options);

@@ -7,8 +7,8 @@ use super::survey::{PtxCounts, PtxSurvey};
 use flipwave_arch::{Architecture, LaneMask, RegisterId, RegisterSpan, SourceLines};
 use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
 use flipwave_machine::{
-    Exactness, Execution, Fidelity, FidelityCheck, Footprints, Machine, Observer, OutsideSegment,
-    Progress, Stalls, Survey, Unobserved, WaveState,
+    Exactness, Execution, FaultDetail, Fidelity, FidelityCheck, Footprints, Machine, Observer,
+    OutsideSegment, Progress, Stalls, Survey, Unobserved, WaveState,
 };
 use flipwave_ptx::{CallGraph, PREDICATES, WORDS};
 use std::any::Any;
@@ -32,6 +32,9 @@ fn observed(observer: &mut dyn Observer) -> Company<'_> {
 }
 
 impl Machine for PtxGpu {
+    /// Faults have no context: the instruction and its line are known from the PC.
+    fn set_fault_detail(&mut self, _: FaultDetail) {}
+
     fn architecture(&self) -> &Arc<dyn Architecture> {
         &self.architecture
     }

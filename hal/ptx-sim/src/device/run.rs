@@ -58,7 +58,8 @@ impl PtxGpu {
             let position = workgroup.position;
             let faulted = |cause, pc, wave| {
                 let place = WaveLocation { pc, wave };
-                Ok(Progress::Ended(Completion::Faulted(DeviceFault { cause, place })))
+                let fault = DeviceFault { cause, place, context: None };
+                Ok(Progress::Ended(Completion::Faulted(fault)))
             };
             let executed = statistics.wave_instructions;
             let Some(index) = workgroup.wave() else {
