@@ -48,10 +48,12 @@ impl Observer for Sums {
     }
 }
 
-/// A form: shape, types of D, A, B and C, and the registers of each.
+/// A form: shape, and types of D, A, B and C.
 struct Case {
     shape: [usize; 3],
     types: [&'static str; 4],
+    /// Bits that are flipped in the first register of A, after the expected result was computed.
+    damage: u64,
 }
 
 fn bits(kind: &str) -> usize {
@@ -143,6 +145,7 @@ fn check(case: &Case) {
         words.resize(32, 0);
         input.extend(words);
     }
+    input[0] ^= case.damage;
     let names = |prefix: &str, count: usize, from: usize| {
         let names: Vec<String> = (from..from + count).map(|n| format!("%{prefix}{n}")).collect();
         format!("{{{}}}", names.join(", "))
@@ -217,6 +220,14 @@ fn products_are_those_of_whole_matrices() {
         ([16, 8, 16], ["f16", "e5m2", "e5m2", "f16"]),
     ];
     for (shape, types) in cases {
-        check(&Case { shape, types });
+        check(&Case { shape, types, damage: 0 });
     }
+}
+
+/// Negative control: a changed element of A is noticed.
+#[test]
+#[should_panic(expected = "mma.sync")]
+fn wrong_products_are_noticed() {
+    let types = ["f32", "f16", "f16", "f32"];
+    check(&Case { shape: [16, 8, 16], types, damage: 0x4000 });
 }

@@ -100,7 +100,8 @@ impl MatrixForm {
         let is_whole = fills(rows * products, a)
             && fills(products * usize::from(COLUMNS), b)
             && [c, d].iter().all(|kind| fills(rows * usize::from(COLUMNS), *kind));
-        let is_known = !is_old && !is_mixed && is_complete && is_whole;
+        let are_alike = a == b || a.bits() == 8 && b.bits() == 8;
+        let is_known = !is_old && !is_mixed && are_alike && is_complete && is_whole;
         let clamps = form.has("satfinite");
         is_known.then_some(MatrixForm { rows, products, types: all, clamps })
     }
@@ -164,6 +165,7 @@ mod tests {
             "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
             "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
             "mma.sync.aligned.m16n8k16.row.col.s32.f16.f16.s32",
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32",
             "add.f32",
         ] {
             assert_eq!(of(name), None, "{name}");

@@ -91,7 +91,7 @@ fn order(format: Format, a: u64, b: u64) -> Option<Ordering> {
     Some(format.order(a).cmp(&format.order(b)))
 }
 
-/// How a comparison is combined with a predicate.
+/// Operation that combines a comparison with a predicate; `None` for a plain comparison.
 fn combination(form: &Form) -> Option<fn(bool, bool) -> bool> {
     form.modifiers().find_map(|modifier| -> Option<fn(bool, bool) -> bool> {
         match modifier {

@@ -43,7 +43,7 @@ pub(crate) struct BarrierOp {
     pub number: Source,
     /// Number of participating threads.
     pub count: BarrierCount,
-    /// Whether waves wait, and what they compute.
+    /// Kind of the instruction.
     pub kind: BarrierKind,
 }
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub struct Program {
     /// The code.
     pub code: Arc<Code>,
-    /// What each instruction does.
+    /// The instructions with their effects, in the order of the code.
     pub(crate) steps: Vec<Step>,
     /// Bytes of shared memory that the module declares.
     pub(crate) shared_bytes: u64,

@@ -22,11 +22,11 @@ pub(crate) struct Wave {
     pub registers: Registers,
     /// Calls, the kernel first. Empty once the wave has ended.
     pub frames: Vec<Frame>,
-    /// Whether the wave waits.
+    /// Readiness to execute instructions.
     pub status: Status,
 }
 
-/// Whether a wave can execute instructions.
+/// Readiness of a wave to execute instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// The wave executes instructions.

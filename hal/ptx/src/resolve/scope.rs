@@ -4,7 +4,7 @@ use crate::{Name, Register, Signature, Symbol};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a name refers to.
+/// Meaning of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Entity {
     /// A register, or the elements of a vector.
