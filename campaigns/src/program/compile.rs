@@ -344,6 +344,11 @@ impl Compiler {
         arguments
     }
 
+    /// Folder of the headers.
+    pub(super) fn include_folder(&self) -> &Path {
+        &self.include
+    }
+
     /// Writes a header to the include folder. Returns its path.
     pub(super) fn write_header(&self, name: &str, content: &str) -> Result<PathBuf, CompileError> {
         let folder = self.include.file_name().unwrap_or_default().to_string_lossy();

@@ -10,6 +10,8 @@ const OPENCL_HEADER: &str = include_str!("headers/flipwave_libdevice.h");
 const CUDA_HEADER: &str = include_str!("headers/flipwave_cuda.h");
 /// File of libclc.
 const LIBRARY: &str = "nvptx64--nvidiacl.bc";
+/// Extensions that clang does not enable for PTX, although its instructions have them.
+const ATOMICS: &str = "-cl-ext=+cl_khr_int64_base_atomics,+cl_khr_int64_extended_atomics";
 /// Folders of libclc in distributions.
 const FOLDERS: [&str; 3] = ["/usr/lib/clc", "/usr/share/clc", "/usr/local/share/clc"];
 
@@ -36,7 +38,10 @@ impl Compiler {
                 let header = self.write_header("flipwave_libdevice.h", OPENCL_HEADER)?;
                 let fixed = ["-xcl", "-cl-std=CL2.0", "-Xclang", "-finclude-default-header"];
                 arguments.extend(fixed.map(OsString::from));
-                arguments.extend(["--target=nvptx64-nvidia-nvcl", "-Xclang"].map(OsString::from));
+                arguments.extend(
+                    ["--target=nvptx64-nvidia-nvcl", "-Wno-linker-warnings"].map(OsString::from),
+                );
+                arguments.extend(["-Xclang".into(), ATOMICS.into(), "-Xclang".into()]);
                 arguments.extend(["-mlink-builtin-bitcode", "-Xclang"].map(OsString::from));
                 arguments.extend([library.into(), "-include".into(), header.into()]);
                 arguments.push(format!("-march={target}").into());
@@ -61,7 +66,11 @@ impl Compiler {
         let feature = format!("+{}", ptx_version(target));
         arguments.extend(["-Xclang", "-target-feature", "-Xclang"].map(OsString::from));
         arguments.extend([feature.into(), "-ffp-contract=off".into(), "-S".into()]);
-        arguments.extend(["-gline-tables-only".into(), "-ffile-compilation-dir=.".into()]);
+        // Line tables as in PTX's `.file`, whose names are relative to the source.
+        let debug = ["-gline-tables-only", "-gdwarf-2", "-fno-dwarf-directory-asm"];
+        arguments.extend(debug.map(OsString::from));
+        arguments.push("-ffile-compilation-dir=.".into());
+        arguments.push(format!("-fdebug-prefix-map={}=.", self.include_folder().display()).into());
         arguments.extend(options.iter().map(OsString::from));
         self.compile_cached(source, options, &arguments, &libraries, "ptx")
     }
