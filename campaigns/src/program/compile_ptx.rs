@@ -76,13 +76,18 @@ impl Compiler {
     }
 }
 
-/// The oldest version of PTX that has a target (PTX ISA 9.1, "Release Notes"), at least 7.8.
+/// The oldest version of PTX that has a target and its architecture-specific features (PTX ISA 9.1, "Release
+/// Notes"), at least 7.8.
 fn ptx_version(target: &str) -> &'static str {
-    let digits = target.trim_start_matches("sm_").trim_end_matches(['a', 'f']);
-    match digits.parse::<u32>().unwrap_or(0) {
-        ..=90 => "ptx78",
-        ..=101 => "ptx86",
-        _ => "ptx87",
+    let number = target.trim_start_matches("sm_");
+    let digits = number.trim_end_matches(['a', 'f']);
+    match (digits.parse::<u32>().unwrap_or(0), number.ends_with('f')) {
+        (0..=89, _) => "ptx78",
+        (90..=99, _) => "ptx80",
+        (100 | 101, false) => "ptx86",
+        (120, false) => "ptx87",
+        (110, _) => "ptx90",
+        _ => "ptx88",
     }
 }
 
@@ -103,9 +108,13 @@ mod tests {
 
     #[test]
     fn targets_have_a_version_of_ptx() {
-        for (target, expected) in
-            [("sm_75", "ptx78"), ("sm_90a", "ptx78"), ("sm_100", "ptx86"), ("sm_120a", "ptx87")]
-        {
+        for (target, expected) in [
+            ("sm_75", "ptx78"),
+            ("sm_90a", "ptx80"),
+            ("sm_100", "ptx86"),
+            ("sm_100f", "ptx88"),
+            ("sm_120a", "ptx87"),
+        ] {
             assert_eq!(ptx_version(target), expected, "{target}");
         }
     }

@@ -1,5 +1,6 @@
 //! Campaigns on PTX: the suite's programs, compiled by clang, and faults in them.
 
+mod commands;
 mod random;
 
 use crate::suite::{agrees_with_reference, suite_programs};
