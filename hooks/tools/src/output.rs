@@ -312,7 +312,15 @@ mod tests {
     #[test]
     fn sizes_that_differ_from_those_of_c_are_refused() {
         let members = [member("uint64_t", "unsigned long", "count")];
+        let stream = |size| Output { keys: Vec::new(), ..stream(size) };
         assert!(stream(8).set_members(&file(), |_| Some(&members)).is_ok());
         assert!(stream(12).set_members(&file(), |_| Some(&members)).is_err());
+    }
+
+    #[test]
+    fn streams_with_columns_need_a_site() {
+        let members = [member("uint64_t", "unsigned long", "count")];
+        let error = stream(8).set_members(&file(), |_| Some(&members)).expect_err("no site");
+        assert!(error.to_string().contains("no member of the type flipwave_site"), "{error}");
     }
 }
