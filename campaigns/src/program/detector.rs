@@ -6,13 +6,12 @@ use crate::platform::{amdgpu, amdgpu_mut};
 use crate::program::error::{DetectorError, PrepareError};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Device, ModuleId};
-use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
 use flipwave_injector::{Buffer, Workload};
 use flipwave_tools::{
     DispatchFacts, EmulatedInsts, Guest, Options, Tool, ToolError, ToolFile, ToolScope,
-    refusal_reasons,
+    refusal_reasons, wave_size,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -130,9 +129,4 @@ impl Instrumented {
         };
         tool.detectors().filter_map(counter).collect()
     }
-}
-
-/// The wave size of the first kernel.
-fn wave_size(object: &CodeObject) -> Option<u8> {
-    Some(Disassembly::of_kernel(object, 0).ok()?.wave_size)
 }

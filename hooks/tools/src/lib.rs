@@ -39,7 +39,7 @@ pub use fault_model::{FaultFacts, FaultModelFile, FaultModelFunction};
 pub use file::ToolFile;
 pub use guest::Guest;
 pub use measure::{
-    DISPATCH_NUMBER, DispatchTable, Instrumented, Measurement, measure, measure_with,
+    DISPATCH_NUMBER, DispatchTable, Instrumented, Measurement, measure, measure_with, wave_size,
 };
 pub use observed::{
     InstructionCount, MemoryTrace, ObservableTool, ObservedAccesses, ObservedExecutions,

@@ -153,8 +153,8 @@ pub fn measure_with<'a, D: Device>(
     Ok(Measurement { columns: tool.columns(), tables, instrumented })
 }
 
-/// The wave size of the first kernel.
-fn wave_size(object: &CodeObject) -> Option<u8> {
+/// The wave size of the first kernel of a code object, if it has one.
+pub fn wave_size(object: &CodeObject) -> Option<u8> {
     Some(Disassembly::of_kernel(object, 0).ok()?.wave_size)
 }
 

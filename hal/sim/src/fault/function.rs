@@ -1,4 +1,4 @@
-//! Where a function keeps the values that registers had at its entry.
+//! Locations, within a function, of the values that registers had at its entry.
 //!
 //! The analysis proves what it finds from the function's instructions. It relies on the entry block, which
 //! is executed once and first, on stores to the stack not being overwritten through pointers, and on calls
@@ -15,7 +15,7 @@ use std::ops::Range;
 /// Maximum size of an analysed function in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Where the value is that a register had when the function was entered.
+/// Location of the value that a register had at the entry of the function.
 #[derive(Clone, Copy, Debug)]
 pub enum EntryValue<'a> {
     /// In the register: the function has not written it.
@@ -114,7 +114,7 @@ impl<'a> FunctionCode<'a> {
         self.instructions.binary_search_by_key(&pc, |(pc, _)| *pc).ok()
     }
 
-    /// Where the value is that `register` had at the entry, when `next` is the next instruction; `None`
+    /// Location of the value that `register` had at the entry, when `next` is the next instruction; `None`
     /// if that cannot be proven.
     pub fn entry_value(&self, register: Register, next: usize) -> Option<EntryValue<'a>> {
         if !self.executed(next).any(|(_, op)| writes(&op.inst, register)) {
