@@ -236,14 +236,22 @@ impl Compiler {
         more: &[OsString],
     ) -> Result<Vec<u8>, CompileError> {
         let language = Language::from_path(source)?;
+        if language == Language::Cuda {
+            return Err(CompileError::OtherTarget {
+                source_file: source.to_owned(),
+                language: "CUDA",
+                target: target.to_string(),
+                expected: "a target such as sm_80, or HIP (.hip)",
+            });
+        }
         readable(source)?;
         let target = &compiled_for(options, target);
-        let installed = device_libraries::installed(&self.version)?;
-        let libraries = self.adapted(&installed, target)?;
+        let libraries = self.device_libraries(target)?;
         self.write_header("flipwave.h", HEADER)?;
-        let mut arguments = self.arguments(source, language, options, target, &libraries)?;
+        let mut arguments = self.arguments(language, options, target, &libraries);
         arguments.extend_from_slice(more);
-        self.compile_cached(source, options, &arguments, &library_versions(&installed), "co")
+        let versions = library_versions(&device_libraries::installed(&self.version)?);
+        self.compile_cached(source, options, &arguments, &versions, "co")
     }
 
     /// Compiles a source with these arguments, or takes the output from the cache. `libraries` identifies
@@ -276,22 +284,17 @@ impl Compiler {
     /// # Errors
     /// The errors of [`Compiler::compile`].
     pub fn device_libraries(&self, target: &Target) -> Result<PathBuf, CompileError> {
-        self.adapted(&device_libraries::installed(&self.version)?, target)
-    }
-
-    /// Returns the folder with installed libraries that are adapted to the compiler.
-    fn adapted(&self, installed: &Path, target: &Target) -> Result<PathBuf, CompileError> {
-        device_libraries::adapted(installed, target, &self.clang, &self.version, &self.cache)
+        let libraries = device_libraries::installed(&self.version)?;
+        device_libraries::adapted(&libraries, target, &self.clang, &self.version, &self.cache)
     }
 
     fn arguments(
         &self,
-        source: &Path,
         language: Language,
         options: &[String],
         target: &Target,
         libraries: &Path,
-    ) -> Result<Vec<OsString>, CompileError> {
+    ) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = match language {
             Language::OpenClC => [
                 "-xcl",
@@ -302,15 +305,7 @@ impl Compiler {
             ]
             .map(OsString::from)
             .into(),
-            Language::Cuda => {
-                return Err(CompileError::OtherTarget {
-                    source_file: source.to_owned(),
-                    language: "CUDA",
-                    target: target.to_string(),
-                    expected: "a target such as sm_80, or HIP (.hip)",
-                });
-            }
-            Language::Hip => {
+            Language::Hip | Language::Cuda => {
                 let rocm = self.rocm.display();
                 // Without the bundle, the output is the code object itself.
                 ["-xhip", "--cuda-device-only", "--no-gpu-bundle-output"]
@@ -320,8 +315,10 @@ impl Compiler {
                     .collect()
             }
         };
-        let name = if language == Language::OpenClC { "-mcpu" } else { "--offload-arch" };
-        arguments.push(format!("{name}={target}").into());
+        arguments.push(match language {
+            Language::OpenClC => format!("-mcpu={target}").into(),
+            Language::Hip | Language::Cuda => format!("--offload-arch={target}").into(),
+        });
         arguments.push(format!("--rocm-device-lib-path={}", libraries.display()).into());
         // clang 22 writes version 6 by default, for which device libraries before ROCm 6.3 have no
         // constant. Version 5 does not support generic targets.
@@ -344,7 +341,7 @@ impl Compiler {
         arguments.extend(["-idirafter".into(), self.include.clone().into()]);
         let options = options.iter().filter(|option| named_target(option).is_none());
         arguments.extend(options.map(OsString::from));
-        Ok(arguments)
+        arguments
     }
 
     /// Folder of the headers.
