@@ -7,15 +7,15 @@
 //!
 //! Exact results are those of the manual. Approximations are the exact functions, rounded: within the error
 //! that the manual states. Instructions that are not implemented are [gaps](Gap), reported before any lane has
-//! executed a part of them: textures and surfaces, `wmma`, `wgmma` and `tcgen05`, bulk and tensor copies, `alloca`,
-//! video instructions, and forms with types below 8 bits or sparse matrices. The test `coverage` lists them.
+//! executed a part of them: textures and surfaces, `wmma` and `tcgen05`, bulk and tensor copies, `alloca`, video
+//! instructions, and forms with types below 8 bits or sparse matrices. The test `coverage` lists them.
 //!
 //! Choices where the manual leaves a result open:
 //!
-//! - Sums of `mma` add products one after the other, in the type of the sum.
+//! - Sums of `mma` and `wgmma` add products one after the other, in the type of the sum.
 //! - Integer division by zero gives all ones, the remainder is the dividend.
 //! - Clocks count the instructions of a wave. Each workgroup is a cluster of its own.
-//! - Asynchronous copies are complete before the next instruction.
+//! - Asynchronous copies and products are complete before the next instruction.
 //! - A wave arrives at a barrier as a whole, whichever of its lanes execute the instruction.
 
 mod address;

@@ -272,6 +272,20 @@ fn atomic_operations_return_the_old_value() {
 }
 
 #[test]
+fn elements_of_vectors_change_one_by_one() {
+    let one = 1f32.to_bits();
+    let operands: Vec<Operands> =
+        (0..64u64).map(|n| [0, ((n as f32).to_bits()).into(), one.into(), 7]).collect();
+    let inst = "{ .reg .b32 %o, %n; atom.global.add.v2.f32 {%o, %x}, [%address+8], {%c, %c};
+        ld.global.v2.b32 {%n, %y}, [%address+8]; add.u32 %y, %y, %n; }";
+    // The second element is the upper half of an operand of 64 bits.
+    for ([_, b, ..], [x, y]) in operands.iter().zip(execute(inst, "rrrrr", &operands)) {
+        let first = f32::from_bits(*b as u32) + 1.0;
+        assert_eq!((x, y), (0, u64::from(first.to_bits().wrapping_add(one))), "{b:#x}");
+    }
+}
+
+#[test]
 fn generic_addresses_reach_every_state_space() {
     let body = ".shared .u32 s; .global .u32 g = 40; .const .u32 c = 500;
         ENTRY .local .u32 l;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// A form of each row of the table that is executed. Registers: `%h` has 16 bits, `%r` 32, `%d` 64; `%p` are
 /// predicates.
-const EXECUTED: [&str; 104] = [
+const EXECUTED: [&str; 106] = [
     "abs.f32 %r1, %r2",
     "activemask.b32 %r1",
     "add.rz.ftz.f32 %r1, %r2, %r3",
@@ -112,10 +112,12 @@ const EXECUTED: [&str; 104] = [
     "vote.sync.ballot.b32 %r1, %p1, -1",
     "xor.b64 %d1, %d2, %d3",
     "add.f32.bf16 %r1, %h1, %r2",
+    "wgmma.fence.sync.aligned",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1, %r2}, %d1, %d2, %p1, 1, 1, 0, 0",
 ];
 
 /// Rows of the table that are gaps, whatever their modifiers.
-const GAPS: [&str; 59] = [
+const GAPS: [&str; 57] = [
     "alloca",
     "clusterlaunchcontrol",
     "clusterlaunchcontrol.query_cancel",
@@ -171,8 +173,6 @@ const GAPS: [&str; 59] = [
     "vsub",
     "vsub2",
     "vsub4",
-    "wgmma",
-    "wgmma.mma_async",
     "wmma",
     "wmma.store",
 ];

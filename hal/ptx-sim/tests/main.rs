@@ -11,3 +11,4 @@ mod integers;
 mod kernels;
 mod matrices;
 mod robust;
+mod warpgroups;

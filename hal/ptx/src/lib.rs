@@ -37,7 +37,7 @@ pub use error::{ParseError, ParseErrorKind};
 pub use flow::{BasicBlock, CallGraph, ControlFlow};
 pub use form::Form;
 pub use inst::{Accesses, Inst};
-pub use matrix::{MatrixForm, MatrixType};
+pub use matrix::{MatrixForm, MatrixType, WarpgroupForm};
 pub use number::{Number, Radix};
 pub use opcode::{Class, OPCODES, OpcodeFacts};
 pub use parser::parse;

@@ -138,12 +138,52 @@ impl MatrixForm {
     }
 }
 
+/// A product D = A * B + D of a warpgroup: four waves compute 16 rows each (PTX ISA, "wgmma.mma_async").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarpgroupForm {
+    /// Columns of B, a multiple of 8.
+    pub columns: usize,
+    /// The product of one wave with 8 columns of B.
+    pub part: MatrixForm,
+}
+
+impl WarpgroupForm {
+    /// The product of a form; `None` for other instructions, and for sparse and binary products.
+    pub fn of(form: &Form) -> Option<WarpgroupForm> {
+        let is_dense = form.name().starts_with("wgmma.mma_async.sync.aligned.");
+        let [rows, columns, products] = form.modifiers().find_map(dimensions)?;
+        let mut types = form.modifiers().filter_map(MatrixType::parse);
+        let [d, a, b] = [types.next()?, types.next()?, types.next()?];
+        let sums: &[MatrixType] = match a {
+            MatrixType::F16 | MatrixType::E4M3 | MatrixType::E5M2 => {
+                &[MatrixType::F16, MatrixType::F32]
+            }
+            MatrixType::Bf16 | MatrixType::Tf32 => &[MatrixType::F32],
+            MatrixType::S8 | MatrixType::U8 => &[MatrixType::S32],
+            MatrixType::F32 | MatrixType::F64 | MatrixType::S32 => return None,
+        };
+        let are_alike = a == b || a.bits() == 8 && a.is_integer() == b.is_integer();
+        // A row of A and a column of B have 32 bytes.
+        let is_whole = rows == 64 && products * a.bits() as usize == 256;
+        let has_columns = (8..=256).contains(&columns) && columns.is_multiple_of(8);
+        let is_known = is_dense && is_whole && has_columns && are_alike && sums.contains(&d);
+        let clamps = form.has("satfinite");
+        let part = MatrixForm { rows: 16, products, types: [d, a, b, d], clamps };
+        (is_known && types.next().is_none()).then_some(WarpgroupForm { columns, part })
+    }
+}
+
 /// Rows and products of `m16n8k16`.
 fn shape(name: &str) -> Option<(usize, usize)> {
+    let [rows, columns, products] = dimensions(name)?;
+    (columns == 8 && matches!(rows, 8 | 16) && products <= 64).then_some((rows, products))
+}
+
+/// The numbers in `m16n8k16`.
+fn dimensions(name: &str) -> Option<[usize; 3]> {
     let (rows, rest) = name.strip_prefix('m')?.split_once('n')?;
     let (columns, products) = rest.split_once('k')?;
-    let (rows, products): (usize, usize) = (rows.parse().ok()?, products.parse().ok()?);
-    (columns == "8" && matches!(rows, 8 | 16) && products <= 64).then_some((rows, products))
+    Some([rows.parse().ok()?, columns.parse().ok()?, products.parse().ok()?])
 }
 
 #[cfg(test)]
@@ -167,6 +207,27 @@ mod tests {
             "mma.sync.aligned.m16n8k16.row.col.s32.f16.f16.s32",
             "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32",
             "add.f32",
+        ] {
+            assert_eq!(of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn products_of_warpgroups_follow_from_the_form() {
+        let of = |name: &str| {
+            WarpgroupForm::of(&Form::of(&format!("wgmma.mma_async.sync.aligned.{name}")))
+        };
+        let half = of("m64n128k16.f32.f16.f16").expect("a product");
+        assert_eq!((half.columns, half.part.registers()), (128, [4, 4, 2, 4]));
+        let bytes = of("m64n8k32.satfinite.s32.s8.u8").expect("a product");
+        assert_eq!((bytes.part.registers(), bytes.part.clamps), ([4, 4, 2, 4], true));
+        for name in [
+            "m64n12k16.f32.f16.f16",
+            "m64n264k16.f32.f16.f16",
+            "m64n8k8.f32.f16.f16",
+            "m64n8k16.f16.bf16.bf16",
+            "m64n8k32.f32.s8.s8",
+            "m64n8k256.s32.b1.b1.and.popc",
         ] {
             assert_eq!(of(name), None, "{name}");
         }

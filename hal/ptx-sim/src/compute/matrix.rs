@@ -97,6 +97,21 @@ impl Operands {
         Operands { form, left, right, accumulators: accumulators.to_vec() }
     }
 
+    /// The matrices with the elements `left` and `right` by rows, and C in registers.
+    pub fn of_elements(
+        form: MatrixForm,
+        left: Vec<f64>,
+        right: Vec<f64>,
+        accumulators: Vec<Row>,
+    ) -> Operands {
+        Operands { form, left, right, accumulators }
+    }
+
+    /// Elements of A, by rows.
+    pub fn left(&self) -> &[f64] {
+        &self.left
+    }
+
     /// Computes all elements of the result.
     pub fn compute(&self, results: &mut [Row]) {
         for row in 0..self.form.rows {
@@ -176,7 +191,7 @@ fn rounded(format: Format, sum: f64) -> u64 {
 }
 
 /// The value of an element, which double precision represents exactly.
-fn value(kind: MatrixType, bits: u64) -> f64 {
+pub(crate) fn value(kind: MatrixType, bits: u64) -> f64 {
     match kind {
         MatrixType::F16 => Format::F16.to_f64(bits),
         MatrixType::Bf16 => Format::Bf16.to_f64(bits),

@@ -19,7 +19,7 @@ mod small_float;
 
 pub(crate) use atomic::{Update, atomic_arithmetic};
 pub(crate) use bits::repack;
-pub(crate) use matrix::{ElementPlace, Operands, exactness, place};
+pub(crate) use matrix::{ElementPlace, Operands, exactness, place, value};
 pub(crate) use row::{LANES, Operation, Row, low};
 
 use crate::Gap;

@@ -5,6 +5,7 @@ mod calls;
 mod reach;
 mod special;
 mod step;
+mod warpgroup;
 
 pub(crate) use calls::MOST_LOCAL_BYTES;
 pub(crate) use reach::{Reach, Rows};

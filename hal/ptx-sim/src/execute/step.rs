@@ -2,7 +2,9 @@
 
 use super::Reach;
 use crate::compute::{LANES, Row};
-use crate::program::{AsyncCopy, BarrierOp, MatrixLoad, MemoryAccess, Op, Phase, Source};
+use crate::program::{
+    AsyncCopy, AtomicOperation, AtomicValue, BarrierOp, MatrixLoad, MemoryAccess, Op, Phase, Source,
+};
 use crate::wave::next;
 use flipwave_device::{AccessKind, FaultCause};
 use flipwave_ptx::Condition;
@@ -71,6 +73,7 @@ impl Reach<'_> {
                     self.wave.registers.write(*destination, lanes, row);
                 }
             }
+            Op::Warpgroup(product) => self.warpgroup(product, lanes)?,
             Op::Load { access, values } => {
                 let mut rows = vec![[0; LANES]; values.len()];
                 let addresses = self.addresses(access);
@@ -104,19 +107,11 @@ impl Reach<'_> {
                     }
                 }
             }
-            Op::Atomic { access, operation, sources, destination } => {
-                let rows: Vec<Row> = sources.iter().map(|source| self.row(*source)).collect();
+            Op::Atomic { access, operation, values } => {
                 let addresses = self.addresses(access);
-                let mut old = [0; LANES];
-                for lane in Self::lanes(lanes) {
-                    let location = self.locate(access, addresses[lane], lane)?;
-                    let operand = |number: usize| rows.get(number).map_or(0, |row| row[lane]);
-                    let kind = AccessKind::Atomic;
-                    old[lane] = self.read_at(location, access.bytes, lane, kind)?;
-                    let new = operation.apply(old[lane], [operand(0), operand(1)]);
-                    self.write_at(location, access.bytes, new, lane, kind)?;
+                for value in values {
+                    self.atomic(access, operation, value, &addresses, lanes)?;
                 }
-                self.wave.registers.write(*destination, lanes, &old);
             }
             Op::PhaseBarrier(barrier) => {
                 let operands = self.row(barrier.operand);
@@ -195,6 +190,28 @@ impl Reach<'_> {
             groups.push((*target.ok_or(FaultCause::IllegalInstruction { word })?, 1 << lane));
         }
         self.diverge(&groups, meeting);
+        Ok(())
+    }
+
+    fn atomic(
+        &mut self,
+        access: &MemoryAccess,
+        operation: &AtomicOperation,
+        value: &AtomicValue,
+        addresses: &Row,
+        lanes: u32,
+    ) -> Result<(), FaultCause> {
+        let rows: Vec<Row> = value.sources.iter().map(|source| self.row(*source)).collect();
+        let mut old = [0; LANES];
+        for lane in Self::lanes(lanes) {
+            let mut location = self.locate(access, addresses[lane], lane)?;
+            location.address = location.address.wrapping_add(value.offset);
+            let operand = |number: usize| rows.get(number).map_or(0, |row| row[lane]);
+            old[lane] = self.read_at(location, value.bytes, lane, AccessKind::Atomic)?;
+            let new = operation.apply(old[lane], [operand(0), operand(1)]);
+            self.write_at(location, value.bytes, new, lane, AccessKind::Atomic)?;
+        }
+        self.wave.registers.write(value.destination, lanes, &old);
         Ok(())
     }
 

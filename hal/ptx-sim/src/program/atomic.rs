@@ -1,9 +1,23 @@
 //! Atomic operations (PTX ISA, "atom", "red").
 
+use super::{Destination, Source};
 use crate::Gap;
 use crate::compute::{Update, atomic_arithmetic};
 use flipwave_ptx::{Form, ScalarType, Space};
 use std::sync::Arc;
+
+/// A value that an atomic operation changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AtomicValue {
+    /// Offset from the address of the access in bytes.
+    pub offset: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// The operands.
+    pub sources: Vec<Source>,
+    /// Place of the old value.
+    pub destination: Destination,
+}
 
 /// An atomic operation.
 #[derive(Clone)]

@@ -142,6 +142,8 @@ pub(super) fn synchronization(inst: &Inst, addresses: &dyn Addresses) -> Result<
     let form = &inst.form;
     match form.opcode() {
         "membar" | "fence" | "nanosleep" | "griddepcontrol" => return Ok(Op::Nothing),
+        // `mma_async` is complete before the next instruction.
+        "wgmma" => return Ok(Op::Nothing),
         "bar" | "barrier" if form.has("warp") => return Ok(Op::Nothing),
         // A cluster has one workgroup.
         "barrier" if form.has("cluster") => return Ok(Op::Nothing),

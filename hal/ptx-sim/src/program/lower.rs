@@ -1,7 +1,7 @@
 //! Instructions prepared for execution.
 
 use super::operand::{Addresses, Destination, Source, destination, elements, source};
-use super::{MatrixProduct, Op, control, memory, phase_barrier};
+use super::{MatrixProduct, Op, control, memory, phase_barrier, warpgroup};
 use crate::Gap;
 use crate::compute::{Operation, exactness, operation, repack};
 use flipwave_machine::Exactness;
@@ -41,6 +41,9 @@ pub(super) fn lower(
             memory::matrix(inst, code, addresses)
         }
         Class::Matrix if inst.form.opcode() == "mma" => product(inst, addresses),
+        Class::Matrix if inst.form.opcode() == "wgmma" => {
+            warpgroup::product(inst, addresses).map(Op::Warpgroup)
+        }
         Class::Move if inst.form.opcode() == "mov" => moved(inst, addresses),
         Class::Arithmetic
         | Class::Logic

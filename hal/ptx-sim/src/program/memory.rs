@@ -1,7 +1,7 @@
 //! Accesses to memory.
 
 use super::operand::{Addresses, Destination, Source, destination, elements, source};
-use super::{AtomicOperation, Op};
+use super::{AtomicOperation, AtomicValue, Op};
 use crate::Gap;
 use flipwave_ptx::{Address, Argument, Code, FunctionKind, Inst, ScalarType, Space, Symbol};
 
@@ -156,22 +156,34 @@ pub(super) fn store(inst: &Inst, code: &Code, addresses: &dyn Addresses) -> Resu
 pub(super) fn atomic(inst: &Inst, code: &Code, addresses: &dyn Addresses) -> Result<Op, Gap> {
     let kind = inst.form.source().ok_or_else(Gap::form)?;
     let has_result = inst.form.opcode() == "atom";
-    if inst.form.has("async") || inst.form.elements > 1 || kind.bits() > 64 {
+    if inst.form.has("async") || kind.bits() > 64 {
         return Err(Gap::form());
     }
-    let (result, rest) = match &inst.operands[..] {
-        [result, rest @ ..] if has_result => (destination(result)?, rest),
-        rest => (Destination::Sink, rest),
+    let (results, rest) = match &inst.operands[..] {
+        [result, rest @ ..] if has_result => (Some(elements(result)), rest),
+        rest => (None, rest),
     };
     let [memory, operands @ ..] = rest else { return Err(Gap::form()) };
-    let access = access(inst, memory, inst.form.space, kind.bytes(), code, addresses)?;
+    let (bytes, count) = (kind.bytes(), usize::from(inst.form.elements));
+    let access = access(inst, memory, inst.form.space, bytes * count as u64, code, addresses)?;
     let operation = AtomicOperation::of(&inst.form)?;
-    let sources = operands.iter().map(|part| source(part, kind, addresses));
-    let sources = sources.collect::<Result<Vec<_>, _>>()?;
-    if sources.len() < operation.operands() {
+    let operands = operands.get(..operation.operands()).ok_or_else(Gap::form)?;
+    let operands: Vec<Vec<Argument>> = operands.iter().map(elements).collect();
+    if results.iter().chain(&operands).any(|elements| elements.len() != count) {
         return Err(Gap::form());
     }
-    Ok(Op::Atomic { access, operation, sources, destination: result })
+    let value = |number: usize| {
+        let sources = operands.iter().map(|all| source(&all[number], kind, addresses));
+        let result = results.as_ref().map(|all| destination(&all[number]));
+        Ok(AtomicValue {
+            offset: bytes * number as u64,
+            bytes,
+            sources: sources.collect::<Result<Vec<_>, _>>()?,
+            destination: result.transpose()?.unwrap_or(Destination::Sink),
+        })
+    };
+    let values = (0..count).map(value).collect::<Result<Vec<_>, Gap>>()?;
+    Ok(Op::Atomic { access, operation, values })
 }
 
 /// `cp.async` and the waits for it.

@@ -7,12 +7,14 @@ mod lower;
 mod memory;
 mod operand;
 mod phase_barrier;
+mod warpgroup;
 
-pub(crate) use atomic::AtomicOperation;
+pub(crate) use atomic::{AtomicOperation, AtomicValue};
 pub(crate) use control::{BarrierCount, BarrierKind, BarrierOp, CallOp, CallTarget, Place};
 pub(crate) use memory::{AsyncCopy, MatrixLoad, MemoryAccess, MemorySpace, MemoryValue};
 pub(crate) use operand::{Destination, Source, register_destination, register_source};
 pub(crate) use phase_barrier::{Phase, PhaseBarrier};
+pub(crate) use warpgroup::{Descriptor, SharedMatrix, WarpgroupLeft, WarpgroupProduct};
 
 use crate::Gap;
 use crate::compute::Operation;
@@ -54,6 +56,8 @@ pub(crate) enum Op {
     },
     /// Multiplies matrices in registers.
     Product(MatrixProduct),
+    /// Multiplies matrices in shared memory.
+    Warpgroup(WarpgroupProduct),
     /// Loads values.
     Load {
         /// The memory.
@@ -68,16 +72,14 @@ pub(crate) enum Op {
         /// The values.
         values: Vec<(MemoryValue, Source)>,
     },
-    /// Changes a value in memory.
+    /// Changes values in memory, each by itself.
     Atomic {
         /// The memory.
         access: MemoryAccess,
         /// The operation.
         operation: AtomicOperation,
-        /// The operands.
-        sources: Vec<Source>,
-        /// Place of the old value.
-        destination: Destination,
+        /// The values.
+        values: Vec<AtomicValue>,
     },
     /// Copies from global to shared memory.
     Copy(AsyncCopy),
@@ -148,6 +150,7 @@ impl Program {
         match &self.steps[number].op {
             Op::Compute { operation, .. } => &operation.exactness,
             Op::Product(product) => &product.exactness,
+            Op::Warpgroup(product) => &product.exactness,
             _ => &Exactness::Exact,
         }
     }
