@@ -189,6 +189,27 @@ def test_kernels_from_source_and_code_objects_run(
     assert campaign.name == "twice_float" and len(campaign.run(count=10)) == 10
 
 
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+def test_kernels_run_as_ptx(add: flipwave.Kernel, vectors: dict[str, Any], target: str) -> None:
+    kernels = pytest.importorskip("small_kernels")
+    kernel = flipwave.Kernel.from_triton(kernels.add, add.signature or {}, {"BLOCK": 256}, target)
+    assert b".target " + target.encode() in (kernel.code_object or b"")
+    faults = {"model": "flip_one_bit", "count": 100}
+    campaign = flipwave.Campaign(kernel, 4, vectors, outputs=["out"], faults=faults)
+    numpy.testing.assert_array_equal(campaign.golden()["out"], vectors["x"] + vectors["y"])
+    table = campaign.run()
+    assert len(table) == 100 and (table["outcome"] == "sdc").any()
+    # Lines are those of the Triton function.
+    assert table["line"].str.contains("small_kernels.py").any()
+    text = """extern "C" __global__ void twice(float *out, const float *x) {
+        out[threadIdx.x] = 2 * x[threadIdx.x];
+    }"""
+    twice = flipwave.Kernel.from_source(text, "twice", target)
+    args = {"out": numpy.zeros(64, numpy.float32), "x": vectors["x"][:64]}
+    golden = flipwave.Campaign(twice, 1, args, workgroup=64, outputs=["out"]).golden()
+    numpy.testing.assert_array_equal(golden["out"], 2 * args["x"])
+
+
 def test_results_are_replaced_only_with_force(make_campaign: Any, tmp_path: Path) -> None:
     make_campaign(seed=1).run(out=tmp_path)
     with pytest.raises(flipwave.ProgramError, match="--force") as caught:

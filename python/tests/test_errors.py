@@ -176,7 +176,7 @@ def test_invalid_kernels_are_reported(tmp_path: Path) -> None:
         flipwave.Kernel.from_code_object(b"", "add", signature={"x": 3})  # type: ignore[dict-item]
     with expect(flipwave.WrongType, "signature", "list"):
         flipwave.Kernel.from_code_object(b"", "add", signature=["*fp32"])  # type: ignore[arg-type]
-    for target in ("gfx9999", "sm_80", "gfx90"):
+    for target in ("gfx9999", "sm_8", "gfx90"):
         with expect(flipwave.WrongValue, target, "gfx90a, "):
             compile(kernels.add, signature, {"BLOCK": 4}, target)
         with expect(flipwave.WrongValue, target, "gfx90a, "):

@@ -12,7 +12,8 @@ import numpy as np
 from flipwave import Campaign, Kernel
 from flipwave.element import ElementType
 
-TARGETS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+AMD = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+TARGETS = (*AMD, "sm_80", "sm_90")
 
 # Tolerances between outputs and the results of numpy, in the format of `compare` in a campaign.
 EXACT = {"exact": True}
@@ -20,10 +21,19 @@ F32 = {"absolute": 1e-5, "relative": 1e-5}
 F16 = {"absolute": 2e-3, "relative": 2e-3}
 BF16 = {"absolute": 1e-2, "relative": 1e-2}
 
-# Attributes that Triton's launcher derives from an argument: addresses and numbers divisible by 16, and
-# buffers below 2 GiB, which allow 32-bit offsets.
-SMALL_BUFFER = {"divisibility": 16, "pointer_range": 32}
+# Attributes that Triton's launcher derives from an argument: addresses and numbers divisible by 16, and for
+# AMD's GPUs buffers below 2 GiB, which allow 32-bit offsets.
 DIVISIBLE = {"divisibility": 16}
+SMALL_BUFFER = {**DIVISIBLE, "pointer_range": 32}
+
+
+def supporting(*elements: str) -> Sequence[str]:
+    """The targets for which Triton's compiler supports these types."""
+    if any(element in ("fp8e4b8", "fp8e5b16") for element in elements):
+        return AMD
+    if "fp8e4nv" in elements:
+        return [target for target in TARGETS if target != "sm_80"]
+    return TARGETS
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,7 @@ class Case:
         for name, argument in self.arguments.items():
             if isinstance(argument, Buffer):
                 signature[name] = "*" + argument.element
-                attributes[name] = SMALL_BUFFER
+                attributes[name] = SMALL_BUFFER if target in AMD else DIVISIBLE
             else:
                 signature[name] = argument.element
                 if isinstance(argument.value, int) and argument.value % 16 == 0:

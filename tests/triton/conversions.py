@@ -3,7 +3,7 @@
 import numpy as np
 import triton
 import triton.language as tl
-from case import EXACT, Case, case, dtype, exact, given, small, wanted
+from case import EXACT, Case, case, dtype, exact, given, small, supporting, wanted
 
 
 @triton.jit
@@ -15,7 +15,7 @@ def convert_kernel(x, y, BLOCK: tl.constexpr):
 def conversion(source, result, values):
     name = f"{source}_to_{result}"
 
-    @case(name)
+    @case(name, supporting(source, result))
     def make(_target, random):
         x = given(source, values(random))
         with np.errstate(invalid="ignore"):

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import triton
 import triton.language as tl
-from case import BF16, EXACT, F16, TARGETS, Case, Scalar, case, exact, given, small, wanted
+from case import BF16, EXACT, F16, Case, Scalar, case, exact, given, small, supporting, wanted
 
 
 @triton.jit
@@ -55,11 +55,11 @@ def matmul(
     size=(64, 64, 64),
     tile=(32, 32, 32),
     precision="ieee",
-    targets=TARGETS,
+    targets=None,
     warps=4,
     stages=2,
 ):
-    @case(name, targets)
+    @case(name, targets or supporting(element))
     def make(_target, random):
         m, n, k = size
         if element == "i8":
@@ -93,7 +93,7 @@ matmul("matmul_bf16", "bf16", "fp32", {"absolute": 1e-4})
 matmul("matmul_f32", "fp32", "fp32", {"absolute": 1e-5})
 matmul("matmul_f32_one_warp", "fp32", "fp32", {"absolute": 1e-5}, tile=(16, 16, 16), warps=1)
 matmul("matmul_bf16x3", "fp32", "fp32", {"absolute": 1e-3}, precision="bf16x3")
-matmul("matmul_tf32", "fp32", "fp32", {"absolute": 2e-2}, precision="tf32", targets=["gfx942"])
+matmul("matmul_tf32", "fp32", "fp32", {"absolute": 2e-2}, precision="tf32", targets=["gfx942", "sm_80", "sm_90"])
 matmul("matmul_i8", "i8", "i32", EXACT)
 matmul("matmul_f8e4m3", "fp8e4nv", "fp32", {"absolute": 1e-4})
 matmul("matmul_f8e5m2", "fp8e5", "fp32", {"absolute": 1e-4})
@@ -227,7 +227,7 @@ def scaled_kernel(
 def scaled(name, form, packed):
     """A product of blocks of 32 numbers with a common power of two (OCP Microscaling Formats)."""
 
-    @case(name)
+    @case(name, supporting("u8" if packed else "fp8e4nv"))
     def make(_target, random):
         size, depth = 32, 128
         operands = []

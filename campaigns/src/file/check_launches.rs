@@ -10,13 +10,10 @@ use crate::file::schema::{self, GOLDEN_INSTRUCTION_LIMIT, Grid, OPTIONS};
 use crate::golden::suspicion::Suspicion;
 use crate::outputs::compare::Tolerance;
 use crate::outputs::extents::Extents;
-use crate::platform::other_platform::OtherPlatformError;
 use crate::program::buffers::Init;
 use crate::program::triton::{Scratch, TritonMetadata};
 use flipwave_device::Dim3;
-use flipwave_sim::Amdgpu;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Maximum number of work-items per workgroup on all AMD GPUs.
 const MAX_WORKGROUP: u64 = 1024;
@@ -76,7 +73,8 @@ impl KernelsBuilder {
         let code = check_code(&launch, context, field)?;
         let metadata = match &launch.metadata {
             None => None,
-            Some(path) => match triton_metadata(path, context) {
+            Some(path) => match TritonMetadata::read(&context.directory.join(path), context.target)
+            {
                 Ok(metadata) => Some(metadata),
                 Err(message) => return reject(&field.key("metadata"), message),
             },
@@ -454,12 +452,4 @@ fn check_extent(extent: &schema::Extent, field: &Field) -> Result<Dim3, FieldErr
     let mut all = [1; 3];
     all[..dimensions.len()].copy_from_slice(dimensions);
     Ok(all)
-}
-
-/// Reads Triton's metadata of a kernel, which is always for an AMD target.
-fn triton_metadata(path: &Path, context: Context<'_>) -> Result<TritonMetadata, String> {
-    let amdgpu = context.target.as_any().downcast_ref::<Amdgpu>();
-    let other = || OtherPlatformError { target: context.target.target().to_owned() }.to_string();
-    let amdgpu = amdgpu.ok_or_else(other)?;
-    TritonMetadata::read(&context.directory.join(path), amdgpu.target())
 }

@@ -1,6 +1,10 @@
 //! Metadata of a kernel compiled by Triton, from the JSON file next to the code object.
 
-use flipwave_isa::{Generation, Target};
+use crate::platform::other_platform::OtherPlatformError;
+use flipwave_arch::Architecture;
+use flipwave_isa::Generation;
+use flipwave_ptx::Ptx;
+use flipwave_sim::Amdgpu;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -51,50 +55,103 @@ struct Written {
 struct WrittenTarget {
     backend: String,
     #[serde(default)]
-    arch: String,
+    arch: Option<WrittenArch>,
     warp_size: u32,
 }
 
+/// A processor: `gfx90a`, or 90 for CUDA's compute capability 9.0.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenArch {
+    Name(String),
+    ComputeCapability(u32),
+}
+
+/// What Triton calls a target.
+struct TritonTarget<'a> {
+    backend: &'static str,
+    /// The target's name in campaign files.
+    processor: &'a str,
+    /// Lanes of a warp.
+    warp_sizes: &'static [u32],
+}
+
+impl TritonTarget<'_> {
+    /// # Errors
+    /// Returns a message for an instruction set that Triton does not compile for.
+    fn of(architecture: &dyn Architecture) -> Result<TritonTarget<'_>, String> {
+        let any = architecture.as_any();
+        if let Some(amdgpu) = any.downcast_ref::<Amdgpu>() {
+            let target = amdgpu.target();
+            let gcn = target.generation() < Generation::Gfx10;
+            let warp_sizes: &[u32] = if gcn { &[64] } else { &[32, 64] };
+            Ok(TritonTarget { backend: "hip", processor: target.processor(), warp_sizes })
+        } else if let Some(ptx) = any.downcast_ref::<Ptx>() {
+            Ok(TritonTarget { backend: "cuda", processor: ptx.target(), warp_sizes: &[32] })
+        } else {
+            Err(OtherPlatformError { target: architecture.target().to_owned() }.to_string())
+        }
+    }
+
+    /// Returns an error if a kernel is compiled for another target.
+    fn check(&self, written: &WrittenTarget) -> Result<(), String> {
+        let backend = self.backend;
+        if written.backend != backend {
+            let found = &written.backend;
+            let target = self.processor;
+            return Err(format!("the backend is `{found}`; expected `{backend}` for {target}"));
+        }
+        let compiled_for = match &written.arch {
+            None => return Ok(()),
+            Some(WrittenArch::Name(name)) => name.split(':').next().unwrap_or_default().to_owned(),
+            Some(WrittenArch::ComputeCapability(number)) => format!("sm_{number}"),
+        };
+        // Triton compiles for `sm_90a` if it is asked for 90.
+        let wanted = match self.backend {
+            "cuda" => self.processor.trim_end_matches(['a', 'f']),
+            _ => self.processor,
+        };
+        if compiled_for.is_empty() || compiled_for == wanted {
+            return Ok(());
+        }
+        let target = self.processor;
+        Err(format!(
+            "the kernel is compiled for {compiled_for}, but the campaign's target is {target}"
+        ))
+    }
+}
+
 impl TritonMetadata {
-    /// Reads the metadata file at `path`, for a kernel compiled for `target`.
+    /// Reads the metadata file at `path`, for a kernel compiled for the target of `architecture`.
     ///
     /// # Errors
     /// Returns what is wrong with the file, and what is expected.
-    pub fn read(path: &Path, target: &Target) -> Result<TritonMetadata, String> {
+    pub fn read(path: &Path, architecture: &dyn Architecture) -> Result<TritonMetadata, String> {
+        let target = TritonTarget::of(architecture)?;
         let failed = |reason: String| format!("{}: {reason}", path.display());
         let unread = |error: std::io::Error| failed(format!("cannot read the file: {error}"));
         let bytes = flipwave_host::input::read(path, flipwave_host::input::TEXT).map_err(unread)?;
-        TritonMetadata::parse(&bytes, target).map_err(failed)
+        TritonMetadata::parse(&bytes, &target).map_err(failed)
     }
 
-    fn parse(bytes: &[u8], target: &Target) -> Result<TritonMetadata, String> {
+    fn parse(bytes: &[u8], target: &TritonTarget<'_>) -> Result<TritonMetadata, String> {
         let written: Written = serde_json::from_slice(bytes).map_err(|error| {
             format!(
                 "{error}; expected the JSON file that Triton writes next to a code object, with `name`, \
                  `num_warps`, `shared` and other keys"
             )
         })?;
-        if let Some(WrittenTarget { backend, arch, .. }) = &written.target {
-            if backend != "hip" {
-                return Err(format!("invalid backend `{backend}`; expected `hip`"));
-            }
-            let processor = arch.split(':').next().unwrap_or_default();
-            if !processor.is_empty() && processor != target.processor() {
-                let wanted = target.processor();
-                return Err(format!(
-                    "the kernel is compiled for {processor}, but the campaign's target is {wanted}"
-                ));
-            }
+        if let Some(written) = &written.target {
+            target.check(written)?;
         }
         let sizes = [written.warp_size, written.target.map(|target| target.warp_size)];
         let mut sizes = sizes.into_iter().flatten();
         let Some(warp_size) = sizes.next() else {
             return Err("has neither `warp_size` nor `target.warp_size`".to_owned());
         };
-        let possible: &[u32] =
-            if target.generation() < Generation::Gfx10 { &[64] } else { &[32, 64] };
+        let possible = target.warp_sizes;
         if !possible.contains(&warp_size) || sizes.any(|size| size != warp_size) {
-            let target = target.processor();
+            let target = target.processor;
             return Err(format!(
                 "warps have {warp_size} lanes or several sizes; {target} has waves of {possible:?} lanes"
             ));
@@ -128,13 +185,34 @@ impl TritonMetadata {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::CampaignTarget;
 
     const GOOD: &str = r#"{"name": "softmax", "num_warps": 4, "warp_size": 32, "shared": 512,
         "target": {"backend": "hip", "arch": "gfx1100", "warp_size": 32}, "num_ctas": 1,
         "global_scratch_size": 128, "profile_scratch_size": 0, "hash": "0", "cluster_dims": [1, 1]}"#;
 
+    fn parse_for(target: &str, text: &str) -> Result<TritonMetadata, String> {
+        let target = CampaignTarget::named(target).expect("a target");
+        let target = TritonTarget::of(target.architecture()).expect("of Triton");
+        TritonMetadata::parse(text.as_bytes(), &target)
+    }
+
     fn parse(text: &str) -> Result<TritonMetadata, String> {
-        TritonMetadata::parse(text.as_bytes(), &"gfx1100".parse().expect("a target"))
+        parse_for("gfx1100", text)
+    }
+
+    #[test]
+    fn kernels_for_cuda_are_read() {
+        let cuda = GOOD.replace("hip", "cuda").replace("\"gfx1100\"", "90");
+        for target in ["sm_90", "sm_90a"] {
+            assert_eq!(parse_for(target, &cuda), parse(GOOD), "{target}");
+        }
+        for (target, text, word) in
+            [("sm_80", &*cuda, "for sm_90"), ("sm_90", GOOD, "`hip`"), ("gfx1100", &cuda, "`cuda`")]
+        {
+            let error = parse_for(target, text).expect_err(word);
+            assert!(error.contains(word), "{error}");
+        }
     }
 
     #[test]

@@ -17,8 +17,8 @@ from .errors import MissingArgument, MissingTriton, UnknownArgument, WrongType, 
 _WAVE32 = ("gfx10", "gfx11", "gfx12")
 
 
-#: Properties that Triton's launcher detects for pointers to tensors.
-_TENSOR_ATTRIBUTES = {"divisibility": 16, "pointer_range": 32}
+#: Properties that Triton's launcher detects for pointers to tensors, by its backend.
+_TENSOR_ATTRIBUTES = {"hip": {"divisibility": 16, "pointer_range": 32}, "cuda": {"divisibility": 16}}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Kernel:
     signature: Mapping[str, str] | None = None
     #: Triton's compile-time constants, by name.
     constants: Mapping[str, Any] = field(default_factory=dict)
-    #: The ELF file.
+    #: The ELF file, or the PTX module.
     code_object: bytes | None = field(default=None, repr=False)
     #: Triton's metadata of the code object, as JSON.
     metadata: str | None = field(default=None, repr=False)
@@ -66,20 +66,20 @@ class Kernel:
         attributes: Mapping[str, Mapping[str, int]] | None = None,
         **options: Any,
     ) -> Kernel:
-        """Compiles a Triton function. Neither a GPU nor torch is needed.
+        """Compiles a Triton function for an AMD GPU or, for targets such as ``sm_90``, to PTX. Neither a GPU
+        nor torch is needed.
 
         ``signature`` gives the types of the parameters, ``{"x": "*fp32", "n": "i32"}``, and ``constants`` the
         values of ``tl.constexpr`` parameters; omitted constants have their defaults. ``attributes`` are
         assumptions that the compiler may make about parameters. By default, these are the properties that
         Triton's launcher detects for tensors, so that the code is the same as in production: pointers are
-        multiples of 16 and refer to less than 2 GiB; there are no assumptions about numbers. ``{}`` makes no
+        multiples of 16 and, on AMD GPUs, refer to less than 2 GiB; there are no assumptions about numbers. ``{}`` makes no
         assumptions; ``{"x": {"divisibility": 16, "pointer_range": 32}, "n": {"divisibility": 16}}`` makes
         only these. Further ``options`` are Triton's, for example ``waves_per_eu``. Multiplications and
         additions are fused unless ``enable_fp_fusion=False``.
         """
         try:
             import triton
-            from triton.backends.compiler import GPUTarget
             from triton.compiler import ASTSource
         except ImportError as error:
             raise MissingTriton(
@@ -96,19 +96,19 @@ class Kernel:
         given = values.mapping({} if constants is None else constants, f"{where}: constants")
         types, constexprs = _parameters(fn, values.mapping(signature, f"{where}: signature"), given)
         _check_signature(types, where)
+        compiled_for = _triton_target(target)
         source = ASTSource(
             fn,
             {**types, **dict.fromkeys(constexprs, "constexpr")},
             constexprs=constexprs,
-            attrs=_attributes(fn, types, attributes),
+            attrs=_attributes(fn, types, attributes, compiled_for.backend),
         )
         # The default of Triton 3.9, but not of later versions.
         options = {"num_warps": num_warps, "enable_fp_fusion": True, **options}
         if num_stages is not None:
             options["num_stages"] = num_stages
-        lanes = 32 if target.startswith(_WAVE32) else 64
         try:
-            compiled = triton.compile(source, target=GPUTarget("hip", target, lanes), options=options)
+            compiled = triton.compile(source, target=compiled_for, options=options)
         except Exception as error:
             raise WrongValue(f"{where} does not compile for {target}: {error}") from error
         facts = compiled.metadata._asdict()
@@ -120,7 +120,7 @@ class Kernel:
             target=target,
             signature=types,
             constants=constexprs,
-            code_object=compiled.asm["hsaco"],
+            code_object=_code(compiled.asm),
             metadata=metadata,
         )
 
@@ -132,7 +132,7 @@ class Kernel:
         metadata: str | os.PathLike[str] | Mapping[str, Any] | None = None,
         signature: Mapping[str, str] | None = None,
     ) -> Kernel:
-        """Creates a kernel from an ELF file, given as its path or its bytes.
+        """Creates a kernel from an ELF file or a PTX module, given as its path or its bytes.
 
         ``metadata`` is the path or the content of Triton's JSON file for this code object; with it, ``name``
         may be omitted. ``signature`` gives the types of the parameters as in :meth:`from_triton`.
@@ -161,9 +161,10 @@ class Kernel:
         options: Sequence[str] | None = None,
         signature: Mapping[str, str] | None = None,
     ) -> Kernel:
-        """Creates a kernel from OpenCL C (``.cl``) or HIP (``.hip``), given as the path of a file or as text.
+        """Creates a kernel from OpenCL C (``.cl``), HIP (``.hip``) or CUDA (``.cu``), given as the path of a
+        file or as text.
 
-        Text that contains ``__global__`` is HIP. ``options`` are the compiler flags, ``-O3`` by default.
+        Text that contains ``__global__`` is CUDA for targets such as ``sm_90``, and HIP for others. ``options`` are the compiler flags, ``-O3`` by default.
         Without a ``signature``, arguments are passed in order, with the types of the given values.
         """
         if isinstance(source, os.PathLike) or "\n" not in values.text(source, "from_source: source") and (
@@ -174,6 +175,22 @@ class Kernel:
                 raise WrongValue(f"from_source: no file {source}; expected a path, or source text")
             source = source.resolve()
         return Kernel(name, target, signature, source=source, options=options)
+
+
+def _triton_target(target: str) -> Any:
+    """Triton's name of a target."""
+    from triton.backends.compiler import GPUTarget
+
+    if target.startswith("sm_"):
+        return GPUTarget("cuda", int(target.removeprefix("sm_").rstrip("a")), 32)
+    return GPUTarget("hip", target, 32 if target.startswith(_WAVE32) else 64)
+
+
+def _code(files: Mapping[str, Any]) -> bytes:
+    """The code among the files that Triton's compiler writes: an ELF file, or PTX."""
+    if "hsaco" in files:
+        return bytes(files["hsaco"])
+    return str(files["ptx"]).encode()
 
 
 def _check_signature(signature: Mapping[str, Any], where: str) -> None:
@@ -237,11 +254,12 @@ def _parameters(
 
 
 def _attributes(
-    fn: Any, types: Mapping[str, str], attributes: Mapping[str, Mapping[str, int]] | None
+    fn: Any, types: Mapping[str, str], attributes: Mapping[str, Mapping[str, int]] | None, backend: str
 ) -> dict[tuple[int, ...], list[list[object]]]:
     """Converts assumptions about parameters to the compiler's form."""
     if attributes is None:
-        attributes = {name: _TENSOR_ATTRIBUTES for name, kind in types.items() if kind.startswith("*")}
+        tensor = _TENSOR_ATTRIBUTES[backend]
+        attributes = {name: tensor for name, kind in types.items() if kind.startswith("*")}
     converted: dict[tuple[int, ...], list[list[object]]] = {}
     for name, facts in attributes.items():
         if name not in types:

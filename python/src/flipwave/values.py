@@ -19,7 +19,8 @@ TARGETS = tuple(
     gfx902 gfx904 gfx906 gfx908 gfx909 gfx90c gfx90a gfx940 gfx941 gfx942 gfx950 gfx9-generic gfx9-4-generic
     gfx1010 gfx1011 gfx1012 gfx1013 gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 gfx10-1-generic
     gfx10-3-generic gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 gfx11-generic gfx1200
-    gfx1201 gfx12-generic gfx1250 gfx1251
+    gfx1201 gfx12-generic gfx1250 gfx1251 sm_75 sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_90a sm_100 sm_100a
+    sm_103 sm_103a sm_110 sm_110a sm_120 sm_120a sm_121 sm_121a
     """.split()
 )
 

@@ -460,6 +460,13 @@ def _write_array(folder: Path, buffer: _Shared, array: Array) -> str:
     return f"{folder.name}/{path.name}"
 
 
+def _suffix(source: str, target: str | None) -> str:
+    """The end of the name of a file with this source text."""
+    if "__global__" not in source:
+        return ".cl"
+    return ".cu" if (target or "").startswith("sm_") else ".hip"
+
+
 def _write_kernel(kernel: Kernel, directory: Path, number: int) -> dict[str, Any]:
     """Writes a kernel's files. Returns the keys of a launch that name them."""
     folder = directory / "kernels"
@@ -473,7 +480,8 @@ def _write_kernel(kernel: Kernel, directory: Path, number: int) -> dict[str, Any
         return f"{folder.name}/{stem}{suffix}"
 
     if kernel.code_object is not None:
-        keys: dict[str, Any] = {"code_object": written(".hsaco", kernel.code_object)}
+        suffix = ".hsaco" if kernel.code_object.startswith(b"\x7fELF") else ".ptx"
+        keys: dict[str, Any] = {"code_object": written(suffix, kernel.code_object)}
         if kernel.metadata is not None:
             keys["metadata"] = written(".json", kernel.metadata)
     elif isinstance(kernel.source, Path):
@@ -481,7 +489,7 @@ def _write_kernel(kernel: Kernel, directory: Path, number: int) -> dict[str, Any
         keys = {"source": str(kernel.source)}
     else:
         text = kernel.source or ""
-        keys = {"source": written(".hip" if "__global__" in text else ".cl", text)}
+        keys = {"source": written(_suffix(text, kernel.target), text)}
     if kernel.options is not None:
         keys["options"] = list(kernel.options)
     keys["name"] = kernel.name

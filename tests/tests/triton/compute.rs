@@ -9,8 +9,8 @@ use std::path::Path;
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/triton.md");
 
 /// Header of the table in docs/triton.md.
-const BEGIN: &str =
-    "| kernel | gfx90a | gfx942 | gfx950 | gfx1100 | gfx1201 |\n|---|---|---|---|---|---|\n";
+const BEGIN: &str = "| kernel | gfx90a | gfx942 | gfx950 | gfx1100 | gfx1201 | sm_80 | sm_90 |\n\
+                     |---|---|---|---|---|---|---|---|\n";
 
 /// Runs a campaign's kernels without a fault and asserts the expected outputs. Returns the number of wave
 /// instructions.
@@ -50,7 +50,7 @@ fn chosen_kernels_agree_with_numpy_and_documentation() {
     }
     for (place, target) in cases(TARGETS.iter().enumerate(), 3) {
         let folder = campaigns(python, target, false);
-        for kernel in CHOSEN {
+        for kernel in CHOSEN.into_iter().filter(|kernel| rows[*kernel][place] != "-") {
             let found = instructions(&folder.join(kernel)).to_string();
             assert_eq!(rows[kernel][place], found, "docs/triton.md: {kernel} on {target}");
         }

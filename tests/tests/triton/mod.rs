@@ -9,7 +9,12 @@ use flipwave_tests::{Once, Python};
 use std::path::{Path, PathBuf};
 
 /// Targets that kernels are compiled for.
-const TARGETS: [&str; 5] = ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"];
+const TARGETS: [&str; 7] = ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "sm_80", "sm_90"];
+
+/// Returns `true` for targets whose code hooks are inserted into.
+fn is_amdgpu(target: &str) -> bool {
+    target.starts_with("gfx")
+}
 
 /// Kernels of different kinds that every test uses.
 const CHOSEN: [&str; 8] = [
@@ -50,10 +55,10 @@ fn campaigns(python: &Python, target: &str, all: bool) -> PathBuf {
     })
 }
 
-/// Calls a function with the campaign of each chosen kernel on each target.
+/// Calls a function with the campaign of each chosen kernel on each of AMD's targets.
 fn each_chosen(mut look: impl FnMut(&str, &str, &Path)) {
     let Some(python) = Python::find() else { return };
-    for target in TARGETS {
+    for target in TARGETS.into_iter().filter(|target| is_amdgpu(target)) {
         for kernel in CHOSEN {
             println!("{kernel} on {target}");
             look(target, kernel, &campaigns(python, target, false).join(kernel));
