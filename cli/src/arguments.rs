@@ -476,6 +476,9 @@ pub struct VariantArgument {
     /// Select a variant of a campaign file with `vary`
     #[arg(id = "variant", long = "variant", value_name = "NAME")]
     pub name: Option<String>,
+    /// Override the target of the campaign file
+    #[arg(long, value_name = "GPU")]
+    pub target: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! Campaign files with the command line's variant and seed.
+//! Campaign files with the command line's variant, target and seed.
 
 use crate::arguments::VariantArgument;
 use crate::failure::Failure;
@@ -24,7 +24,8 @@ pub fn read_all(
     variant: &VariantArgument,
     seed: Option<u64>,
 ) -> Result<CampaignFile, Failure> {
-    let mut file = CampaignFile::read(file).map_err(CampaignError::from)?;
+    let mut file =
+        CampaignFile::read(file, variant.target.as_deref()).map_err(CampaignError::from)?;
     file.choose(variant.name.as_deref(), seed).map_err(CampaignError::from)?;
     signals::listen(file.cancellation()).map_err(Failure::Signal)?;
     Ok(file)

@@ -286,7 +286,9 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
                 let is_valid = accepts(&schema, &schema, &mutant);
                 let is_file = yaml::parse::<File>(&text).is_ok();
                 rejected += u32::from(!is_valid);
-                if is_valid && !is_file || !is_valid && CampaignFile::parse(&text, &path).is_ok() {
+                if is_valid && !is_file
+                    || !is_valid && CampaignFile::parse(&text, &path, None).is_ok()
+                {
                     disagreements.push(format!("{}{what}: valid is {is_valid}", path.display()));
                 }
             }

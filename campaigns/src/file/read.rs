@@ -16,7 +16,7 @@ impl Campaign {
     /// # Errors
     /// [`FileError`] with the position of the invalid field.
     pub fn read(path: &Path) -> Result<Campaign, FileError> {
-        CampaignFile::read(path)?.campaign(None)
+        CampaignFile::read(path, None)?.campaign(None)
     }
 
     /// Reads a campaign without variants from the text of the file `path`.
@@ -24,7 +24,7 @@ impl Campaign {
     /// # Errors
     /// [`FileError`] with the position of the invalid field.
     pub fn parse(text: &str, path: &Path) -> Result<Campaign, FileError> {
-        CampaignFile::parse(text, path)?.campaign(None)
+        CampaignFile::parse(text, path, None)?.campaign(None)
     }
 }
 
@@ -58,15 +58,20 @@ pub(crate) fn campaign(
     path: &Path,
     digest: String,
 ) -> Result<Campaign, FieldError> {
-    check(file, path, Digests { text: digest, content: content(text) })
+    let content = content(text, &file.target);
+    check(file, path, Digests { text: digest, content })
 }
 
-/// Returns the digest of the parts of a campaign file that determine its rows. It does not cover
+/// Returns the digest of the parts of a campaign file for a target that determine its rows. It does not cover
 /// comments, the name, the file format of rows, the number of faults, and the precision of rates. The
 /// seed is compared separately.
-fn content(text: &str) -> String {
+fn content(text: &str, target: &str) -> String {
     let content = yaml::parse::<Value>(text).map(|mut content| {
         if let Some(keys) = content.as_object_mut() {
+            let is_default = !keys.contains_key("target") && target == schema::default_target();
+            if !is_default {
+                keys.insert("target".to_owned(), Value::from(target));
+            }
             keys.retain(|key, _| !["name", "seed", "format"].contains(&key.as_str()));
         }
         if let Some(faults) = content.get_mut("faults").and_then(Value::as_object_mut) {

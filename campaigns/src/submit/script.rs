@@ -34,9 +34,13 @@ impl Scripts {
             .flatten()
             .try_for_each(|path| check_lines(path))?;
         let out = absolute(&options.folder)?;
-        let (path, seed, variant) = match campaign_file {
-            CampaignFile::Plain(campaign) => (&campaign.file, Some(campaign.seed), None),
-            CampaignFile::Varied(all) => (&all.file, all.seed, all.chosen_name()),
+        let (path, seed, target, variant) = match campaign_file {
+            CampaignFile::Plain(campaign) => {
+                (&campaign.file, Some(campaign.seed), Some(campaign.target.to_string()), None)
+            }
+            CampaignFile::Varied(all) => {
+                (&all.file, all.seed, all.target.clone(), all.chosen_name())
+            }
         };
         let (file, name) = (absolute(path)?, campaign_file.name().to_owned());
         let folder = variant.map_or_else(|| out.clone(), |variant| out.join(variant));
@@ -48,6 +52,7 @@ impl Scripts {
         let program = scripts.program(options, &out, &file);
         let mut run = format!("{program} run {}", quoted(&file));
         seed.iter().for_each(|seed| run += &format!(" --seed {seed}"));
+        target.iter().for_each(|target| run += &format!(" --target {}", quoted(Path::new(target))));
         variant
             .iter()
             .for_each(|variant| run += &format!(" --variant {}", quoted(Path::new(variant))));

@@ -23,6 +23,14 @@ pub(super) struct Dimension {
     pub choices: Vec<Choice>,
 }
 
+impl Dimension {
+    /// Returns `true` if values of the dimension set a field.
+    pub fn sets(&self, field: &Field) -> bool {
+        let mut settings = self.choices.iter().flat_map(|choice| &choice.settings);
+        settings.any(|setting| setting.field == *field)
+    }
+}
+
 /// A value of a dimension.
 #[derive(Debug)]
 pub(super) struct Choice {

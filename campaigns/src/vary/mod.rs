@@ -21,6 +21,7 @@ use crate::file::location::{Field, FieldError, FileError};
 use crate::file::read;
 use crate::file::schema;
 use crate::file::yaml;
+use crate::platform::CampaignTarget;
 use dimensions::{Dimension, Setting, dimensions};
 use flipwave_injector::CancellationToken;
 use std::collections::HashMap;
@@ -50,6 +51,8 @@ pub struct Variants {
     pub all: Vec<Variant>,
     /// Seed that overrides the seed of the file, if any.
     pub seed: Option<u64>,
+    /// Target that overrides the target of the file, if any.
+    pub target: Option<String>,
     /// Index of the selected variant, if not all are selected.
     chosen: Option<usize>,
     /// Dimension that sets the seed, if any.
@@ -68,21 +71,21 @@ pub struct Variant {
 }
 
 impl CampaignFile {
-    /// Reads a campaign file. Paths in it are relative to the file.
+    /// Reads a campaign file. Paths in it are relative to the file. `target` overrides the file's target.
     ///
     /// # Errors
     /// [`FileError`] with the position of the invalid field.
-    pub fn read(path: &Path) -> Result<CampaignFile, FileError> {
-        CampaignFile::parse(&read::text(path)?, path)
+    pub fn read(path: &Path, target: Option<&str>) -> Result<CampaignFile, FileError> {
+        CampaignFile::parse(&read::text(path)?, path, target)
     }
 
-    /// Reads a campaign file from its text.
+    /// Reads a campaign file from its text. `target` overrides the file's target.
     ///
     /// # Errors
     /// [`FileError`] with the position of the invalid field.
-    pub fn parse(text: &str, path: &Path) -> Result<CampaignFile, FileError> {
+    pub fn parse(text: &str, path: &Path, target: Option<&str>) -> Result<CampaignFile, FileError> {
         let text = yaml::strip_byte_order_mark(text);
-        let file: schema::File = yaml::parse(text).map_err(|error| FileError {
+        let mut file: schema::File = yaml::parse(text).map_err(|error| FileError {
             path: path.to_owned(),
             position: error.position,
             message: error.message,
@@ -93,6 +96,15 @@ impl CampaignFile {
             message: format!("{field}: {message}"),
         };
         let digest = read::digest(text);
+        let target = target.filter(|target| *target != file.target);
+        if let Some(target) = target {
+            CampaignTarget::named(target).map_err(|message| FileError {
+                path: path.to_owned(),
+                position: None,
+                message: format!("--target: {message}"),
+            })?;
+            target.clone_into(&mut file.target);
+        }
         match file.vary {
             None => {
                 let campaign = read::campaign(file, text, path, digest).map_err(error)?;
@@ -108,8 +120,13 @@ impl CampaignFile {
                 })?;
                 let vary = tree.take("vary").unwrap_or(Node::Mapping(Vec::new()));
                 let dimensions = dimensions(vary).map_err(error)?;
+                if let Some(target) = target {
+                    set_target(&mut tree, target, &dimensions, path)?;
+                }
                 let base = Base { tree, text, path, digest };
-                Ok(CampaignFile::Varied(base.variants(file.name, &dimensions)?))
+                let mut variants = base.variants(file.name, &dimensions)?;
+                variants.target = target.map(str::to_owned);
+                Ok(CampaignFile::Varied(variants))
             }
         }
     }
@@ -211,6 +228,23 @@ impl CampaignFile {
             CampaignFile::Varied(variants) => variants.cancellation(),
         }
     }
+}
+
+/// Overrides the target of a file with `vary`.
+fn set_target(
+    tree: &mut Node,
+    target: &str,
+    dimensions: &[Dimension],
+    path: &Path,
+) -> Result<(), FileError> {
+    let field = Field::root().key("target");
+    let failed = |message: String| FileError { path: path.to_owned(), position: None, message };
+    if let Some(dimension) = dimensions.iter().find(|dimension| dimension.sets(&field)) {
+        let name = &dimension.name;
+        let message = format!("the dimension `{name}` of `vary` sets the target; remove --target");
+        return Err(failed(message));
+    }
+    tree.set(&field, Node::Text(target.to_owned())).map_err(failed)
 }
 
 fn no_variants(path: PathBuf) -> FileError {
@@ -321,17 +355,16 @@ impl Base<'_> {
             let values = choices.iter().map(|(_, choice)| choice.value.clone()).collect();
             all.push(Variant { name, values, campaign });
         }
-        let is_seed = |dimension: &&Dimension| {
-            let mut settings = dimension.choices.iter().flat_map(|choice| &choice.settings);
-            settings.any(|setting| setting.field == Field::root().key("seed"))
-        };
+        let seed = Field::root().key("seed");
+        let seed_dimension = dimensions.iter().find(|dimension| dimension.sets(&seed));
         Ok(Variants {
             file: self.path.to_owned(),
             name,
-            seed_dimension: dimensions.iter().find(is_seed).map(|dimension| dimension.name.clone()),
+            seed_dimension: seed_dimension.map(|dimension| dimension.name.clone()),
             dimensions: dimensions.iter().map(|dimension| dimension.name.clone()).collect(),
             all,
             seed: None,
+            target: None,
             chosen: None,
         })
     }

@@ -20,7 +20,7 @@ vary:
 ";
 
 fn parse(vary: &str) -> Result<Variants, FileError> {
-    match CampaignFile::parse(&format!("{BASE}{vary}"), Path::new("folder/add.yaml"))? {
+    match CampaignFile::parse(&format!("{BASE}{vary}"), Path::new("folder/add.yaml"), None)? {
         CampaignFile::Varied(variants) => Ok(variants),
         CampaignFile::Plain(_) => panic!("no variants"),
     }
@@ -143,7 +143,8 @@ fn errors_outside_vary_keep_their_position() {
     ] {
         assert!(BASE.contains(from), "{from}");
         let text = format!("{}  seed: [1]\n", BASE.replacen(from, to, 1));
-        let error = CampaignFile::parse(&text, Path::new("x.yaml")).expect_err(to).to_string();
+        let error =
+            CampaignFile::parse(&text, Path::new("x.yaml"), None).expect_err(to).to_string();
         assert!(error.starts_with(&format!("x.yaml:{at}")), "{error}");
         assert!(error.contains(words), "{error}");
     }
@@ -176,7 +177,7 @@ fn variant_is_selected_by_name() {
     let error = file().choose(None, Some(5)).expect_err("both").to_string();
     assert!(error.contains("`seed` of `vary`"), "{error}");
     let plain = BASE.strip_suffix("vary:\n").expect("a suffix");
-    let mut plain = CampaignFile::parse(plain, Path::new("x")).expect("a campaign");
+    let mut plain = CampaignFile::parse(plain, Path::new("x"), None).expect("a campaign");
     assert!(plain.choose(Some("seed=1"), None).is_err());
 }
 
@@ -189,4 +190,28 @@ fn variant_names_and_content_digests_are_fixed() {
     let contents: Vec<&str> =
         variants.all.iter().map(|variant| variant.campaign.content.as_str()).collect();
     assert_eq!(contents, ["0a9b29ae05acf4d46b9743e3aab49d720478c98f7204907c811d3b1355f7a20c"]);
+}
+
+#[test]
+fn target_can_be_overridden() {
+    let plain = BASE.strip_suffix("vary:\n").expect("a suffix");
+    let campaign = |text: &str, target: Option<&str>| {
+        CampaignFile::parse(text, Path::new("add.yaml"), target)?.campaign(None)
+    };
+    let written = campaign(&format!("{plain}target: sm_80\n"), None).expect("a campaign");
+    let given = campaign(plain, Some("sm_80")).expect("a campaign");
+    assert_eq!((&given.target, &given.content), (&written.target, &written.content));
+    // The default, and the target of the file.
+    assert_eq!(campaign(plain, Some("gfx90a")), campaign(plain, None));
+    let error = campaign(plain, Some("gfx9")).expect_err("unknown").to_string();
+    assert!(error.contains("--target") && error.contains("gfx9"), "{error}");
+    let varied = |vary: &str| {
+        CampaignFile::parse(&format!("{BASE}{vary}"), Path::new("add.yaml"), Some("gfx942"))
+    };
+    let CampaignFile::Varied(variants) = varied("  seed: [1, 2]\n").expect("variants") else {
+        panic!("no variants")
+    };
+    assert!(variants.all.iter().all(|variant| variant.campaign.target.to_string() == "gfx942"));
+    let error = varied("  target: [gfx90a, sm_80]\n").expect_err("twice").to_string();
+    assert!(error.contains("`target` of `vary` sets the target"), "{error}");
 }
