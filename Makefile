@@ -7,7 +7,7 @@ SHELL := /bin/bash
 # Names of the fuzzers; each one also has its own target.
 FUZZED := site campaign code_object metadata capture ptx rewriter tiers queues
 
-.PHONY: quickstart suite dependencies test-dependencies bench-dependencies dist-dependencies build test test-python wheel dist test-dist test-long test-cluster test-rocm test-rocm-long lint bench fuzz $(FUZZED:%=fuzz-%)
+.PHONY: quickstart suite two-instruction-sets dependencies test-dependencies bench-dependencies dist-dependencies build test test-python wheel dist test-dist test-long test-cluster test-rocm test-rocm-long lint bench fuzz $(FUZZED:%=fuzz-%)
 
 quickstart: dependencies build
 	target/release/flipwave run examples/campaigns/quickstart.yaml --out target/quickstart --force
@@ -19,6 +19,17 @@ suite: build
 		target/release/flipwave run $$file --out target/suite/$$(basename $$file .yaml) --force || exit; \
 	done
 	target/release/flipwave compare-published target/suite/* --published examples/suite/published.csv
+
+# Run the benchmark suite on two instruction sets, AMD's and PTX, and compare the rates.
+two-instruction-sets: build
+	for target in gfx90a sm_80; do \
+		for file in examples/suite/*.yaml; do \
+			target/release/flipwave run $$file --target $$target --force \
+				--out target/two-instruction-sets/$$target/$$(basename $$file .yaml) || exit; \
+		done; \
+	done
+	target/release/flipwave compare target/two-instruction-sets/gfx90a target/two-instruction-sets/sm_80 \
+		--out target/two-instruction-sets/compare.html
 
 # Screenshot of the quickstart report, for the README.
 docs/report.png: quickstart

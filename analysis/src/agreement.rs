@@ -6,7 +6,7 @@ pub use rank::{Correlation, spearman};
 
 use crate::{Outcome, Share};
 use flipwave_host::output::FormulaEscaper;
-use rank::RateResampler;
+pub(crate) use rank::RankedRate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -169,15 +169,15 @@ pub fn agreement(
 
 impl OutcomeAgreement {
     fn new(outcome: Outcome, rates: Vec<RateAgreement>) -> OutcomeAgreement {
-        let published: Vec<f64> = rates.iter().map(|rate| rate.published.rate).collect();
-        let resamplers: Vec<RateResampler> =
-            rates.iter().map(|rate| RateResampler::new(rate.measured.rate, rate.total)).collect();
-        let measured: Vec<f64> = rates.iter().map(|rate| rate.measured.rate).collect();
-        let differences = published.iter().zip(&measured).map(|(a, b)| (a - b).abs());
+        let published: Vec<RankedRate> =
+            rates.iter().map(|rate| RankedRate::exact(rate.published.rate)).collect();
+        let measured: Vec<RankedRate> =
+            rates.iter().map(|rate| RankedRate::measured(rate.measured.rate, rate.total)).collect();
+        let differences = rates.iter().map(|rate| (rate.published.rate - rate.measured.rate).abs());
         OutcomeAgreement {
             outcome,
             mean_difference: differences.sum::<f64>() / rates.len() as f64,
-            correlation: Correlation::new(&measured, &published, &resamplers),
+            correlation: Correlation::new(&measured, &published),
             rates,
         }
     }

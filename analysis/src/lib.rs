@@ -32,8 +32,9 @@ pub use agreement::{
     agreement, read_published, spearman, write_agreement,
 };
 pub use compare::{
-    Change, CompareError, ComparedOutcome, ComparedRate, ComparedRates, ComparedScope, Comparison,
-    PairCounts, ScopeKind,
+    Change, CompareError, ComparedMeans, ComparedOutcome, ComparedProgram, ComparedRate,
+    ComparedRates, ComparedScope, Comparison, PairCounts, ProgramsComparison, RateComponents,
+    ScopeKind,
 };
 pub use complete_lines::complete_lines_len;
 pub use design::{PrunedSites, SampleDesign};

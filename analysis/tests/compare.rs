@@ -1,7 +1,8 @@
 //! Comparisons against an independent count of the rows.
 
 use flipwave_analysis::{
-    CampaignInfo, ComparedOutput, Comparison, Confidence, PrunedSites, Row, SampleDesign,
+    CampaignInfo, ComparedOutput, ComparedProgram, Comparison, Confidence, ProgramsComparison,
+    PrunedSites, Row, SampleDesign,
 };
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -241,4 +242,97 @@ fn page_needs_no_network_and_escapes_names() {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
     assert_eq!(page, compare(&text, &text).html());
+}
+
+/// Three programs, of which the second campaigns have other parts and rates.
+fn programs() -> Vec<ComparedProgram> {
+    let program = |name: &str, count: u64, salt: u64| ComparedProgram {
+        name: name.to_owned(),
+        comparison: compare(&table("a", count, salt), &table("b", count + 50, salt + 1)),
+    };
+    vec![program("first", 300, 1), program("second", 200, 5), program("third", 100, 9)]
+}
+
+fn rate_of(line: &Line, name: &str) -> f64 {
+    line[name].parse().expect(name)
+}
+
+#[test]
+fn sets_of_programs_are_compared_by_mean_composition_and_rank() {
+    let all = ProgramsComparison::new(programs());
+    for means in all.outcomes() {
+        // Each component again, from the lines of the tables.
+        let (mut means_again, mut composition, mut rates) = ([0.0; 2], 0.0, 0.0);
+        for program in programs() {
+            let lines = lines(&program.comparison);
+            let of = |scope: &str| -> Vec<Line> {
+                let is_meant = |line: &&Line| {
+                    line["scope"] == scope && line["outcome"] == means.outcome.name()
+                };
+                lines.iter().filter(is_meant).cloned().collect()
+            };
+            let [overall] = &of("all")[..] else { panic!("one line") };
+            means_again[0] += rate_of(overall, "rate_a") / 3.0;
+            means_again[1] += rate_of(overall, "rate_b") / 3.0;
+            for group in of("group") {
+                let part = |side: &str| {
+                    rate_of(&group, &format!("total_{side}"))
+                        / rate_of(overall, &format!("total_{side}"))
+                };
+                let (rate_a, rate_b) = (rate_of(&group, "rate_a"), rate_of(&group, "rate_b"));
+                composition += (part("b") - part("a")) * (rate_a + rate_b) / 2.0 / 3.0;
+                rates += (rate_b - rate_a) * (part("a") + part("b")) / 2.0 / 3.0;
+            }
+        }
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-5, "{a} {b}");
+        near(means.means[0], means_again[0]);
+        near(means.means[1], means_again[1]);
+        near(means.components.composition, composition);
+        near(means.components.rates, rates);
+        near(composition + rates, means_again[1] - means_again[0]);
+    }
+    let mut bytes = Vec::new();
+    all.write_csv(&mut bytes).expect("written");
+    let expected: usize = programs().iter().map(|program| lines(&program.comparison).len()).sum();
+    assert_eq!(String::from_utf8(bytes).expect("text").lines().count(), expected + 1);
+    let (text, page) = (all.table(), all.html());
+    for name in ["first", "second", "third", "valu", "lds"] {
+        assert!(
+            text.contains(&format!("\n{name} ")) && page.contains(&format!(">{name}</")),
+            "{text}"
+        );
+    }
+    assert_eq!(page.matches("<circle").count(), 6);
+}
+
+/// A set compared with itself has the same order and no difference; with two programs there is no order.
+#[test]
+fn equal_sets_have_the_same_order() {
+    let program = |name: &str, count: u64, salt: u64| ComparedProgram {
+        name: name.to_owned(),
+        comparison: compare(&table("a", count, salt), &table("a", count, salt)),
+    };
+    let mut same = vec![program("x", 10, 1), program("y", 300, 3), program("z", 13, 4)];
+    let text = ProgramsComparison::new(same.split_off(1)).table();
+    assert!(text.contains("SDC: too few distinct rates"), "{text}");
+    let same = vec![program("x", 10, 1), program("y", 300, 3), program("z", 13, 4)];
+    for means in ProgramsComparison::new(same).outcomes() {
+        assert_eq!(means.means[0], means.means[1]);
+        assert_eq!((means.components.composition, means.components.rates), (0.0, 0.0));
+        assert!(means.correlation.is_none_or(|correlation| correlation.rho == 1.0));
+    }
+}
+
+/// Groups that only one campaign has are a difference of composition.
+#[test]
+fn groups_of_one_campaign_count_as_composition() {
+    let b = table("b", 200, 2).replace(",valu,", ",salu,");
+    let programs = vec![ComparedProgram {
+        name: "program".to_owned(),
+        comparison: compare(&table("a", 200, 1), &b),
+    }];
+    for means in ProgramsComparison::new(programs).outcomes() {
+        let sum = means.components.composition + means.components.rates;
+        assert!((sum - (means.means[1] - means.means[0])).abs() < 1e-12);
+    }
 }

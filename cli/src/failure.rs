@@ -55,6 +55,14 @@ pub enum Failure {
     /// The campaigns are not comparable.
     #[error("{0}")]
     Compare(#[from] flipwave_analysis::CompareError),
+    /// Two folders have no campaigns of the same name.
+    #[error(
+        "no campaign is in both {} and {}; expected results folders of the same names in them, or two \
+         results folders",
+        a.display(),
+        b.display()
+    )]
+    NoCommonCampaigns { a: std::path::PathBuf, b: std::path::PathBuf },
     /// The thread that waits for signals cannot be started.
     #[error(
         "cannot start the thread that handles Ctrl-C: {0}; raise the limit of processes (`ulimit -u`, \

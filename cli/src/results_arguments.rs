@@ -29,10 +29,11 @@ pub struct ReportArguments {
 Injections of the same faults are compared as pairs, others as independent samples. The page is one \
 HTML file that needs no network. compare.csv has all of its differences.")]
 pub struct CompareArguments {
-    /// First results folder of `flipwave run` or `flipwave merge`, or its results.csv
+    /// First results folder of `flipwave run` or `flipwave merge`, or its results.csv; or a folder of such
+    /// folders, whose campaigns are compared with those of the same name in B
     #[arg(value_name = "A")]
     pub a: PathBuf,
-    /// Second results folder, or its results.csv
+    /// Second results folder, or its results.csv; or a folder of such folders
     #[arg(value_name = "B")]
     pub b: PathBuf,
     /// Write the HTML page to this file

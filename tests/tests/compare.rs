@@ -97,3 +97,34 @@ fn missing_results_are_refused() {
     assert_eq!(said.code, Some(2));
     assert!(said.stderr.contains("no such folder"), "{}", said.stderr);
 }
+
+#[test]
+fn folders_of_campaigns_are_compared_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for name in ["plain", "other"] {
+        let source = folder.join(format!("{name}.cl"));
+        fs::write(&source, PLAIN.replace("plain", name)).expect("written");
+        run(folder, name, &source, "");
+        let file = format!("{name}.yaml");
+        for target in ["gfx90a", "sm_80"] {
+            let out = format!("{target}/{name}");
+            flipwave(folder, &["run", &file, "--target", target, "--out", &out], &[])
+                .expect_success();
+        }
+    }
+    let lone = ["run", "plain.yaml", "--count", "5", "--out", "sm_80/lone"];
+    flipwave(folder, &lone, &[]).expect_success();
+    let compared = compare(folder, "gfx90a", "sm_80");
+    assert!(compared.stderr.contains("ignoring campaigns of sm_80 alone: lone"), "{compared:#?}");
+    let text = compared.expect_success().stdout;
+    assert!(text.starts_with("2 programs\n") && text.contains("\nplain "), "{text}");
+    let mut reader = csv::Reader::from_path(folder.join("compare.csv")).expect("a table");
+    let lines = reader.deserialize().map(|line| -> Line { line.expect("a line") });
+    let overall = lines.filter(|line| line["scope"] == "all" && line["outcome"] == "sdc").count();
+    assert_eq!(overall, 2);
+    fs::create_dir_all(folder.join("empty")).expect("a folder");
+    compare(folder, "gfx90a", "empty").expect_refused(&["gfx90a", "empty", "same names"]);
+    let unknown = ["run", "plain.yaml", "--target", "sm_1"];
+    flipwave(folder, &unknown, &[]).expect_refused(&["--target", "sm_1"]);
+}

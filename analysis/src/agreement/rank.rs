@@ -1,4 +1,4 @@
-//! Rank correlation of measured and published rates.
+//! Rank correlation of rates.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -12,14 +12,37 @@ const MAX_TRIALS: u64 = 1_000_000;
 /// Rounding error of rank correlations, whose terms are summed in varying order.
 const ROUNDING: f64 = 1e-9;
 
-/// Spearman's rank correlation of measured and published rates.
+/// A rate of a program in a list whose order is compared with that of another list.
+pub(crate) struct RankedRate {
+    rate: f64,
+    /// Simulates repetitions of a measurement; `None` for an exact rate.
+    resampler: Option<RateResampler>,
+}
+
+impl RankedRate {
+    /// A rate measured with a number of injections.
+    pub fn measured(rate: f64, total: u64) -> RankedRate {
+        RankedRate { rate, resampler: Some(RateResampler::new(rate, total)) }
+    }
+
+    /// A rate without uncertainty.
+    pub fn exact(rate: f64) -> RankedRate {
+        RankedRate { rate, resampler: None }
+    }
+
+    /// The rate of another measurement.
+    fn draw(&self, random: &mut ChaCha8Rng) -> f64 {
+        self.resampler.as_ref().map_or(self.rate, |resampler| resampler.draw(random))
+    }
+}
+
+/// Spearman's rank correlation of two lists of rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Correlation {
     /// The correlation, from -1 to 1.
     pub rho: f64,
     /// Lower limit of the 95 % interval, from a parametric bootstrap of the measured rates (B. Efron,
-    /// R. Tibshirani, "An Introduction to the Bootstrap" (1993), chapters 6 and 13). The published rates
-    /// count as exact.
+    /// R. Tibshirani, "An Introduction to the Bootstrap" (1993), chapters 6 and 13).
     pub low: f64,
     /// Upper limit of the 95 % interval.
     pub high: f64,
@@ -30,29 +53,28 @@ pub struct Correlation {
 }
 
 impl Correlation {
-    /// Correlates measured with published rates; `resamplers` simulate repetitions of the measurements.
-    /// `None` for fewer than three programs or constant rates.
-    pub(super) fn new(
-        measured: &[f64],
-        published: &[f64],
-        resamplers: &[RateResampler],
-    ) -> Option<Correlation> {
-        if measured.len() < 3 {
+    /// Correlates the rates of the same programs in two lists. `None` for fewer than three programs or
+    /// constant rates.
+    pub(crate) fn new(a: &[RankedRate], b: &[RankedRate]) -> Option<Correlation> {
+        if a.len() < 3 {
             return None;
         }
-        let rho = spearman(measured, published)?;
+        let [rates_a, rates_b] =
+            [a, b].map(|list| list.iter().map(|ranked| ranked.rate).collect::<Vec<f64>>());
+        let rho = spearman(&rates_a, &rates_b)?;
         let mut random = ChaCha8Rng::from_seed([0; 32]);
         let mut bootstrap: Vec<f64> = (0..DRAWS)
             .map(|_| {
-                let rates: Vec<f64> =
-                    resamplers.iter().map(|resampler| resampler.draw(&mut random)).collect();
+                let [a, b] = [a, b].map(|list| {
+                    list.iter().map(|ranked| ranked.draw(&mut random)).collect::<Vec<f64>>()
+                });
                 // Constant rates have no order.
-                spearman(&rates, published).unwrap_or(0.0)
+                spearman(&a, &b).unwrap_or(0.0)
             })
             .collect();
         bootstrap.sort_by(f64::total_cmp);
         let quantile = |level: f64| bootstrap[(level * f64::from(DRAWS - 1)).round() as usize];
-        let p = permutation_p(rho, &ranks(measured), &ranks(published), &mut random);
+        let p = permutation_p(rho, &ranks(&rates_a), &ranks(&rates_b), &mut random);
         Some(Correlation { rho, low: quantile(0.025), high: quantile(0.975), p })
     }
 }
@@ -129,7 +151,7 @@ fn fraction(random: &mut ChaCha8Rng) -> f64 {
 }
 
 /// Simulates repetitions of a campaign: draws rates with binomially distributed hits.
-pub(super) struct RateResampler {
+struct RateResampler {
     /// Cumulative probabilities of the numbers of hits.
     cumulative: Vec<f64>,
 }
@@ -214,8 +236,8 @@ mod tests {
     #[test]
     fn interval_reflects_the_uncertainty_of_the_order() {
         let correlation = |rates: [f64; 4], total| {
-            let resamplers = rates.map(|rate| RateResampler::new(rate, total));
-            Correlation::new(&rates, &[0.1, 0.2, 0.3, 0.4], &resamplers).unwrap()
+            let measured = rates.map(|rate| RankedRate::measured(rate, total));
+            Correlation::new(&measured, &[0.1, 0.2, 0.3, 0.4].map(RankedRate::exact)).unwrap()
         };
         let distant = correlation([0.1, 0.3, 0.5, 0.7], 1000);
         assert_eq!((distant.rho, distant.low, distant.high), (1.0, 1.0, 1.0));

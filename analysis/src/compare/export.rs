@@ -45,7 +45,10 @@ impl Comparison {
     /// # Errors
     /// [`ResultsError::Csv`] if writing fails.
     pub fn write_csv(&self, output: impl Write) -> Result<(), ResultsError> {
-        let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
+        write_csv(std::iter::once(self), output)
+    }
+
+    fn write_lines(&self, writer: &mut csv::Writer<impl Write>) -> Result<(), ResultsError> {
         for compared in &self.scopes {
             for (outcome, rate) in compared.rates() {
                 let ComparedRate { a, b, change, pairs, p } = *rate;
@@ -86,9 +89,21 @@ impl Comparison {
                 })?;
             }
         }
-        writer.flush().map_err(csv::Error::from)?;
         Ok(())
     }
+}
+
+/// Writes the lines of several comparisons as one table.
+pub(super) fn write_csv<'a>(
+    comparisons: impl Iterator<Item = &'a Comparison>,
+    output: impl Write,
+) -> Result<(), ResultsError> {
+    let mut writer = csv::Writer::from_writer(FormulaEscaper::new(output));
+    for comparison in comparisons {
+        comparison.write_lines(&mut writer)?;
+    }
+    writer.flush().map_err(csv::Error::from)?;
+    Ok(())
 }
 
 fn rate_and_limits(share: &Share) -> [String; 3] {

@@ -6,6 +6,7 @@ mod coverage;
 mod export;
 mod page;
 mod pairs;
+mod programs;
 mod scope;
 mod text;
 
@@ -17,6 +18,7 @@ use crate::{
 use change::Sample;
 pub use change::{Change, PairCounts};
 use pairs::{Pairs, RowDigest};
+pub use programs::{ComparedMeans, ComparedProgram, ProgramsComparison, RateComponents};
 pub use scope::{ComparedOutcome, ComparedScope, ScopeKind};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};

@@ -1,6 +1,6 @@
 //! The HTML page of a comparison, in the style of reports.
 
-use super::text::{change, p_value};
+use super::text::{difference, p_value};
 use super::{ComparedOutcome, ComparedRate, ComparedRates, Comparison, ScopeKind};
 use crate::report::page::rates::{Heading, MAX_LINES, filter, heading, name_class, shown_name};
 use crate::report::page::text::{Text, count, label, rate_cell, swatch};
@@ -171,17 +171,17 @@ fn ranked_line(compared: &ComparedRates) -> Markup {
 }
 
 /// Cells with both rates, their difference and the p-value. A significant difference is bold.
-fn cells(rate: &ComparedRate) -> Markup {
-    let text = change(rate);
-    let (difference, interval) = text.split_once(' ').unwrap_or((&text, ""));
+pub(super) fn cells(rate: &ComparedRate) -> Markup {
+    let text = difference(rate.change);
+    let (change, interval) = text.split_once(' ').unwrap_or((&text, ""));
     html! {
         (rate_cell(&rate.a))
         (rate_cell(&rate.b))
         td data-v=(format_args!("{:.6}", rate.change.rate)) {
             @if rate.change.is_significant() {
-                strong { (difference) }
+                strong { (change) }
             } @else {
-                (difference)
+                (change)
             }
             " " small { (interval) }
         }

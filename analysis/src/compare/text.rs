@@ -1,6 +1,6 @@
 //! A comparison as text for the terminal.
 
-use super::{ComparedRate, ComparedRates, Comparison, ScopeKind};
+use super::{Change, ComparedRate, ComparedRates, Comparison, ScopeKind};
 use crate::Outcome;
 use crate::table::{TableLine, aligned};
 use std::fmt::Write;
@@ -18,7 +18,7 @@ impl Comparison {
             "SDC {} % → {} %, difference {} points",
             points(sdc.a.rate),
             points(sdc.b.rate),
-            change(sdc)
+            difference(sdc.change)
         );
         if let Some(p) = sdc.p {
             let equals = if p < 0.001 { "" } else { "= " };
@@ -102,20 +102,24 @@ impl Comparison {
 }
 
 fn line(label: &str, count: &str, rate: &ComparedRate) -> TableLine {
-    let p = rate.p.map(p_value).unwrap_or_default();
-    let cells = vec![count.to_owned(), points(rate.a.rate), points(rate.b.rate), change(rate), p];
+    let cells = std::iter::once(count.to_owned()).chain(rate_and_p(rate)).collect();
     TableLine { label: label.to_owned(), cells }
 }
 
+/// Both rates, their difference and the p-value as cells.
+pub(super) fn rate_and_p(rate: &ComparedRate) -> [String; 4] {
+    let p = rate.p.map(p_value).unwrap_or_default();
+    [points(rate.a.rate), points(rate.b.rate), difference(rate.change), p]
+}
+
 /// Formats a rate or a difference of rates in percent.
-fn points(rate: f64) -> String {
+pub(super) fn points(rate: f64) -> String {
     let text = format!("{:.1}", 100.0 * rate);
     if text == "-0.0" { "0.0".to_owned() } else { text }
 }
 
 /// Formats a change with its interval in percentage points: `-29.1 [-32.0, -26.1]`.
-pub(super) fn change(rate: &ComparedRate) -> String {
-    let change = rate.change;
+pub(super) fn difference(change: Change) -> String {
     format!("{} [{}, {}]", points(change.rate), points(change.low), points(change.high))
 }
 
