@@ -318,6 +318,29 @@ fn application_with_a_tool_receives_signals_and_table_state_is_reported() {
     }
 }
 
+/// Waves wait for space in a small ring, while the host takes its records.
+#[test]
+fn no_record_of_an_application_is_lost() {
+    let path = application("divergence", Compiler::Hipcc, "gfx90a");
+    let path = path.to_str().expect("text");
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = |records: &str| {
+        let tool = ["tool", "memory-trace", "--out", "t.csv", "--records", records, "--", path];
+        let finished = flipwave(folder.path(), &tool, &[]).expect_success();
+        let table = std::fs::read_to_string(folder.path().join("t.csv")).expect("the table");
+        let mut lines: Vec<String> = table.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        (lines, finished.stderr)
+    };
+    let (all, said) = trace("1000000");
+    assert!(!said.contains("lost") && all.len() > 5000, "{} {said}", all.len());
+    let (few, said) = trace("500");
+    assert!(!said.contains("lost") && few == all, "{} {} {said}", few.len(), all.len());
+    // Negative control: rings that waves cannot wait for.
+    let (lost, said) = trace("60");
+    assert!(said.contains("records lost") && lost.len() < all.len(), "{} {said}", lost.len());
+}
+
 /// Packets written by GPU code are not trusted: completion signals must be in GPU memory.
 #[test]
 fn kernel_cannot_write_unmapped_host_memory() {

@@ -42,6 +42,8 @@ pub struct Machine {
     /// Backing store of each GPU's memory, from node 1.
     stores: Vec<Arc<Store>>,
     copy_observer: Option<Arc<dyn CopyObserver>>,
+    /// Number of copies to memory of GPUs.
+    copies_to_gpus: AtomicU64,
     /// Number of the process that the engine threads are in.
     process: u32,
 }
@@ -134,6 +136,7 @@ impl Machine {
             driver_pages: store("flipwave-kfd".to_owned())?,
             stores: stores?,
             copy_observer,
+            copies_to_gpus: AtomicU64::new(0),
             process: std::process::id(),
         });
         Ok((machine, devices?))
@@ -235,6 +238,18 @@ impl Machine {
             let block = memory.block_around(address.0);
             memory.shared.is_shared(address.0) || block.is_some_and(|block| block.node == 0)
         })
+    }
+
+    /// Counts a copy to an address.
+    pub(crate) fn count_copy(&self, to: GpuAddress) {
+        if !self.is_on_host(Address(to.0)) {
+            self.copies_to_gpus.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Number of copies that have changed memory of GPUs.
+    pub(crate) fn copies_to_gpus(&self) -> u64 {
+        self.copies_to_gpus.load(Ordering::Relaxed)
     }
 
     /// The address ranges that a GPU may access.

@@ -202,7 +202,9 @@ fn copy_bytes(copy: Copy, queue: &Queue, machine: &Machine) -> Result<(), Violat
     // The observer may look at memory.
     drop(view);
     machine.observe_copy(queue.node, from.0, to.0, bytes);
-    queue.view().copy(from, to, bytes)
+    queue.view().copy(from, to, bytes)?;
+    machine.count_copy(to);
+    Ok(())
 }
 
 /// Copy of a box between two pitched images.

@@ -14,9 +14,17 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Tracks the stall reports of a dispatch.
 #[derive(Default)]
 pub struct StallWatch {
-    /// Time of the first report of the current stall, and the number of workgroups that had ended
-    /// then.
-    first: Option<(Instant, u64)>,
+    /// The first report of the current stall.
+    first: Option<FirstReport>,
+}
+
+/// The first report of a stall.
+struct FirstReport {
+    time: Instant,
+    /// Workgroups that had ended.
+    ended: u64,
+    /// Copies that had changed memory of GPUs: each may be what waves wait for.
+    copies: u64,
 }
 
 impl StallWatch {
@@ -31,12 +39,13 @@ impl StallWatch {
         if stall.not_started() == 0 || pages.iter().any(|page| machine.is_on_host(Address(*page))) {
             return None;
         }
-        match self.first {
-            Some((since, ended)) if ended == stall.ended => {
-                (since.elapsed() >= GRACE).then_some(fault)
+        let (ended, copies) = (stall.ended, machine.copies_to_gpus());
+        match &self.first {
+            Some(first) if (first.ended, first.copies) == (ended, copies) => {
+                (first.time.elapsed() >= GRACE).then_some(fault)
             }
             _ => {
-                self.first = Some((Instant::now(), stall.ended));
+                self.first = Some(FirstReport { time: Instant::now(), ended, copies });
                 None
             }
         }

@@ -3,11 +3,13 @@
 use super::cell::{Cell, Row};
 use super::host::Writer;
 use super::output::{MemberType, Output, OutputKind};
-use super::stream::{self, TakenRecords};
+use super::stream::{self, LoadedStreams, TakenRecords};
 use super::{Tool, ToolError, ToolScope};
+use flipwave_device::Address;
 use flipwave_hooks::flow::{Disassembly, InstIndex};
-use flipwave_hooks::hook::Variables;
+use flipwave_hooks::hook::{HookData, Variables};
 use flipwave_hooks::rewrite::Refused;
+use flipwave_isa::Pc;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -101,9 +103,18 @@ impl ToolCode {
         self.calls.entry(at).or_default().push(hook.to_owned());
     }
 
-    /// The capacity of each stream in records.
-    pub(super) fn records(&self) -> u32 {
-        self.records
+    /// The streams of a tool in loaded code, whose variables are `data`. `address_of` converts addresses of the
+    /// code object to those in memory.
+    ///
+    /// # Errors
+    /// Those of `address_of`.
+    pub fn streams<E>(
+        &self,
+        tool: &Tool,
+        data: &(Pc, HookData),
+        address_of: impl Fn(Pc) -> Result<Address, E>,
+    ) -> Result<LoadedStreams, E> {
+        LoadedStreams::find(address_of, tool.outputs(), self.records.into(), data)
     }
 
     /// Marks the instructions whose hooks the engine refused.

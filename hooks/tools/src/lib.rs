@@ -47,7 +47,7 @@ pub use observed::{
 };
 pub use refusals::{refusal_reasons, refused_sites};
 pub use scope::ToolScope;
-pub use stream::TakenRecords;
+pub use stream::{LoadedStreams, StreamMemory, TakenRecords};
 pub use tool::{DispatchFacts, Recorded, TableRows, Tool};
 
 use flipwave_hooks::layout::Placement;

@@ -12,6 +12,7 @@ use flipwave_device::{
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::{HookCompiler, Variables};
 use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
+use flipwave_isa::Pc;
 use std::collections::BTreeMap;
 
 /// The results of a tool for a list of dispatches.
@@ -250,9 +251,8 @@ impl InstrumentedCode<'_> {
         dispatch: &Dispatch,
         taken: &mut TakenRecords,
     ) -> Result<Completion, DeviceError> {
-        let records = self.tool.records().into();
-        let find =
-            |data| LoadedStreams::find(device, self.code.module, tool.outputs(), records, data);
+        let address_of = |pc: Pc| device.address_of(self.code.module, pc.0);
+        let find = |data| self.tool.streams(tool, data, address_of);
         let streams = self.code.rewritten.data.first().map(find).transpose()?;
         if let Some(streams) = streams.filter(LoadedStreams::can_wait) {
             streams.set_waits(device, true)?;

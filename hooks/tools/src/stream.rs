@@ -1,7 +1,7 @@
 //! Streams: records that hooks append to a ring in device memory, and that the host takes.
 
 use super::output::{Output, OutputKind};
-use flipwave_device::{Address, Device, DeviceError, ModuleId};
+use flipwave_device::{Address, Device, DeviceError};
 use flipwave_hooks::hook::HookData;
 use flipwave_isa::Pc;
 use std::collections::BTreeMap;
@@ -63,9 +63,39 @@ impl TakenRecords {
     }
 }
 
+/// Memory that rings are in, while a kernel appends records.
+pub trait StreamMemory {
+    /// Why memory cannot be accessed.
+    type Error;
+
+    /// Copies from memory.
+    ///
+    /// # Errors
+    /// The memory cannot be read.
+    fn read(&mut self, address: Address, bytes: &mut [u8]) -> Result<(), Self::Error>;
+
+    /// Copies to memory.
+    ///
+    /// # Errors
+    /// The memory cannot be written.
+    fn write(&mut self, address: Address, bytes: &[u8]) -> Result<(), Self::Error>;
+}
+
+impl<D: Device> StreamMemory for D {
+    type Error = DeviceError;
+
+    fn read(&mut self, address: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        Device::read(self, address, bytes)
+    }
+
+    fn write(&mut self, address: Address, bytes: &[u8]) -> Result<(), DeviceError> {
+        Device::write(self, address, bytes)
+    }
+}
+
 /// The streams of a loaded code object.
 #[derive(Clone, Debug)]
-pub(super) struct LoadedStreams {
+pub struct LoadedStreams {
     streams: Vec<LoadedStream>,
 }
 
@@ -80,21 +110,21 @@ struct LoadedStream {
 }
 
 impl LoadedStreams {
-    /// The streams among `outputs`, rings of `capacity` records, whose variables are `data` of a module.
-    pub fn find(
-        device: &impl Device,
-        module: ModuleId,
+    /// The streams among `outputs`, rings of `capacity` records, whose variables are `data` of a code object.
+    /// `address_of` converts its addresses to those in memory.
+    pub(super) fn find<E>(
+        address_of: impl Fn(Pc) -> Result<Address, E>,
         outputs: &[Output],
         capacity: u64,
         (address, data): &(Pc, HookData),
-    ) -> Result<LoadedStreams, DeviceError> {
+    ) -> Result<LoadedStreams, E> {
         let streams = outputs.iter().filter(|output| output.kind == OutputKind::Stream);
         let mut found = Vec::new();
         for output in streams {
             let Some(symbol) = data.symbols.get(&output.name) else { continue };
             found.push(LoadedStream {
                 name: output.name.clone(),
-                address: device.address_of(module, address.0 + symbol.offset)?,
+                address: address_of(Pc(address.0 + symbol.offset))?,
                 size: output.size,
                 capacity,
             });
@@ -108,21 +138,27 @@ impl LoadedStreams {
     }
 
     /// Makes waves wait for space in the rings, or lose records.
-    pub fn set_waits(&self, device: &mut impl Device, waits: bool) -> Result<(), DeviceError> {
+    ///
+    /// # Errors
+    /// The memory cannot be written.
+    pub fn set_waits<M: StreamMemory>(&self, memory: &mut M, waits: bool) -> Result<(), M::Error> {
         let word = u32::from(waits).to_le_bytes();
         let mut streams = self.streams.iter();
-        streams.try_for_each(|stream| device.write(Address(stream.address.0 + WAITS), &word))
+        streams.try_for_each(|stream| memory.write(Address(stream.address.0 + WAITS), &word))
     }
 
     /// Takes the records that are written, up to the first one that is not.
-    pub fn take(
+    ///
+    /// # Errors
+    /// The memory cannot be accessed.
+    pub fn take<M: StreamMemory>(
         &self,
-        device: &mut impl Device,
+        memory: &mut M,
         taken: &mut TakenRecords,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<(), M::Error> {
         for stream in &self.streams {
             let mut head = [0; HEADER];
-            device.read(stream.address, &mut head)?;
+            memory.read(stream.address, &mut head)?;
             let header = Header::read(&head);
             let end = header.end(stream.capacity);
             // Copying some records now and then takes less time than copying each of them at once.
@@ -134,17 +170,17 @@ impl LoadedStreams {
             while next < end {
                 let start = next % stream.capacity;
                 let wanted = (end - next).min(stream.capacity - start);
-                let written = stream.written(device, next, start, wanted)?;
+                let written = stream.written(memory, next, start, wanted)?;
                 let mut bytes = vec![0; written as usize * stream.size];
                 let ring = stream.address.0 + HEADER as u64;
-                device.read(Address(ring + start * stream.size as u64), &mut bytes)?;
+                memory.read(Address(ring + start * stream.size as u64), &mut bytes)?;
                 data.append(&mut bytes);
                 next += written;
                 if written < wanted {
                     break;
                 }
             }
-            device.write(Address(stream.address.0 + TAKEN), &next.to_le_bytes())?;
+            memory.write(Address(stream.address.0 + TAKEN), &next.to_le_bytes())?;
         }
         Ok(())
     }
@@ -153,17 +189,17 @@ impl LoadedStreams {
 impl LoadedStream {
     /// The number of records that are written without a gap, of the `wanted` ones from number `next`, which
     /// begin at `start` in the ring.
-    fn written(
+    fn written<M: StreamMemory>(
         &self,
-        device: &impl Device,
+        memory: &mut M,
         next: u64,
         start: u64,
         wanted: u64,
-    ) -> Result<u64, DeviceError> {
+    ) -> Result<u64, M::Error> {
         let marks = self.address.0 + HEADER as u64 + self.capacity * self.size as u64;
         let mut bytes = vec![0; wanted as usize * 4];
         // The marks follow the records, aligned to four bytes.
-        device.read(Address(marks.next_multiple_of(4) + 4 * start), &mut bytes)?;
+        memory.read(Address(marks.next_multiple_of(4) + 4 * start), &mut bytes)?;
         let (marks, _) = bytes.as_chunks();
         let is_written = |(number, mark): &(u64, &[u8; 4])| {
             u32::from_le_bytes(**mark) == (*number as u32).wrapping_add(1)

@@ -85,7 +85,7 @@ impl Gate {
     pub fn report_fault(&self, runtime: &Runtime, cause: &FaultCause) {
         let dispatch = self.running().clone();
         let memory = match &dispatch {
-            Some(dispatch) => runtime.memory().of_stopped_gpu(dispatch.gpu),
+            Some(dispatch) => runtime.memory().by_engine_of(dispatch.gpu),
             None => runtime.memory(),
         };
         runtime.interceptor.fault(dispatch.as_ref(), cause, &memory);

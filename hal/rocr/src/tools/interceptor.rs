@@ -1,6 +1,7 @@
 //! The interface of interceptors.
 
-use super::Memory;
+use super::{CopyEngine, Memory};
+use crate::HsaError;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, FaultCause, KernelPacket};
 use flipwave_isa::Pc;
@@ -55,6 +56,14 @@ impl Dispatch {
     /// Converts an ELF virtual address of the executed code object to a memory address.
     pub fn address_of(&self, pc: Pc) -> Address {
         Address(self.bias.wrapping_add(pc.0))
+    }
+
+    /// Access to memory of the dispatch's GPU while it runs.
+    ///
+    /// # Errors
+    /// [`HsaError`].
+    pub fn copy_engine(&self) -> Result<CopyEngine, HsaError> {
+        CopyEngine::new(self.gpu)
     }
 }
 

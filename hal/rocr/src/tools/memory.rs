@@ -1,6 +1,6 @@
 //! Access to GPU memory from inside an application.
 
-use super::copy_engine;
+use super::copy_engine::CopyEngine;
 use crate::HsaError;
 use flipwave_device::Address;
 use hsa_sys::hsa_agent_t;
@@ -10,18 +10,19 @@ use hsa_sys::signatures::hsa_memory_copy;
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     copy: hsa_memory_copy,
-    /// The GPU to read from, if its kernels have stopped.
-    stopped_gpu: Option<hsa_agent_t>,
+    /// The GPU whose copy engine makes the copies; `None` for the runtime's plain copies, which may dispatch
+    /// a kernel and wait for it.
+    engine_of: Option<hsa_agent_t>,
 }
 
 impl Memory {
     pub(crate) fn new(copy: hsa_memory_copy) -> Memory {
-        Memory { copy, stopped_gpu: None }
+        Memory { copy, engine_of: None }
     }
 
-    /// Access to the memory of a GPU whose kernels have stopped.
-    pub(crate) fn of_stopped_gpu(self, gpu: hsa_agent_t) -> Memory {
-        Memory { stopped_gpu: Some(gpu), ..self }
+    /// Access to the memory of a GPU that executes no kernel until the running one ends.
+    pub(crate) fn by_engine_of(self, gpu: hsa_agent_t) -> Memory {
+        Memory { engine_of: Some(gpu), ..self }
     }
 
     /// Copies from a GPU.
@@ -32,8 +33,8 @@ impl Memory {
         if bytes.is_empty() {
             return Ok(());
         }
-        if let Some(gpu) = self.stopped_gpu {
-            return copy_engine::read(gpu, address, bytes);
+        if let Some(gpu) = self.engine_of {
+            return CopyEngine::new(gpu)?.read(address, bytes);
         }
         // SAFETY: the destination is valid, and the runtime rejects unknown source addresses.
         let status =
@@ -48,6 +49,9 @@ impl Memory {
     pub fn write(&self, address: Address, bytes: &[u8]) -> Result<(), HsaError> {
         if bytes.is_empty() {
             return Ok(());
+        }
+        if let Some(gpu) = self.engine_of {
+            return CopyEngine::new(gpu)?.write(address, bytes);
         }
         // SAFETY: the source is valid; the destination is a variable of a hook, which no other code
         // uses, or memory that the caller allocated.

@@ -47,6 +47,7 @@ mod stores;
 mod waits;
 
 pub use api_table::{install, shut_down};
+pub use copy_engine::CopyEngine;
 pub use hsa_sys::HsaApiTable;
 pub use interceptor::{CodeId, Dispatch, Interceptor, Replacement, Version};
 pub use memory::Memory;

@@ -3,6 +3,7 @@
 mod entry;
 mod observer_driver;
 mod output;
+mod record_taker;
 mod session;
 mod tool_interceptor;
 

@@ -1,6 +1,7 @@
 //! Instruments the code objects that an application loads with a tool.
 
 use super::output::Output;
+use super::record_taker::RecordTaker;
 use crate::in_process::report_dispatches;
 use crate::instrumented_codes::InstrumentedCodes;
 use flipwave_codeobj::CodeObject;
@@ -13,7 +14,7 @@ use flipwave_isa::Pc;
 use flipwave_rocr::HsaError;
 use flipwave_rocr::tools::{CodeId, Dispatch, Interceptor, Memory, Replacement, Version};
 use flipwave_tools::{
-    DISPATCH_NUMBER, DispatchColumns, DispatchFacts, Options, Recorded, TableRows, TakenRecords,
+    DISPATCH_NUMBER, DispatchColumns, DispatchFacts, LoadedStreams, Options, Recorded, TableRows,
     Tool, ToolCode, ToolError, ToolFile, ToolScope, refusal_reasons, refused_sites,
     uncounted_dispatch,
 };
@@ -32,6 +33,8 @@ pub struct ToolInterceptor {
     submitted: Mutex<Submitted>,
     /// Kernels that could not be instrumented.
     uninstrumented: Mutex<BTreeSet<(CodeId, Arc<str>)>>,
+    /// Takes the records of the running dispatch.
+    taker: Mutex<Option<RecordTaker>>,
 }
 
 /// Numbers of submitted dispatches.
@@ -66,6 +69,15 @@ enum RowsError {
     Hsa(#[from] HsaError),
 }
 
+/// Errors returned when preparing the hooks' memory for a dispatch.
+#[derive(Debug, thiserror::Error)]
+enum RecordsError {
+    #[error(transparent)]
+    Hsa(#[from] HsaError),
+    #[error("records beyond the space for them are lost: {0}")]
+    Taker(#[from] std::io::Error),
+}
+
 impl ToolInterceptor {
     pub fn new(file: ToolFile, options: Options, output: Arc<Output>) -> ToolInterceptor {
         ToolInterceptor {
@@ -77,6 +89,7 @@ impl ToolInterceptor {
             submitted: Mutex::default(),
             codes: InstrumentedCodes::default(),
             uninstrumented: Mutex::default(),
+            taker: Mutex::default(),
         }
     }
 
@@ -207,16 +220,36 @@ impl ToolInterceptor {
         dispatch: &Dispatch,
         memory: &Memory,
     ) -> Result<TableRows, RowsError> {
+        let taken = self.taker().take().map(RecordTaker::finish).unwrap_or_default();
+        if let Some(reason) = &taken.error {
+            self.output.remark(format!("dispatch {}: records: {reason}", dispatch.number));
+        }
         let bytes = code.read(dispatch, memory)?;
         let data = code.data.iter().map(|(_, data)| data);
         let variables = data.zip(bytes).map(|(data, bytes)| Variables::new(data, bytes)).next();
         let scope = code.scope(&dispatch.kernel);
-        let recorded = variables.as_ref().map(|variables| {
-            let (code, scope, taken) = (&code.hooks, &scope, TakenRecords::default());
-            Recorded { code, scope, variables, taken }
+        let recorded = variables.as_ref().map(|variables| Recorded {
+            code: &code.hooks,
+            scope: &scope,
+            variables,
+            taken: taken.records,
         });
         let facts = self.facts(&code.tool, dispatch);
         Ok(code.tool.rows(&facts, recorded)?)
+    }
+
+    fn taker(&self) -> MutexGuard<'_, Option<RecordTaker>> {
+        self.taker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts to take the records of a dispatch's streams, if there are any.
+    fn take_records(&self, code: &Code, dispatch: &Dispatch) -> Result<(), RecordsError> {
+        let address_of = |pc: Pc| -> Result<_, HsaError> { Ok(dispatch.address_of(pc)) };
+        let find = |data| code.hooks.streams(&code.tool, data, address_of);
+        let streams = code.data.first().map(find).transpose()?;
+        let Some(streams) = streams.filter(LoadedStreams::can_wait) else { return Ok(()) };
+        *self.taker() = Some(RecordTaker::start(streams, dispatch)?);
+        Ok(())
     }
 
     /// Records that a kernel could not be instrumented.
@@ -373,7 +406,8 @@ impl Interceptor for ToolInterceptor {
         report_dispatches();
         self.output.dispatched(&dispatch.kernel);
         let Some(code) = self.code(dispatch) else { return };
-        if let Err(reason) = code.reset(dispatch, memory) {
+        let reset = code.reset(dispatch, memory).map_err(RecordsError::from);
+        if let Err(reason) = reset.and_then(|()| self.take_records(&code, dispatch)) {
             self.output.remark(format!("dispatch {}: {reason}", dispatch.number));
         }
     }
