@@ -38,12 +38,13 @@ impl Platform for PtxPlatform {
         let other = || OtherPlatformError { target: architecture.target().to_owned() };
         let ptx = architecture.as_any().downcast_ref::<Ptx>().ok_or_else(other)?;
         let gpu = PtxGpu::new(ptx.clone());
-        Ok(Box::new(PtxLoader { gpu, compiler: None, loaded: Vec::new() }))
+        Ok(Box::new(PtxLoader { ptx: ptx.clone(), gpu, compiler: None, loaded: Vec::new() }))
     }
 }
 
 /// Loads PTX modules and their sources.
 struct PtxLoader {
+    ptx: Ptx,
     gpu: PtxGpu,
     /// Set when the first source is compiled.
     compiler: Option<Compiler>,
@@ -67,8 +68,7 @@ impl PtxLoader {
             Some(compiler) => compiler,
             None => Compiler::find()?,
         };
-        let target = self.gpu.architecture().target();
-        Ok(self.compiler.insert(compiler).compile_ptx(path, options, target)?)
+        Ok(self.compiler.insert(compiler).compile_ptx(path, options, &self.ptx)?)
     }
 
     /// The parameters of a launch, laid out as in the kernel's parameter space, and the bytes of dynamic shared
