@@ -3,9 +3,9 @@
 use super::running::Running;
 use crate::execute::Launch;
 use crate::memory::Memory;
-use crate::program::Program;
-use flipwave_arch::Architecture;
-use flipwave_device::{DeviceError, Dispatch, ModuleId};
+use crate::program::{Original, Program};
+use flipwave_arch::{Architecture, Pc};
+use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
 use flipwave_machine::Stalls;
 use flipwave_ptx::{Module, Ptx, Slot, resolve};
 use std::sync::Arc;
@@ -44,9 +44,44 @@ impl PtxGpu {
             ));
         }
         let code = resolve(module).map_err(|error| DeviceError::Load(error.to_string()))?;
-        let program = Program::load(code, &mut self.memory)?;
+        let program = Program::load(code, &mut self.memory, None)?;
         self.modules.push(Arc::new(program));
         Ok(ModuleId(self.modules.len() as u32 - 1))
+    }
+
+    /// Loads a module with hooks, which can be executed in place of the module `original`. `origins` contains,
+    /// for each instruction, its address in the original code; `None` for inserted ones.
+    ///
+    /// Both share the variables of the original module, and addresses of functions are those of the original
+    /// code. Inserted instructions are executed but not counted: the waves take turns, and the clock and the
+    /// watchdog run, as without them.
+    ///
+    /// # Errors
+    /// As [`PtxGpu::load`]; [`DeviceError::Load`] if `origins` has another length than the code.
+    pub fn load_rewritten(
+        &mut self,
+        original: ModuleId,
+        module: &Module,
+        origins: &[Option<Pc>],
+    ) -> Result<ModuleId, DeviceError> {
+        let code = resolve(module).map_err(|error| DeviceError::Load(error.to_string()))?;
+        let (expected, found) = (code.instructions.len(), origins.len());
+        if expected != found {
+            let reason =
+                format!("{found} origins; expected one for each of {expected} instructions");
+            return Err(DeviceError::Load(reason));
+        }
+        let known = self.modules.get(original.0 as usize).cloned();
+        let known = known.ok_or_else(|| DeviceError::Internal("an unknown module".into()))?;
+        let base = Original { program: &known, origins };
+        let program = Program::load(code, &mut self.memory, Some(base))?;
+        self.modules.push(Arc::new(program));
+        Ok(ModuleId(self.modules.len() as u32 - 1))
+    }
+
+    /// Address and size in bytes of a variable of a loaded module in device memory.
+    pub fn variable(&self, module: ModuleId, name: &str) -> Option<(Address, u64)> {
+        self.program(module)?.variable(name)
     }
 
     /// The code of a loaded module.

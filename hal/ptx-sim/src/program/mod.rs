@@ -16,8 +16,10 @@ pub(crate) use phase_barrier::{Phase, PhaseBarrier};
 
 use crate::Gap;
 use crate::compute::Operation;
+use flipwave_arch::Pc;
+use flipwave_device::Address;
 use flipwave_machine::Exactness;
-use flipwave_ptx::{Code, Inst, MatrixForm};
+use flipwave_ptx::{Code, Inst, MatrixForm, Space};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -31,6 +33,21 @@ pub struct Program {
     pub(crate) shared_bytes: u64,
     /// Functions that may call themselves.
     pub(crate) recursive: BTreeSet<usize>,
+    /// Addresses of variables in their state spaces, in the order of the code.
+    pub(crate) variables: Vec<u64>,
+    /// Addresses of functions, in the order of the code.
+    pub(crate) functions: Vec<u64>,
+    /// For code with hooks: the address in the original code of each instruction; `None` for inserted ones.
+    pub(crate) origins: Option<Vec<Option<Pc>>>,
+}
+
+/// Code that a program with hooks replaces.
+#[derive(Clone, Copy)]
+pub(crate) struct Original<'a> {
+    /// The program without hooks.
+    pub program: &'a Program,
+    /// The address in the original code of each instruction; `None` for inserted ones.
+    pub origins: &'a [Option<Pc>],
 }
 
 /// An instruction that is ready to be executed.
@@ -130,6 +147,26 @@ pub(crate) struct MatrixProduct {
 }
 
 impl Program {
+    /// Returns `true` for code with hooks.
+    pub(crate) fn is_rewritten(&self) -> bool {
+        self.origins.is_some()
+    }
+
+    /// Returns `true` if the instruction at an address was inserted.
+    pub(crate) fn is_inserted_at(&self, pc: u64) -> bool {
+        let Some(origins) = &self.origins else { return false };
+        self.code.number_of(Pc(pc)).is_some_and(|number| origins[number].is_none())
+    }
+
+    /// Address and size in bytes of a variable in device memory.
+    pub fn variable(&self, name: &str) -> Option<(Address, u64)> {
+        let is_found = |found: &flipwave_ptx::Variable| *found.name == *name;
+        let number = self.code.variables.iter().position(is_found)?;
+        let variable = &self.code.variables[number];
+        let is_device = matches!(variable.space, Space::Global | Space::Const);
+        is_device.then(|| (Address(self.variables[number]), variable.bytes))
+    }
+
     /// Address in shared memory of the first byte that a launch provides.
     pub fn dynamic_shared(&self) -> u64 {
         self.shared_bytes.next_multiple_of(16)
