@@ -19,11 +19,57 @@ pub(crate) struct At<'a> {
     pub guard: Option<Guard>,
 }
 
-/// Key of the carry in [`Reads`], which cannot be renamed: the register has its value before it was changed.
-pub(crate) const CARRY_NAME: &str = "%cc";
+/// Registers that an instruction reads in place of others, because a hook changes what it reads.
+#[derive(Default)]
+pub(crate) struct Reads {
+    /// Temporary registers by the name of the original.
+    pub registers: HashMap<Name, Name>,
+    /// The carry before it was changed: no other register can take its place.
+    pub carry: Option<Name>,
+    /// Predicates that decide a branch.
+    pub decision: Option<Decision>,
+}
 
-/// Temporary registers that an instruction reads in place of others, by name.
-pub(crate) type Reads = HashMap<Name, Name>;
+/// Predicates that decide a branch.
+pub(crate) struct Decision {
+    /// True in lanes that take the branch.
+    pub taken: Name,
+    /// True in lanes that take it after the others, on their own path.
+    pub late: Name,
+}
+
+impl Reads {
+    /// Makes the instruction read a copy of a word's register.
+    pub fn lend(
+        &mut self,
+        inst: &Inst,
+        word: RegisterId,
+        emitter: &mut Emitter<'_>,
+    ) -> Result<(), String> {
+        if inst.form.class().is_none() || inst.form.name().starts_with("wgmma") {
+            return Err("the operands that the instruction reads are not known".to_owned());
+        }
+        if word == carry() {
+            if self.carry.is_none() {
+                self.carry = Some(emitter.read_word(word, None)?);
+            }
+            return Ok(());
+        }
+        let (register, name) = emitter.register_of(word)?;
+        self.registers.entry(name).or_insert_with_key(|name| emitter.copy(register, name));
+        Ok(())
+    }
+
+    /// Declares the predicates of a branch.
+    fn decide(&mut self, inst: &Inst, emitter: &mut Emitter<'_>) -> Result<(), String> {
+        if inst.form.opcode() != "bra" || inst.guard.is_none() {
+            return Err("not a conditional branch".to_owned());
+        }
+        let [taken, late] = [(); 2].map(|()| emitter.temporary(ScalarType::Pred));
+        self.decision = Some(Decision { taken, late });
+        Ok(())
+    }
+}
 
 /// What a call refers to.
 pub(crate) struct Caller<'a> {
@@ -51,36 +97,30 @@ impl Caller<'_> {
                 "the hook has {expected} parameters, the call has {given} arguments"
             ));
         }
-        if let Some(Place::ReadWord(low) | Place::ReadWords(low, _)) = call.result {
-            self.lend(low, reads, emitter)?;
-        }
-        if let Some(Place::ReadWords(_, high)) = call.result {
-            self.lend(high, reads, emitter)?;
+        if let Some(place) = call.result {
+            self.prepare(place, reads, emitter)?;
         }
         emitter.scoped(|emitter| self.emit_scoped(call, reads, emitter))
     }
 
-    /// Copies a register that the instruction reads.
-    fn lend(
+    /// Makes temporary registers for what the instruction reads.
+    fn prepare(
         &self,
-        word: RegisterId,
+        place: Place,
         reads: &mut Reads,
         emitter: &mut Emitter<'_>,
     ) -> Result<(), String> {
-        let at = self.at.ok_or("no instruction reads a register here")?;
-        if at.inst.form.class().is_none() || at.inst.form.name().starts_with("wgmma") {
-            return Err("the operands that the instruction reads are not known".to_owned());
-        }
-        if word == carry() {
-            if !reads.contains_key(CARRY_NAME) {
-                let kept = emitter.read_word(word, None)?;
-                reads.insert(CARRY_NAME.into(), kept);
+        let inst =
+            || self.at.map(|at| at.inst).ok_or("there is no instruction that reads the result");
+        match place {
+            Place::ReadWord(word) => reads.lend(inst()?, word, emitter),
+            Place::ReadWords(low, high) => {
+                reads.lend(inst()?, low, emitter)?;
+                reads.lend(inst()?, high, emitter)
             }
-            return Ok(());
+            Place::Decision => reads.decide(inst()?, emitter),
+            Place::Register(_) | Place::Word(_) | Place::Words(..) => Ok(()),
         }
-        let (register, name) = emitter.register_of(word)?;
-        reads.entry(name).or_insert_with_key(|name| emitter.copy(register, name));
-        Ok(())
     }
 
     fn emit_scoped(
@@ -117,7 +157,7 @@ impl Caller<'_> {
         // A value that the instruction reads is the copy's.
         let lent = |emitter: &Emitter<'_>, word: RegisterId| {
             let name = emitter.register_of(word).ok()?.1;
-            reads.get(&name).cloned()
+            reads.registers.get(&name).cloned()
         };
         let is_lent = matches!(call.result, Some(Place::ReadWord(_) | Place::ReadWords(..)));
         let mut arguments = Vec::new();
@@ -167,6 +207,16 @@ impl Caller<'_> {
                 let value = narrow(emitter, value, kind, ScalarType::B32);
                 let renamed = lent(emitter, word);
                 emitter.write_word(word, renamed.as_deref(), &value)
+            }
+            Place::Decision => {
+                let decision = reads.decision.as_ref().ok_or("not a conditional branch")?;
+                for (predicate, bit) in [(&decision.taken, 1), (&decision.late, 2)] {
+                    let masked = Operand::symbol(&emitter.temporary(ScalarType::B32));
+                    emitter
+                        .op("and.b32", vec![masked.clone(), Operand::symbol(&value), number(bit)]);
+                    emitter.op("setp.ne.u32", vec![Operand::symbol(predicate), masked, number(0)]);
+                }
+                Ok(())
             }
             Place::Words(low, high) | Place::ReadWords(low, high) => {
                 let wide = widen(emitter, value, kind, ScalarType::B64);

@@ -29,7 +29,7 @@ pub(crate) struct Emitter<'a> {
 }
 
 /// A word of a register.
-struct Part {
+pub(crate) struct Part {
     register: Register,
     name: Name,
     word: u16,
@@ -77,26 +77,8 @@ impl<'a> Emitter<'a> {
         Statement { position: self.position, kind }
     }
 
-    /// The declared register that contains a word or predicate.
     fn part(&self, id: RegisterId) -> Result<Part, String> {
-        let missing = || {
-            let function = &self.function.name;
-            format!(
-                "{id} is no register of function `{function}`, so that hooks in it cannot reach it"
-            )
-        };
-        let names = &self.function.names;
-        let found = names.iter().find_map(|(register, name)| {
-            let word = register.iter().position(|word| word == id)?;
-            Some(Part { register: *register, name: name.clone(), word: word as u16 })
-        });
-        let found = found.ok_or_else(missing)?;
-        let is_vector = names.iter().filter(|(_, name)| *name == found.name).count() > 1;
-        if is_vector || !matches!(found.register.kind.bits(), 1 | 8 | 16 | 32 | 64) {
-            let kind = found.register.kind;
-            return Err(format!("hooks cannot reach {id}, a word of a vector or of type {kind}"));
-        }
-        Ok(found)
+        find_word(self.function, id)
     }
 
     /// The declared register of a word.
@@ -176,6 +158,35 @@ impl<'a> Emitter<'a> {
         }
         Ok(())
     }
+}
+
+/// The declared register of a function that contains a word or predicate.
+pub(crate) fn find_word(function: &FunctionCode, id: RegisterId) -> Result<Part, String> {
+    let names = &function.names;
+    let word_of = |register: &Register| {
+        let word = id.number.checked_sub(register.first.number)?;
+        let is_inside = register.first.class.rank == id.class.rank && word < register.words();
+        is_inside.then_some(word)
+    };
+    let mut all = names.iter().enumerate();
+    let found = all.find_map(|(index, (register, name))| {
+        let word = word_of(register)?;
+        Some((index, Part { register: *register, name: name.clone(), word }))
+    });
+    let (index, found) = found.ok_or_else(|| {
+        format!(
+            "{id} is no register of function `{}`, so that hooks in it cannot reach it",
+            function.name
+        )
+    })?;
+    // Elements of a vector follow each other.
+    let neighbours = [index.wrapping_sub(1), index + 1].map(|index| names.get(index));
+    let is_vector = neighbours.into_iter().flatten().any(|(_, name)| *name == found.name);
+    if is_vector || !matches!(found.register.kind.bits(), 1 | 8 | 16 | 32 | 64) {
+        let kind = found.register.kind;
+        return Err(format!("hooks cannot reach {id}, a word of a vector or of type {kind}"));
+    }
+    Ok(found)
 }
 
 /// Name of temporary registers of a type: with an empty number, their common prefix.

@@ -1,9 +1,10 @@
 //! Requests for hooks in a module.
 
+use crate::emitter::find_word;
 use crate::hoist::hoist;
 use crate::library::target_of;
 use crate::{HookCall, HookLibrary, LibraryIndex, Place, Point, PtxHookError, Site};
-use flipwave_arch::SourceLine;
+use flipwave_arch::{RegisterId, SourceLine};
 use flipwave_ptx::{Code, ControlFlow, Module, ResolveError, resolve};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub struct Instrumentation {
     lines: Vec<Option<SourceLine>>,
     pub(crate) libraries: Vec<Arc<HookLibrary>>,
     pub(crate) calls: BTreeMap<Point, Vec<HookCall>>,
+    /// Words that instructions read as they were before hooks, by number of the instruction.
+    pub(crate) kept: BTreeMap<usize, BTreeSet<RegisterId>>,
     /// Numbers of instructions to remove.
     pub(crate) removed: BTreeSet<usize>,
 }
@@ -38,8 +41,8 @@ impl Instrumentation {
         let lines =
             code.instructions.iter().map(|inst| flipwave_arch::SourceLines::lookup(&code, inst.pc));
         let lines = lines.collect();
-        let (libraries, calls, removed) = Default::default();
-        Ok(Instrumentation { module, code, lines, libraries, calls, removed })
+        let (libraries, calls, kept, removed) = Default::default();
+        Ok(Instrumentation { module, code, lines, libraries, calls, kept, removed })
     }
 
     /// The code. Addresses and words of registers are those of the module without hooks.
@@ -65,6 +68,18 @@ impl Instrumentation {
         let inst = self.code.instructions.get(number)?;
         let function = &self.code.functions[inst.function];
         Some(Site { number, inst, function, line: self.lines.get(number)?.as_ref() })
+    }
+
+    /// Checks that hooks at an instruction can read and write a word.
+    ///
+    /// # Errors
+    /// A message with the reason.
+    pub fn check_word(&self, number: usize, word: RegisterId) -> Result<(), String> {
+        if word == flipwave_ptx::carry() {
+            return Ok(());
+        }
+        let site = self.site(number).ok_or("there is no instruction of this number")?;
+        find_word(site.function, word).map(|_| ())
     }
 
     /// Places where the basic blocks of a function begin.
@@ -122,8 +137,7 @@ impl Instrumentation {
                 (None, false)
             }
         };
-        let reads = matches!(call.result, Some(Place::ReadWord(_) | Place::ReadWords(..)));
-        if reads && !matches!(point, Point::Before(_)) {
+        if call.result.is_some_and(Place::is_read) && !matches!(point, Point::Before(_)) {
             return Err(refused(
                 &call.function,
                 "an instruction reads what hooks before it return",
@@ -142,6 +156,12 @@ impl Instrumentation {
         }
         self.calls.entry(point).or_default().push(call);
         Ok(())
+    }
+
+    /// Makes an instruction read the value that a word has before the hooks at the instruction change it: what they
+    /// return is seen by later instructions only.
+    pub fn keep_read(&mut self, number: usize, word: RegisterId) {
+        self.kept.entry(number).or_default().insert(word);
     }
 
     /// Removes an instruction. Labels in front of it and hooks around it stay.

@@ -86,6 +86,15 @@ impl HookLibrary {
         Ok(HookLibrary { name: name.to_owned(), items, target, version, hooks })
     }
 
+    /// Names of the variables in device memory.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let declarations = self.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Variable(declaration) => Some(&declaration.declarators),
+            _ => None,
+        });
+        declarations.flatten().map(|declarator| &*declarator.name)
+    }
+
     /// Parameters and result of a hook.
     ///
     /// # Errors

@@ -69,6 +69,16 @@ pub enum Place {
     ReadWord(RegisterId),
     /// Two words as the instruction reads them.
     ReadWords(RegisterId, RegisterId),
+    /// The decision of a conditional branch, in place of its guard: bit 0 is set in lanes that take the branch, bit
+    /// 1 in lanes that take it on a path of their own, after the others have been separated from them.
+    Decision,
+}
+
+impl Place {
+    /// Returns `true` if the result replaces what the instruction reads.
+    pub(crate) fn is_read(self) -> bool {
+        matches!(self, Place::ReadWord(_) | Place::ReadWords(..) | Place::Decision)
+    }
 }
 
 /// A call of a hook.

@@ -1,12 +1,12 @@
 //! The module with hooks.
 
-use crate::call::{At, CARRY_NAME, Caller, Reads};
+use crate::call::{At, Caller, Reads};
 use crate::emitter::{Emitter, Temporaries, declare};
 use crate::library::number_of;
 use crate::{HookCall, Instrumentation, Lanes, LibraryIndex, Point, PtxHookError, names};
 use flipwave_arch::Pc;
 use flipwave_ptx::{
-    Block, Function, Guard, Instruction, Item, ItemKind, Module, Name, Operand, Position,
+    Block, Function, Guard, Instruction, Item, ItemKind, Module, Name, Operand, Origin, Position,
     ScalarType, Statement, StatementKind, carry, pc_of,
 };
 use std::collections::HashMap;
@@ -16,8 +16,8 @@ use std::collections::HashMap;
 pub struct Rewritten {
     /// The module.
     pub module: Module,
-    /// For each instruction of the module, its address in the original code; `None` for inserted ones.
-    pub origins: Vec<Option<Pc>>,
+    /// Origin of each instruction of the module.
+    pub origins: Vec<Origin>,
     /// Names of each library's variables and functions in the module, by their names in the source.
     symbols: Vec<HashMap<Name, Name>>,
 }
@@ -27,12 +27,13 @@ impl Rewritten {
     /// of the next original one in the order of the text.
     pub fn original(&self, pc: Pc) -> Option<Pc> {
         let number = usize::try_from(pc.0 / u64::from(flipwave_ptx::INSTRUCTION_BYTES)).ok()?;
-        self.origins.get(number..)?.iter().find_map(|origin| *origin)
+        self.origins.get(number..)?.iter().find_map(|origin| origin.pc())
     }
 
     /// Address of an instruction of the original code.
     pub fn moved(&self, original: Pc) -> Option<Pc> {
-        self.origins.iter().position(|origin| *origin == Some(original)).map(pc_of)
+        let origin = Origin::Original(original);
+        self.origins.iter().position(|found| *found == origin).map(pc_of)
     }
 
     /// Name in the module of a variable or function of a library.
@@ -128,7 +129,7 @@ impl Instrumentation {
         &self,
         symbols: &[HashMap<Name, Name>],
         module: &mut Module,
-        origins: &mut Vec<Option<Pc>>,
+        origins: &mut Vec<Origin>,
     ) {
         for (library, names) in self.libraries.iter().zip(symbols) {
             let rename = &mut |name: &mut Name| {
@@ -151,7 +152,7 @@ impl Instrumentation {
                         rename(&mut function.name);
                         if let Some(body) = &mut function.body {
                             names::of_block(body, rename);
-                            origins.resize(origins.len() + instructions(body), None);
+                            origins.resize(origins.len() + instructions(body), Origin::After);
                         }
                     }
                     ItemKind::Alias(alias) => {
@@ -187,7 +188,7 @@ struct Splicer<'a> {
     /// Number of the next instruction.
     next: usize,
     temporaries: Temporaries,
-    origins: &'a mut Vec<Option<Pc>>,
+    origins: &'a mut Vec<Origin>,
 }
 
 impl Splicer<'_> {
@@ -240,7 +241,7 @@ impl Splicer<'_> {
         let mut temporaries = std::mem::take(&mut self.temporaries);
         let mut emitter = Emitter::new(prefix, code, position, &mut temporaries);
         for call in calls {
-            let emitted = self.call(call, None, &mut Reads::new(), &mut emitter);
+            let emitted = self.call(call, None, &mut Reads::default(), &mut emitter);
             emitted.map_err(|reason| PtxHookError::Refused {
                 instruction: code.name.to_string(),
                 reason,
@@ -248,7 +249,8 @@ impl Splicer<'_> {
         }
         let statements = emitter.statements;
         self.temporaries = temporaries;
-        self.origins.resize(self.origins.len() + statements.len(), None);
+        let origin = if matches!(point, Point::End(_)) { Origin::After } else { Origin::Before };
+        self.origins.resize(self.origins.len() + statements.len(), origin);
         Ok(statements)
     }
 
@@ -280,8 +282,10 @@ impl Splicer<'_> {
         let [before, instead, after] =
             [Point::Before(number), Point::Instead(number), Point::After(number)].map(calls);
         let is_removed = instrumentation.removed.contains(&number);
-        if before.is_empty() && instead.is_empty() && after.is_empty() && !is_removed {
-            self.origins.push(Some(inst.pc));
+        let kept = instrumentation.kept.get(&number);
+        let is_unchanged = before.is_empty() && instead.is_empty() && after.is_empty();
+        if is_unchanged && kept.is_none() && !is_removed {
+            self.origins.push(Origin::Original(inst.pc));
             let kind = StatementKind::Instruction(Box::new(tree));
             return Ok(vec![Statement { position, kind }]);
         }
@@ -290,8 +294,11 @@ impl Splicer<'_> {
         let code = &instrumentation.code.functions[self.function];
         let mut temporaries = std::mem::take(&mut self.temporaries);
         let mut emitter = Emitter::new(self.prefix, code, position, &mut temporaries);
-        let mut reads = Reads::new();
+        let mut reads = Reads::default();
         let mut at = At { inst, tree: &tree, guard: tree.guard.clone() };
+        for word in kept.into_iter().flatten() {
+            reads.lend(inst, *word, &mut emitter).map_err(refused)?;
+        }
         for call in before.iter().chain(instead) {
             self.call(call, Some(&at), &mut reads, &mut emitter).map_err(refused)?;
         }
@@ -306,10 +313,16 @@ impl Splicer<'_> {
         }
         let place = emitter.statements.len();
         if !is_removed {
+            let late = reads.decision.as_ref().map(|decision| Instruction {
+                guard: Some(Guard { register: decision.late.clone(), is_negated: false }),
+                ..changed.clone()
+            });
             let statement = emitter.statement(changed);
             emitter.statements.push(statement);
+            let late = late.map(|late| emitter.statement(late));
+            emitter.statements.extend(late);
         }
-        if let Some(kept) = reads.get(CARRY_NAME) {
+        if let Some(kept) = &reads.carry {
             // Lanes that have not written the carry have it back.
             let is_written = inst.accesses().destinations.contains(&carry()) && !is_removed;
             let inverse =
@@ -322,11 +335,15 @@ impl Splicer<'_> {
             }
         }
         for call in after {
-            self.call(call, Some(&at), &mut Reads::new(), &mut emitter).map_err(refused)?;
+            self.call(call, Some(&at), &mut Reads::default(), &mut emitter).map_err(refused)?;
         }
         let statements = emitter.statements;
         self.temporaries = temporaries;
-        let origin = |index: usize| (index == place && !is_removed).then_some(inst.pc);
+        let origin = |index: usize| match index {
+            index if index < place => Origin::Before,
+            index if index == place && !is_removed => Origin::Original(inst.pc),
+            _ => Origin::After,
+        };
         self.origins.extend((0..statements.len()).map(origin));
         Ok(statements)
     }
@@ -340,12 +357,15 @@ fn needs_guard(call: &HookCall) -> bool {
 /// Makes an instruction read other registers. `written` is the number of operands that it writes.
 fn substitute(inst: &mut Instruction, written: usize, reads: &Reads) {
     let rename = &mut |name: &mut Name| {
-        if let Some(new) = reads.get(name) {
+        if let Some(new) = reads.registers.get(name) {
             *name = new.clone();
         }
     };
     if let Some(guard) = &mut inst.guard {
         rename(&mut guard.register);
+        if let Some(decision) = &reads.decision {
+            *guard = Guard { register: decision.taken.clone(), is_negated: false };
+        }
     }
     for (number, operand) in inst.operands.iter_mut().enumerate() {
         if number >= written {

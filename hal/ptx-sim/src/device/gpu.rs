@@ -4,10 +4,10 @@ use super::running::Running;
 use crate::execute::Launch;
 use crate::memory::Memory;
 use crate::program::{Original, Program};
-use flipwave_arch::{Architecture, Pc};
+use flipwave_arch::Architecture;
 use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
 use flipwave_machine::Stalls;
-use flipwave_ptx::{Module, Ptx, Slot, resolve};
+use flipwave_ptx::{Module, Origin, Ptx, Slot, resolve};
 use std::sync::Arc;
 
 /// Threads that a workgroup can have (CUDA C++ Programming Guide, "Technical Specifications per Compute
@@ -44,13 +44,13 @@ impl PtxGpu {
             ));
         }
         let code = resolve(module).map_err(|error| DeviceError::Load(error.to_string()))?;
-        let program = Program::load(code, &mut self.memory, None)?;
+        let program = Program::load(module, code, &mut self.memory, None)?;
         self.modules.push(Arc::new(program));
         Ok(ModuleId(self.modules.len() as u32 - 1))
     }
 
-    /// Loads a module with hooks, which can be executed in place of the module `original`. `origins` contains,
-    /// for each instruction, its address in the original code; `None` for inserted ones.
+    /// Loads a module with hooks, which can be executed in place of the module `original`. `origins` contains
+    /// the origin of each instruction.
     ///
     /// Both share the variables of the original module, and addresses of functions are those of the original
     /// code. Inserted instructions are executed but not counted: the waves take turns, and the clock and the
@@ -62,7 +62,7 @@ impl PtxGpu {
         &mut self,
         original: ModuleId,
         module: &Module,
-        origins: &[Option<Pc>],
+        origins: &[Origin],
     ) -> Result<ModuleId, DeviceError> {
         let code = resolve(module).map_err(|error| DeviceError::Load(error.to_string()))?;
         let (expected, found) = (code.instructions.len(), origins.len());
@@ -74,7 +74,7 @@ impl PtxGpu {
         let known = self.modules.get(original.0 as usize).cloned();
         let known = known.ok_or_else(|| DeviceError::Internal("an unknown module".into()))?;
         let base = Original { program: &known, origins };
-        let program = Program::load(code, &mut self.memory, Some(base))?;
+        let program = Program::load(module, code, &mut self.memory, Some(base))?;
         self.modules.push(Arc::new(program));
         Ok(ModuleId(self.modules.len() as u32 - 1))
     }

@@ -12,6 +12,7 @@ use flipwave_device::{Completion, DeviceError, DeviceFault, FaultCause, WaveId, 
 use flipwave_machine::{
     Executed, Execution, Footprints, Interest, Observer, Progress, Watch, WaveState,
 };
+use flipwave_ptx::Origin;
 
 /// Inserted instructions that a wave executes between two original ones before the dispatch counts as endless.
 const MOST_INSERTED: u64 = 1 << 22;
@@ -72,7 +73,7 @@ impl PtxGpu {
             };
             let id = workgroup.waves[index].id;
             let pc = Pc(workgroup.waves[index].pc());
-            let is_inserted = program.is_inserted_at(pc.0);
+            let is_inserted = matches!(program.origin(pc.0), Some(Origin::Before | Origin::After));
             *inserted = if is_inserted { *inserted + 1 } else { 0 };
             if executed >= *limit && !is_inserted || *inserted > MOST_INSERTED {
                 return faulted(FaultCause::Watchdog { executed }, pc, id);
@@ -122,6 +123,8 @@ impl PtxGpu {
                 let executed = Executed { inst, wave: id, lanes: LaneMask(lanes.into()) };
                 let is_over = company.observer.after(&executed, &mut reach) == Watch::Off;
                 turn = Some(Turn { wave: id, is_watched: !is_over });
+            }
+            if is_called || effect == Effect::Branch {
                 // The observer may have moved the wave to an address where paths meet.
                 reach.wave.settle();
             }

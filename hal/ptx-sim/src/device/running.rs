@@ -6,6 +6,7 @@ use crate::program::Program;
 use crate::wave::{Status, Wave};
 use flipwave_device::{Dim3, Dispatch, ModuleId, Statistics, WaveId};
 use flipwave_machine::DispatchState;
+use flipwave_ptx::Origin;
 use std::any::Any;
 use std::collections::VecDeque;
 
@@ -94,12 +95,12 @@ impl Running {
 }
 
 impl Workgroup {
-    /// The wave whose turn it is; `None` if no wave can continue. A turn ends before an original instruction,
-    /// so that inserted ones leave the order of waves as it is.
+    /// The wave whose turn it is; `None` if no wave can continue. A turn ends before an original instruction
+    /// and what was inserted before it, so that inserted instructions leave the order of waves as it is.
     pub fn wave(&mut self, program: &Program) -> Option<usize> {
         let is_running = |waves: &[Wave], wave: usize| waves[wave].status == Status::Running;
         let has_more = self.turn.left > 0
-            || program.is_rewritten() && program.is_inserted_at(self.waves[self.turn.wave].pc());
+            || program.origin(self.waves[self.turn.wave].pc()) == Some(Origin::After);
         if has_more && is_running(&self.waves, self.turn.wave) {
             return Some(self.turn.wave);
         }

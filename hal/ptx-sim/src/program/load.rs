@@ -7,7 +7,7 @@ use crate::Gap;
 use crate::address::{FUNCTIONS, INSERTED, WINDOW, Windows};
 use crate::memory::Memory;
 use flipwave_device::{Address, DeviceError};
-use flipwave_ptx::{CallGraph, Code, ControlFlow, FunctionCode, Name, Space, Symbol};
+use flipwave_ptx::{CallGraph, Code, ControlFlow, FunctionCode, Module, Name, Space, Symbol};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -39,6 +39,7 @@ impl Program {
     /// [`DeviceError::Load`] for variables of other modules, and for textures;
     /// [`DeviceError::OutOfMemory`].
     pub(crate) fn load(
+        module: &Module,
         code: Code,
         memory: &mut Memory,
         original: Option<Original<'_>>,
@@ -110,7 +111,17 @@ impl Program {
         let Layout { variables, functions, .. } = layout;
         let origins = original.map(|original| original.origins.to_vec());
         let code = Arc::new(code);
-        Ok(Program { code, steps, shared_bytes: shared, recursive, variables, functions, origins })
+        let module = Arc::new(module.clone());
+        Ok(Program {
+            module,
+            code,
+            steps,
+            shared_bytes: shared,
+            recursive,
+            variables,
+            functions,
+            origins,
+        })
     }
 }
 

@@ -19,12 +19,14 @@ use crate::compute::Operation;
 use flipwave_arch::Pc;
 use flipwave_device::Address;
 use flipwave_machine::Exactness;
-use flipwave_ptx::{Code, Inst, MatrixForm, Space};
+use flipwave_ptx::{Code, Inst, MatrixForm, Module, Origin, Space};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A loaded module.
 pub struct Program {
+    /// The module.
+    pub module: Arc<Module>,
     /// The code.
     pub code: Arc<Code>,
     /// The instructions with their effects, in the order of the code.
@@ -37,8 +39,8 @@ pub struct Program {
     pub(crate) variables: Vec<u64>,
     /// Addresses of functions, in the order of the code.
     pub(crate) functions: Vec<u64>,
-    /// For code with hooks: the address in the original code of each instruction; `None` for inserted ones.
-    pub(crate) origins: Option<Vec<Option<Pc>>>,
+    /// For code with hooks: the origin of each instruction.
+    pub(crate) origins: Option<Vec<Origin>>,
 }
 
 /// Code that a program with hooks replaces.
@@ -46,8 +48,8 @@ pub struct Program {
 pub(crate) struct Original<'a> {
     /// The program without hooks.
     pub program: &'a Program,
-    /// The address in the original code of each instruction; `None` for inserted ones.
-    pub origins: &'a [Option<Pc>],
+    /// Origin of each instruction.
+    pub origins: &'a [Origin],
 }
 
 /// An instruction that is ready to be executed.
@@ -147,15 +149,10 @@ pub(crate) struct MatrixProduct {
 }
 
 impl Program {
-    /// Returns `true` for code with hooks.
-    pub(crate) fn is_rewritten(&self) -> bool {
-        self.origins.is_some()
-    }
-
-    /// Returns `true` if the instruction at an address was inserted.
-    pub(crate) fn is_inserted_at(&self, pc: u64) -> bool {
-        let Some(origins) = &self.origins else { return false };
-        self.code.number_of(Pc(pc)).is_some_and(|number| origins[number].is_none())
+    /// Origin of the instruction at an address; `None` for code without hooks, and outside the code.
+    pub(crate) fn origin(&self, pc: u64) -> Option<Origin> {
+        let origins = self.origins.as_ref()?;
+        origins.get(self.code.number_of(Pc(pc))?).copied()
     }
 
     /// Address and size in bytes of a variable in device memory.
