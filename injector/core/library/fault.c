@@ -1,7 +1,8 @@
 /* The fault to inject and the values struck. The host writes `fault` before a dispatch and reads
  * `waves` after it.
  *
- * Macros: WAVES is the number of waves with state in `waves`; WORDS is the number of words of a value. */
+ * Macros: WAVES is the number of waves with state in `waves`; WORDS is the number of words of a value;
+ * GIVEN(variable) reads a variable that does not change during a dispatch. */
 
 #if WORDS == 2
 typedef uint64_t value_t;
@@ -9,17 +10,13 @@ typedef uint64_t value_t;
 typedef uint32_t value_t;
 #endif
 
-/* Reads a variable that does not change during a dispatch, with scalar loads. */
-#define GIVEN(variable) \
-    (*(const __attribute__((address_space(4))) __typeof__(variable) *)(uintptr_t)&(variable))
-
 struct fault {
     /* The change of a value, as encoded for `faulty`. */
     uint64_t change;
     /* Struck lanes, bit i for lane i; only active lanes of the instruction if `is_active` is not 0. */
     uint64_t lanes;
     uint64_t is_active;
-    /* For faults in memory: the address in device memory, or the offset in LDS. */
+    /* For faults in memory: the address in device memory, or the offset in LDS or scratch memory. */
     uint64_t place;
 };
 
