@@ -23,6 +23,7 @@ use flipwave_emulator::EmulateError;
 use flipwave_injector::{
     FaultTarget, GoldenError, InjectionError, PlanError, ProfileError, TraceError,
 };
+use flipwave_ptx_hooks::PtxHookError;
 use flipwave_tools::ToolError;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -75,6 +76,9 @@ pub enum CampaignError {
     /// The fault site is in another process.
     #[error(transparent)]
     OtherProcess(#[from] OtherProcessError),
+    /// Hooks cannot be inserted into a PTX module.
+    #[error(transparent)]
+    PtxHook(#[from] Box<PtxHookError>),
     /// The operation requires AMD's instruction set.
     #[error(transparent)]
     OtherPlatform(#[from] OtherPlatformError),

@@ -1,7 +1,8 @@
 //! Simulated GPUs that execute PTX.
 
 use super::other_platform::OtherPlatformError;
-use super::{Addresses, LoadedMachine, Platform, ProgramLoader};
+use super::ptx_hooks::PtxHooks;
+use super::{Addresses, HookMethod, LoadedMachine, Platform, ProgramLoader};
 use crate::file::kernels::{Argument, Code, Launch};
 use crate::program::compile::Compiler;
 use crate::program::error::PrepareError;
@@ -39,6 +40,10 @@ impl Platform for PtxPlatform {
         let ptx = architecture.as_any().downcast_ref::<Ptx>().ok_or_else(other)?;
         let gpu = PtxGpu::new(ptx.clone());
         Ok(Box::new(PtxLoader { ptx: ptx.clone(), gpu, compiler: None, loaded: Vec::new() }))
+    }
+
+    fn hooks(&self, _: &dyn Architecture) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
+        Ok(Box::new(PtxHooks::default()))
     }
 }
 
