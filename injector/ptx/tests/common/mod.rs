@@ -13,8 +13,8 @@ use std::process::Command;
 
 /// Words of the buffers of [`workload`]: 4 workgroups of 80 threads, two words each.
 pub const WORDS: usize = 2 * 4 * 80;
-/// Threads of both kernels: the last wave of a workgroup is half full.
-pub const GRID: [[u32; 3]; 2] = [[160, 2, 1], [80, 1, 1]];
+/// Threads of the grid and of a workgroup, for both kernels: the last wave of a workgroup is half full.
+const GRID: [[u32; 3]; 2] = [[160, 2, 1], [80, 1, 1]];
 
 /// Compiles `paths.c`.
 pub fn module() -> Module {
@@ -33,9 +33,19 @@ pub fn module() -> Module {
 
 /// This many planned faults; none if the fault has no site in the workload.
 pub fn planned(workload: &Workload, fault: &Fault, seed: u64, count: u64) -> Vec<Planned> {
-    let all = Selection::default();
+    planned_in(workload, fault, &Selection::default(), seed, count)
+}
+
+/// Planned faults in a selection.
+pub fn planned_in(
+    workload: &Workload,
+    fault: &Fault,
+    selection: &Selection,
+    seed: u64,
+    count: u64,
+) -> Vec<Planned> {
     let whole = Stratification::default();
-    let Ok(profile) = profile(workload, fault, &all, whole, Counting::Exact) else {
+    let Ok(profile) = profile(workload, fault, selection, whole, Counting::Exact) else {
         return Vec::new();
     };
     let sampling = Sampling::random(count, Allocation::default());
