@@ -18,8 +18,9 @@ pub struct Instrumentation {
     lines: Vec<Option<SourceLine>>,
     pub(crate) libraries: Vec<Arc<HookLibrary>>,
     pub(crate) calls: BTreeMap<Point, Vec<HookCall>>,
-    /// Words that instructions read as they were before hooks, by number of the instruction.
-    pub(crate) kept: BTreeMap<usize, BTreeSet<RegisterId>>,
+    /// Words that instructions read as they are after a number of the calls before them, by number of the
+    /// instruction.
+    pub(crate) kept: BTreeMap<usize, Vec<(usize, RegisterId)>>,
     /// Numbers of instructions to remove.
     pub(crate) removed: BTreeSet<usize>,
 }
@@ -158,10 +159,11 @@ impl Instrumentation {
         Ok(())
     }
 
-    /// Makes an instruction read the value that a word has before the hooks at the instruction change it: what they
-    /// return is seen by later instructions only.
+    /// Makes an instruction read the value that a word has after the calls before the instruction that were requested
+    /// so far: what later ones return is seen by later instructions only.
     pub fn keep_read(&mut self, number: usize, word: RegisterId) {
-        self.kept.entry(number).or_default().insert(word);
+        let calls = self.calls.get(&Point::Before(number)).map_or(0, Vec::len);
+        self.kept.entry(number).or_default().push((calls, word));
     }
 
     /// Removes an instruction. Labels in front of it and hooks around it stay.

@@ -296,10 +296,10 @@ impl Splicer<'_> {
         let mut emitter = Emitter::new(self.prefix, code, position, &mut temporaries);
         let mut reads = Reads::default();
         let mut at = At { inst, tree: &tree, guard: tree.guard.clone() };
-        for word in kept.into_iter().flatten() {
-            reads.lend(inst, *word, &mut emitter).map_err(refused)?;
-        }
-        for call in before.iter().chain(instead) {
+        for (index, call) in before.iter().chain(instead).enumerate() {
+            for (_, word) in kept.into_iter().flatten().filter(|(calls, _)| *calls == index) {
+                reads.lend(inst, *word, &mut emitter).map_err(refused)?;
+            }
             self.call(call, Some(&at), &mut reads, &mut emitter).map_err(refused)?;
         }
         let mut changed = tree.clone();

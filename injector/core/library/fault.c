@@ -37,8 +37,8 @@ struct wave {
 struct fault fault;
 struct wave waves[WAVES];
 
-/* Returns the value after the fault. */
-static value_t faulty(value_t value);
+/* Returns the value of a lane after the fault. */
+static value_t faulty(value_t value, uint32_t lane);
 
 /* Records that the fault changed `before` to `after` in `lanes` of a wave. */
 static void note(struct wave *state, uint64_t lanes, value_t before, value_t after)
@@ -63,7 +63,7 @@ static uint64_t lanes_struck(uint64_t exec)
 /* Applies the fault to the value in `lanes` and records it. */
 static value_t strike(struct wave *state, uint64_t lanes, value_t value)
 {
-    value_t after = faulty(value);
+    value_t after = faulty(value, flipwave_lane());
     note(state, lanes, value, after);
     return lanes >> flipwave_lane() & 1 ? after : value;
 }

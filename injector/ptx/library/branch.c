@@ -15,7 +15,7 @@ uint32_t decide(bool guard, uint32_t way)
         return guard;
     bool is_divided = taken != 0 && taken != active;
     bool before = is_divided ? way == FROM_MEETING : taken != 0;
-    bool after = faulty(before) & 1;
+    bool after = faulty(before, 0) & 1;
     note(state, 1ull << leader(), before, after);
     if (before == after)
         return guard;

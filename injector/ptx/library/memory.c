@@ -36,5 +36,5 @@ void strike_scratch(bool guard)
         return;
     volatile FLIPWAVE_LOCAL uint32_t *word =
         (volatile FLIPWAVE_LOCAL uint32_t *)(uint32_t)GIVEN(fault).place;
-    *word = strike_reached(state, lanes_struck(executing), *word);
+    *word = strike_reached(state, lanes_of_wave(executing), *word);
 }

@@ -23,6 +23,12 @@
 #define existing injection_existing
 #define struck_wave injection_struck_wave
 #define strike_reached injection_strike_reached
+#define lanes_of_wave injection_lanes_of_wave
+#define note_all injection_note_all
+#define wave_number injection_wave_number
+#define held injection_held
+#define mirror injection_mirror
+#define resume injection_resume
 #define leader injection_leader
 #define strike_lanes injection_strike_lanes
 #define strike_read injection_strike_read

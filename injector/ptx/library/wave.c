@@ -20,13 +20,11 @@ static struct wave *struck_wave(void)
     return is_struck_execution(state) ? state : 0;
 }
 
-/* Strikes a value in lanes, all of which must run the hook: others are reported to the host in `borrowed`. */
-static value_t strike_reached(struct wave *state, uint64_t lanes, value_t value)
+/* The struck lanes, for an instruction that runs in `executing`. */
+static uint64_t lanes_of_wave(uint64_t executing)
 {
-    uint64_t reached = flipwave_active();
-    lanes = lanes == ~0u ? existing() : lanes;
-    state->borrowed |= lanes & ~reached;
-    return strike(state, lanes & reached, value);
+    uint64_t lanes = lanes_struck(executing);
+    return lanes == ~0u ? existing() : lanes;
 }
 
 /* The lowest lane that runs the hook. */

@@ -5,7 +5,7 @@ use crate::request::{Instructions, Request};
 use flipwave_arch::{Instruction, Pc, RegisterId};
 use flipwave_injector::Place;
 use flipwave_injector::method::result_word;
-use flipwave_ptx::{CallGraph, Class, ControlFlow, INSTRUCTION_BYTES, Inst, pc_of};
+use flipwave_ptx::{CallGraph, Class, ControlFlow, INSTRUCTION_BYTES, Inst, carry, pc_of};
 use flipwave_ptx_hooks::{Argument, Instrumentation, Place as ResultPlace, Point};
 
 /// A call of a hook.
@@ -47,12 +47,18 @@ pub(crate) fn calls(
                 .collect()
         }
     };
-    let calls = numbers.into_iter().filter_map(|number| {
-        Planning { instrumentation, request, number, inst: &code.instructions[number] }
-            .call()
-            .transpose()
-    });
-    calls.collect()
+    let mut calls = Vec::new();
+    for number in numbers {
+        let inst = &code.instructions[number];
+        let planning = Planning { instrumentation, request, number, inst };
+        let call = planning.call()?;
+        if request.is_deferred {
+            // Before the strike: a lane takes over its value, and then is struck again.
+            calls.extend(planning.followers()?);
+        }
+        calls.extend(call);
+    }
+    Ok(calls)
 }
 
 /// Plans the call at one instruction.
@@ -133,6 +139,46 @@ impl Planning<'_> {
         let (word, read) =
             (ResultPlace::Words(register, high), ResultPlace::ReadWords(register, high));
         Ok((Argument::Words(register, high), word, read))
+    }
+
+    /// Calls that keep track of the struck register in all lanes of its function, and change it when lanes continue.
+    fn followers(&self) -> Result<Vec<Call>, Refusal> {
+        let (Place::Register(register) | Place::Source(register)) = self.request.place else {
+            return Err(Refusal::Place(self.request.place));
+        };
+        let (value, result, _) = self.words(register)?;
+        let code = self.instrumentation.code();
+        let function = &code.functions[self.inst.function];
+        if register == carry() || CallGraph::of(code).recursive.contains(&self.inst.function) {
+            let reason =
+                format!("hooks do not know {register} of lanes that do not reach the instruction");
+            return Err(Refusal::Engine(reason));
+        }
+        let words: Vec<RegisterId> =
+            (0..self.request.words()).filter_map(|word| register.offset(word.into())).collect();
+        let is_written =
+            |inst: &Inst| words.iter().any(|word| inst.accesses().destinations.contains(word));
+        let mirror = |point| Call {
+            point,
+            function: "mirror",
+            arguments: vec![value.clone()],
+            result: None,
+            kept: None,
+        };
+        let writers = function.instructions.clone();
+        let writers = writers.filter(|number| is_written(&code.instructions[*number]));
+        let entry = Point::Entry(self.inst.function);
+        let mut calls: Vec<Call> =
+            std::iter::once(entry).chain(writers.map(Point::After)).map(mirror).collect();
+        let blocks = self.instrumentation.block_entries(self.inst.function);
+        calls.extend(blocks.into_iter().map(|point| Call {
+            point,
+            function: "resume",
+            arguments: vec![value.clone()],
+            result: Some(result),
+            kept: None,
+        }));
+        Ok(calls)
     }
 
     fn strike_memory(

@@ -10,10 +10,12 @@ const NAMES: &str = include_str!("../library/names.c");
 pub(crate) const PREFIX: &str = "injection_";
 
 /// Sources by name, in addition to those of all instruction sets.
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 8] = [
     ("branch", include_str!("../library/branch.c")),
+    ("deferred", include_str!("../library/deferred.c")),
     ("lanes", include_str!("../library/lanes.c")),
     ("memory", include_str!("../library/memory.c")),
+    ("reached", include_str!("../library/reached.c")),
     ("register", include_str!("../library/register.c")),
     ("source", include_str!("../library/source.c")),
     ("wave", include_str!("../library/wave.c")),

@@ -96,6 +96,7 @@ fn requests(
         place,
         format: format.filter(|_| is_number),
         function,
+        is_deferred: false,
     };
     places.map(request).collect()
 }

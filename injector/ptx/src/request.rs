@@ -19,6 +19,8 @@ pub(crate) struct Request {
     pub format: Option<FloatFormat>,
     /// The user's function that changes the value, if any.
     pub function: Option<FaultFunction>,
+    /// `true` to strike registers of lanes that do not reach the instruction when they continue.
+    pub is_deferred: bool,
 }
 
 /// Instructions of a module.
@@ -42,7 +44,7 @@ impl Request {
             Action::Function { function, format, .. } => (format, Some(function)),
             _ => (None, None),
         };
-        Request { module, at, place: kind(site.place), format, function }
+        Request { module, at, place: kind(site.place), format, function, is_deferred: false }
     }
 
     /// Number of words of a value.
@@ -59,6 +61,11 @@ impl Request {
             Instructions::Of(_) => "unit",
         });
         names.push("wave");
+        if self.is_deferred {
+            names.push("deferred");
+            return names;
+        }
+        names.push("reached");
         names.push(match self.place {
             Place::Source(_) => "source",
             Place::Branch => "branch",

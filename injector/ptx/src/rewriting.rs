@@ -24,6 +24,8 @@ pub(crate) struct Rewriting {
     pub rewritten: Rewritten,
     /// The hooks' variables.
     pub variables: Variables,
+    /// `true` if hooks also strike lanes that do not reach the instruction.
+    pub is_deferred: bool,
 }
 
 /// Result of rewriting for a request.
@@ -125,12 +127,12 @@ pub(crate) struct Inserted {
 
 impl Inserted {
     /// Loads the module to a clone of the workload's device.
-    pub fn load(self, workload: &Workload, original: ModuleId) -> Result<Rewriting, DeviceError> {
+    pub fn load(self, workload: &Workload, request: &Request) -> Result<Rewriting, DeviceError> {
         let mut workload = workload.clone();
         let other = || DeviceError::Internal("hooks in PTX run only on a GPU for PTX".into());
         let gpu = workload.device.downcast_mut::<PtxGpu>().ok_or_else(other)?;
         let Inserted { rewritten, symbols } = self;
-        let module = gpu.load_rewritten(original, &rewritten.module, &rewritten.origins)?;
+        let module = gpu.load_rewritten(request.module, &rewritten.module, &rewritten.origins)?;
         let mut variables = BTreeMap::new();
         for (name, symbol) in symbols {
             let Some((address, bytes)) = gpu.variable(module, &symbol) else { continue };
@@ -138,6 +140,7 @@ impl Inserted {
             Machine::read(gpu, address, &mut content)?;
             variables.insert(name, (address, content));
         }
-        Ok(Rewriting { workload, module, rewritten, variables: Variables(variables) })
+        let (variables, is_deferred) = (Variables(variables), request.is_deferred);
+        Ok(Rewriting { workload, module, rewritten, variables, is_deferred })
     }
 }

@@ -152,7 +152,7 @@ fn methods_agree() {
     let mut hooks = PtxHookInjector::new(&workload, &compiler);
     let mut tallies: BTreeMap<FaultTarget, Tally> = BTreeMap::new();
     let mut differences = Vec::new();
-    for (seed, fault) in cases((1..).zip(faults()), 3) {
+    for (seed, fault) in cases((1..).zip(faults()), 9) {
         let tally = tallies.entry(fault.target).or_default();
         for planned in planned(&workload, &fault, seed, 6) {
             let found = compare(&workload, &golden, &mut hooks, &planned.site, tally);
@@ -322,7 +322,7 @@ fn plans_leave_out_what_hooks_cannot_reach() {
     let limits = workload.golden().expect("a golden run").instruction_limits();
     let compiler = PtxHookCompiler::default();
     let mut hooks = PtxHookInjector::new(&workload, &compiler);
-    for target in [FaultTarget::Register, FaultTarget::Scratch, FaultTarget::Branch] {
+    for target in [FaultTarget::Register, FaultTarget::Branch, FaultTarget::SourceOperand] {
         let fault = Fault { target, ..Fault::transient(FaultModel::FlipOneBit) };
         let all = flipwave_injector::Selection::default();
         let unreached = unreached_by_hooks(&workload, &fault, &all).expect("code");
