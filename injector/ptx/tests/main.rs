@@ -268,7 +268,7 @@ fn relative_errors_are_bit_identical_in_all_formats() {
     ] {
         for error in [0.25, -1.0, -2.5, 1e-3, 0.000_488_281_250_000_888_2, 1e300, 1e-300] {
             let error = RelativeError::new(error).expect("a number");
-            for lane in 0..32 {
+            for lane in (0..32).step_by(3) {
                 let lanes = Some(Lanes::One(Lane(lane)));
                 let site = Site { lanes, action: Action::Relative(format, error), ..site };
                 let found = compare(&workload, &golden, &mut hooks, &site, &mut tally);
@@ -276,7 +276,7 @@ fn relative_errors_are_bit_identical_in_all_formats() {
             }
         }
     }
-    assert_eq!(tally.compared, 6 * 7 * 32);
+    assert_eq!(tally.compared, 6 * 7 * 11);
 }
 
 /// The first instruction whose text begins with `text`.
