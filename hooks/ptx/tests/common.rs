@@ -5,7 +5,7 @@ use flipwave_hooks::hook::Source;
 use flipwave_machine::{Machine, Progress, Unobserved};
 use flipwave_ptx::{Module, Ptx, parse};
 use flipwave_ptx_hooks::{HookCall, HookLibrary, Lanes, LibraryIndex, PtxHookCompiler, Rewritten};
-use flipwave_ptx_sim::PtxGpu;
+use flipwave_ptx_sim::{Inserted, PtxGpu};
 use std::sync::Arc;
 
 /// The kernel of the tests.
@@ -63,7 +63,7 @@ impl Run {
         let text = rewritten.module.to_string();
         let again = module(&text);
         assert_eq!(again.to_string(), text);
-        let loaded = run.gpu.load_rewritten(run.module, &again, &rewritten.origins);
+        let loaded = run.gpu.load_rewritten(run.module, &again, &rewritten.origins, Inserted::Free);
         run.module = loaded.unwrap_or_else(|error| panic!("{error}\n{text}"));
         run
     }

@@ -11,7 +11,7 @@ use flipwave_ptx::{Module, Ptx};
 use flipwave_ptx_hooks::{
     HookCall, Instrumentation, Lanes, PtxHookCompiler, PtxHookError, Rewritten,
 };
-use flipwave_ptx_sim::PtxGpu;
+use flipwave_ptx_sim::{Inserted as InsertedCode, PtxGpu};
 use std::collections::BTreeMap;
 
 /// A rewritten module on a device.
@@ -132,7 +132,12 @@ impl Inserted {
         let other = || DeviceError::Internal("hooks in PTX run only on a GPU for PTX".into());
         let gpu = workload.device.downcast_mut::<PtxGpu>().ok_or_else(other)?;
         let Inserted { rewritten, symbols } = self;
-        let module = gpu.load_rewritten(request.module, &rewritten.module, &rewritten.origins)?;
+        let module = gpu.load_rewritten(
+            request.module,
+            &rewritten.module,
+            &rewritten.origins,
+            InsertedCode::Free,
+        )?;
         let mut variables = BTreeMap::new();
         for (name, symbol) in symbols {
             let Some((address, bytes)) = gpu.variable(module, &symbol) else { continue };

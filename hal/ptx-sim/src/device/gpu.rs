@@ -3,7 +3,7 @@
 use super::running::Running;
 use crate::execute::Launch;
 use crate::memory::Memory;
-use crate::program::{Original, Program};
+use crate::program::{Inserted, Original, Program};
 use flipwave_arch::Architecture;
 use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
 use flipwave_machine::Stalls;
@@ -53,8 +53,7 @@ impl PtxGpu {
     /// the origin of each instruction.
     ///
     /// Both share the variables of the original module, and addresses of functions are those of the original
-    /// code. Inserted instructions are executed but not counted: the waves take turns, and the clock and the
-    /// watchdog run, as without them.
+    /// code. Observers see the original code: its instructions, addresses and registers.
     ///
     /// # Errors
     /// As [`PtxGpu::load`]; [`DeviceError::Load`] if `origins` has another length than the code.
@@ -63,6 +62,7 @@ impl PtxGpu {
         original: ModuleId,
         module: &Module,
         origins: &[Origin],
+        inserted: Inserted,
     ) -> Result<ModuleId, DeviceError> {
         let code = resolve(module).map_err(|error| DeviceError::Load(error.to_string()))?;
         let (expected, found) = (code.instructions.len(), origins.len());
@@ -73,7 +73,7 @@ impl PtxGpu {
         }
         let known = self.modules.get(original.0 as usize).cloned();
         let known = known.ok_or_else(|| DeviceError::Internal("an unknown module".into()))?;
-        let base = Original { program: &known, origins };
+        let base = Original::new(&known, &code, origins, inserted);
         let program = Program::load(module, code, &mut self.memory, Some(base))?;
         self.modules.push(Arc::new(program));
         Ok(ModuleId(self.modules.len() as u32 - 1))
@@ -87,6 +87,12 @@ impl PtxGpu {
     /// The code of a loaded module.
     pub fn program(&self, module: ModuleId) -> Option<&Program> {
         self.modules.get(module.0 as usize).map(|program| &**program)
+    }
+
+    /// The code of a module as observers see it.
+    pub(super) fn seen_program(&self, module: ModuleId) -> Option<&Program> {
+        let program = self.program(module)?;
+        Some(program.original.as_ref().map_or(program, |original| &*original.program))
     }
 
     /// Prepares a dispatch.

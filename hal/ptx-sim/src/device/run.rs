@@ -73,9 +73,11 @@ impl PtxGpu {
             };
             let id = workgroup.waves[index].id;
             let pc = Pc(workgroup.waves[index].pc());
-            let is_inserted = matches!(program.origin(pc.0), Some(Origin::Before | Origin::After));
-            *inserted = if is_inserted { *inserted + 1 } else { 0 };
-            if executed >= *limit && !is_inserted || *inserted > MOST_INSERTED {
+            let origin = program.origin(pc.0);
+            let is_inserted = matches!(origin, Some(Origin::Before | Origin::After));
+            let is_free = program.is_free(origin);
+            *inserted = if is_free { *inserted + 1 } else { 0 };
+            if executed >= *limit && !is_free || *inserted > MOST_INSERTED {
                 return faulted(FaultCause::Watchdog { executed }, pc, id);
             }
             let is_watched = match turn {
@@ -99,22 +101,22 @@ impl PtxGpu {
                 Ok(number) => number,
                 Err(cause) => return faulted(cause, pc, id),
             };
-            let inst = &program.steps[number].inst;
+            let inst = program.seen(number);
             let is_called = is_watched
                 && !is_inserted
                 && match company.observer.interest() {
                     Interest::Every => true,
-                    Interest::Address(address) => address == pc,
+                    Interest::Address(address) => address == inst.pc,
                     Interest::Operation(operation) => operation == inst.operation(),
                 };
             if is_called {
                 company.observer.before(inst, id, &mut reach);
-                if WaveState::pc(&reach) != pc {
+                if WaveState::pc(&reach) != inst.pc {
                     reach.wave.settle();
                     continue;
                 }
             }
-            let lanes = reach.executing(inst.guard);
+            let lanes = reach.executing(program.steps[number].inst.guard);
             let effect = match reach.execute(number) {
                 Ok(effect) => effect,
                 Err(cause) => return faulted(cause, pc, id),
@@ -128,8 +130,8 @@ impl PtxGpu {
                 // The observer may have moved the wave to an address where paths meet.
                 reach.wave.settle();
             }
-            // Inserted instructions do not count, so that the original ones see the same clock.
-            reach.wave.executed -= u64::from(is_inserted);
+            // Free instructions do not count, so that the original ones see the same clock.
+            reach.wave.executed -= u64::from(is_free);
             if let Effect::Barrier { op, lanes } = effect {
                 let arrived = barrier::arrive(&mut reach, &mut workgroup.barriers, op, lanes);
                 if let Err(cause) = arrived {
@@ -143,7 +145,7 @@ impl PtxGpu {
                 fidelity.count(&program, number);
             }
             let has_ended = workgroup.waves[index].status == Status::Ended;
-            if !is_inserted {
+            if !is_free {
                 for statistics in [statistics, &mut workgroup.statistics] {
                     statistics.wave_instructions += 1;
                     statistics.lane_operations += u64::from(lanes.count_ones());

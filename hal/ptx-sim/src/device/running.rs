@@ -100,7 +100,9 @@ impl Workgroup {
     pub fn wave(&mut self, program: &Program) -> Option<usize> {
         let is_running = |waves: &[Wave], wave: usize| waves[wave].status == Status::Running;
         let has_more = self.turn.left > 0
-            || program.origin(self.waves[self.turn.wave].pc()) == Some(Origin::After);
+            || program
+                .origin(self.waves[self.turn.wave].pc())
+                .is_some_and(|origin| origin == Origin::After && program.is_free(Some(origin)));
         if has_more && is_running(&self.waves, self.turn.wave) {
             return Some(self.turn.wave);
         }

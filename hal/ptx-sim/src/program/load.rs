@@ -42,9 +42,10 @@ impl Program {
         module: &Module,
         code: Code,
         memory: &mut Memory,
-        original: Option<Original<'_>>,
+        original: Option<Original>,
     ) -> Result<Program, DeviceError> {
-        let mut known = original.map(|original| Known::new(original.program)).unwrap_or_default();
+        let mut known =
+            original.as_ref().map(|found| Known::new(&found.program)).unwrap_or_default();
         let mut initialized = BTreeSet::new();
         let mut inserted = INSERTED;
         let mut variables = Vec::new();
@@ -97,7 +98,7 @@ impl Program {
                 _ => return Err(unsupported("its state space or alignment is not supported")),
             });
         }
-        let functions = functions(&code, original);
+        let functions = functions(&code, original.as_ref());
         let layout = Layout { code: &code, variables, functions, shared: initialized };
         layout.initialize(memory)?;
         let flows: Vec<ControlFlow> =
@@ -109,7 +110,6 @@ impl Program {
         let steps = steps.collect();
         let recursive = CallGraph::of(&code).recursive;
         let Layout { variables, functions, .. } = layout;
-        let origins = original.map(|original| original.origins.to_vec());
         let code = Arc::new(code);
         let module = Arc::new(module.clone());
         Ok(Program {
@@ -120,7 +120,7 @@ impl Program {
             recursive,
             variables,
             functions,
-            origins,
+            original,
         })
     }
 }
@@ -146,8 +146,8 @@ impl Known {
 }
 
 /// Addresses of functions: those of the original program, and others behind them.
-fn functions(code: &Code, original: Option<Original<'_>>) -> Vec<u64> {
-    let known = original.map(|original| original.program);
+fn functions(code: &Code, original: Option<&Original>) -> Vec<u64> {
+    let known = original.map(|original| &original.program);
     let address = |function: &FunctionCode| {
         let number = known.and_then(|known| {
             known.code.functions.iter().position(|found| found.name == function.name)

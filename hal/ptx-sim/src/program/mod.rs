@@ -6,12 +6,15 @@ mod load;
 mod lower;
 mod memory;
 mod operand;
+mod original;
 mod phase_barrier;
 
 pub(crate) use atomic::AtomicOperation;
 pub(crate) use control::{BarrierCount, BarrierKind, BarrierOp, CallOp, CallTarget, Place};
 pub(crate) use memory::{AsyncCopy, MatrixLoad, MemoryAccess, MemorySpace, MemoryValue};
 pub(crate) use operand::{Destination, Source, register_destination, register_source};
+pub use original::Inserted;
+pub(crate) use original::Original;
 pub(crate) use phase_barrier::{Phase, PhaseBarrier};
 
 use crate::Gap;
@@ -39,17 +42,8 @@ pub struct Program {
     pub(crate) variables: Vec<u64>,
     /// Addresses of functions, in the order of the code.
     pub(crate) functions: Vec<u64>,
-    /// For code with hooks: the origin of each instruction.
-    pub(crate) origins: Option<Vec<Origin>>,
-}
-
-/// Code that a program with hooks replaces.
-#[derive(Clone, Copy)]
-pub(crate) struct Original<'a> {
-    /// The program without hooks.
-    pub program: &'a Program,
-    /// Origin of each instruction.
-    pub origins: &'a [Origin],
+    /// For rewritten code: the code that it replaces.
+    pub(crate) original: Option<Original>,
 }
 
 /// An instruction that is ready to be executed.
@@ -149,10 +143,22 @@ pub(crate) struct MatrixProduct {
 }
 
 impl Program {
-    /// Origin of the instruction at an address; `None` for code without hooks, and outside the code.
+    /// Origin of the instruction at an address; `None` for code that is not rewritten, and outside the code.
     pub(crate) fn origin(&self, pc: u64) -> Option<Origin> {
-        let origins = self.origins.as_ref()?;
-        origins.get(self.code.number_of(Pc(pc))?).copied()
+        let original = self.original.as_ref()?;
+        original.origins.get(self.code.number_of(Pc(pc))?).copied()
+    }
+
+    /// Returns `true` if instructions of this origin are executed without being counted.
+    pub(crate) fn is_free(&self, origin: Option<Origin>) -> bool {
+        let is_inserted = origin.is_some_and(|origin| origin.pc().is_none());
+        is_inserted && self.original.as_ref().is_some_and(|found| found.inserted == Inserted::Free)
+    }
+
+    /// The instruction with a number as observers see it: that of the original code.
+    pub(crate) fn seen(&self, number: usize) -> &Inst {
+        let original = self.original.as_ref().and_then(|original| original.inst(number));
+        original.unwrap_or(&self.steps[number].inst)
     }
 
     /// Address and size in bytes of a variable in device memory.
