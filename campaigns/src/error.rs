@@ -8,6 +8,7 @@ use crate::file::location::FileError;
 use crate::golden::expected::Unexpected;
 use crate::golden::suspicion::SuspicionError;
 use crate::harden::error::HardeningError;
+use crate::platform::HookMethodError;
 use crate::platform::other_platform::OtherPlatformError;
 use crate::program::capture::ReplayError;
 use crate::program::error::PrepareError;
@@ -23,7 +24,6 @@ use flipwave_emulator::EmulateError;
 use flipwave_injector::{
     FaultTarget, GoldenError, InjectionError, PlanError, ProfileError, TraceError,
 };
-use flipwave_ptx_hooks::PtxHookError;
 use flipwave_tools::ToolError;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -76,9 +76,9 @@ pub enum CampaignError {
     /// The fault site is in another process.
     #[error(transparent)]
     OtherProcess(#[from] OtherProcessError),
-    /// Hooks cannot be inserted into a PTX module.
+    /// Hooks cannot be used.
     #[error(transparent)]
-    PtxHook(#[from] Box<PtxHookError>),
+    Hooks(#[from] HookMethodError),
     /// The operation requires AMD's instruction set.
     #[error(transparent)]
     OtherPlatform(#[from] OtherPlatformError),

@@ -1,7 +1,6 @@
 //! Injection with hooks in AMD code objects.
 
-use super::hooks::{HookInjection, HookMethod};
-use crate::error::CampaignError;
+use super::hooks::{HookInjection, HookMethod, HookMethodError};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{Fault, Injection, InjectionError, Selection, Site, Unreached, Workload};
 use flipwave_injector_amdgpu::{HookInjector, supports, unreached_by_hooks};
@@ -16,7 +15,7 @@ pub(super) struct AmdgpuHooks {
 }
 
 impl AmdgpuHooks {
-    fn compiler(&self) -> Result<&HookCompiler, CampaignError> {
+    fn compiler(&self) -> Result<&HookCompiler, HookMethodError> {
         if let Some(compiler) = self.compiler.get() {
             return Ok(compiler);
         }
@@ -31,7 +30,7 @@ impl HookMethod for AmdgpuHooks {
         workload: &Workload,
         fault: &Fault,
         selection: &Selection,
-    ) -> Result<Unreached, CampaignError> {
+    ) -> Result<Unreached, HookMethodError> {
         let found = unreached_by_hooks(workload, fault, selection, self.compiler()?);
         Ok(found.map_err(|error| Box::new(ToolError::from(error)))?)
     }
@@ -39,7 +38,7 @@ impl HookMethod for AmdgpuHooks {
     fn injector<'a>(
         &self,
         workload: &'a Workload,
-    ) -> Result<Box<dyn HookInjection + 'a>, CampaignError> {
+    ) -> Result<Box<dyn HookInjection + 'a>, HookMethodError> {
         Ok(Box::new(HookInjector::new(workload, self.compiler()?)))
     }
 

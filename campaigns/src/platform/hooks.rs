@@ -1,29 +1,41 @@
 //! Injection with hooks.
 
-use crate::error::CampaignError;
 use flipwave_injector::{Fault, Injection, InjectionError, Selection, Site, Unreached, Workload};
+use flipwave_ptx_hooks::PtxHookError;
+use flipwave_tools::ToolError;
+
+/// Errors returned when hooks cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HookMethodError {
+    /// Hooks cannot be compiled, or not inserted into AMD code objects.
+    #[error(transparent)]
+    Amdgpu(#[from] Box<ToolError>),
+    /// Hooks cannot be compiled, or not inserted into PTX modules.
+    #[error(transparent)]
+    Ptx(#[from] Box<PtxHookError>),
+}
 
 /// Injection with hooks in the code of a platform, on its simulated GPUs.
 pub trait HookMethod: Sync {
     /// Returns the words that `fault` can strike in the selection but hooks cannot.
     ///
     /// # Errors
-    /// [`CampaignError`] if hooks cannot be inserted into the code.
+    /// [`HookMethodError`] if hooks cannot be inserted into the code.
     fn unreached(
         &self,
         workload: &Workload,
         fault: &Fault,
         selection: &Selection,
-    ) -> Result<Unreached, CampaignError>;
+    ) -> Result<Unreached, HookMethodError>;
 
     /// Creates an injector for a workload, to be used by one worker.
     ///
     /// # Errors
-    /// [`CampaignError`] if there is no compiler for hooks.
+    /// [`HookMethodError`] if there is no compiler for hooks.
     fn injector<'a>(
         &self,
         workload: &'a Workload,
-    ) -> Result<Box<dyn HookInjection + 'a>, CampaignError>;
+    ) -> Result<Box<dyn HookInjection + 'a>, HookMethodError>;
 
     /// Returns `true` if hooks can strike sites of this kind.
     fn supports(&self, site: &Site) -> bool;

@@ -13,7 +13,7 @@ mod ptx;
 mod ptx_hooks;
 mod target;
 
-pub use hooks::{HookInjection, HookMethod};
+pub use hooks::{HookInjection, HookMethod, HookMethodError};
 pub use loader::{Addresses, LoadedMachine, ProgramLoader};
 pub use target::CampaignTarget;
 

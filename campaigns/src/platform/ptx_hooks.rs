@@ -1,7 +1,6 @@
 //! Injection with hooks in PTX modules.
 
-use super::hooks::{HookInjection, HookMethod};
-use crate::error::CampaignError;
+use super::hooks::{HookInjection, HookMethod, HookMethodError};
 use flipwave_injector::{Fault, Injection, InjectionError, Selection, Site, Unreached, Workload};
 use flipwave_injector_ptx::{PtxHookInjector, supports, unreached_by_hooks};
 use flipwave_ptx_hooks::PtxHookCompiler;
@@ -19,14 +18,14 @@ impl HookMethod for PtxHooks {
         workload: &Workload,
         fault: &Fault,
         selection: &Selection,
-    ) -> Result<Unreached, CampaignError> {
+    ) -> Result<Unreached, HookMethodError> {
         Ok(unreached_by_hooks(workload, fault, selection).map_err(Box::new)?)
     }
 
     fn injector<'a>(
         &self,
         workload: &'a Workload,
-    ) -> Result<Box<dyn HookInjection + 'a>, CampaignError> {
+    ) -> Result<Box<dyn HookInjection + 'a>, HookMethodError> {
         Ok(Box::new(PtxHookInjector::new(workload, &self.compiler)))
     }
 

@@ -3,11 +3,11 @@
 use super::running::Running;
 use crate::execute::Launch;
 use crate::memory::Memory;
-use crate::program::{Inserted, Original, Program};
+use crate::program::{Base, Inserted, Original, Program};
 use flipwave_arch::Architecture;
 use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
 use flipwave_machine::Stalls;
-use flipwave_ptx::{Module, Origin, Ptx, Slot, resolve};
+use flipwave_ptx::{Code, Module, Origin, Ptx, Slot, resolve};
 use std::sync::Arc;
 
 /// Threads that a workgroup can have (CUDA C++ Programming Guide, "Technical Specifications per Compute
@@ -73,7 +73,8 @@ impl PtxGpu {
         }
         let known = self.modules.get(original.0 as usize).cloned();
         let known = known.ok_or_else(|| DeviceError::Internal("an unknown module".into()))?;
-        let base = Original::new(&known, &code, origins, inserted);
+        let original = Original::new(&known.code, &code, origins, inserted);
+        let base = Base { program: &known, original };
         let program = Program::load(module, code, &mut self.memory, Some(base))?;
         self.modules.push(Arc::new(program));
         Ok(ModuleId(self.modules.len() as u32 - 1))
@@ -90,9 +91,9 @@ impl PtxGpu {
     }
 
     /// The code of a module as observers see it.
-    pub(super) fn seen_program(&self, module: ModuleId) -> Option<&Program> {
+    pub(super) fn seen_code(&self, module: ModuleId) -> Option<&Code> {
         let program = self.program(module)?;
-        Some(program.original.as_ref().map_or(program, |original| &*original.program))
+        Some(program.original.as_ref().map_or(&*program.code, |original| &*original.code))
     }
 
     /// Prepares a dispatch.

@@ -112,10 +112,10 @@ impl Machine for PtxGpu {
 
     /// Registers of the kernel and of the functions that it may call.
     fn registers(&self, dispatch: &Dispatch, _: &dyn WaveState) -> Vec<RegisterSpan> {
-        let Some(program) = self.seen_program(dispatch.module) else { return Vec::new() };
-        let functions = &program.code.functions;
+        let Some(code) = self.seen_code(dispatch.module) else { return Vec::new() };
+        let functions = &code.functions;
         let kernel = functions.iter().position(|found| *found.name == *dispatch.kernel);
-        let reachable = kernel.map(|kernel| CallGraph::of(&program.code).reachable(kernel));
+        let reachable = kernel.map(|kernel| CallGraph::of(code).reachable(kernel));
         let span = |class, range: &Range<u16>| {
             let first = RegisterId { class, number: range.start };
             (!range.is_empty()).then(|| RegisterSpan::new(first, range.end - range.start))
@@ -128,7 +128,7 @@ impl Machine for PtxGpu {
     }
 
     fn lines(&self, module: ModuleId) -> Option<&dyn SourceLines> {
-        self.seen_program(module).map(|program| &*program.code as &dyn SourceLines)
+        self.seen_code(module).map(|code| code as &dyn SourceLines)
     }
 
     fn is_rewritten(&self, module: ModuleId) -> bool {

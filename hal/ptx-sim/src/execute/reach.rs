@@ -117,8 +117,8 @@ impl WaveState for Reach<'_> {
     }
 
     fn changeable(&self) -> Vec<RegisterId> {
-        let original = self.program.original.as_ref().map(|original| &original.program);
-        let counts = original.map_or(self.program.code.registers, |found| found.code.registers);
+        let original = self.program.original.as_ref();
+        let counts = original.map_or(&self.program.code, |original| &original.code).registers;
         let words = (0..counts.words).map(|number| RegisterId { class: &WORDS, number });
         let predicates =
             (0..counts.predicates).map(|number| RegisterId { class: &PREDICATES, number });

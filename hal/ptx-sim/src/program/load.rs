@@ -42,10 +42,9 @@ impl Program {
         module: &Module,
         code: Code,
         memory: &mut Memory,
-        original: Option<Original>,
+        base: Option<Base<'_>>,
     ) -> Result<Program, DeviceError> {
-        let mut known =
-            original.as_ref().map(|found| Known::new(&found.program)).unwrap_or_default();
+        let mut known = base.as_ref().map(|base| Known::new(base.program)).unwrap_or_default();
         let mut initialized = BTreeSet::new();
         let mut inserted = INSERTED;
         let mut variables = Vec::new();
@@ -81,7 +80,7 @@ impl Program {
                     if let Some(address) = known.take(&variable.name) {
                         initialized.insert(variables.len());
                         address
-                    } else if original.is_some() {
+                    } else if base.is_some() {
                         // Memory of hooks is where faulty addresses do not lead.
                         while memory.allocate_at(Address(inserted), variable.bytes.max(1)).is_err()
                         {
@@ -98,7 +97,7 @@ impl Program {
                 _ => return Err(unsupported("its state space or alignment is not supported")),
             });
         }
-        let functions = functions(&code, original.as_ref());
+        let functions = functions(&code, base.as_ref().map(|base| base.program));
         let layout = Layout { code: &code, variables, functions, shared: initialized };
         layout.initialize(memory)?;
         let flows: Vec<ControlFlow> =
@@ -120,9 +119,17 @@ impl Program {
             recursive,
             variables,
             functions,
-            original,
+            original: base.map(|base| base.original),
         })
     }
+}
+
+/// A program that rewritten code replaces.
+pub(crate) struct Base<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Its code, as observers of the rewritten code see it.
+    pub original: Original,
 }
 
 /// Variables of the original program by name, those of one name in the order of the code.
@@ -146,8 +153,7 @@ impl Known {
 }
 
 /// Addresses of functions: those of the original program, and others behind them.
-fn functions(code: &Code, original: Option<&Original>) -> Vec<u64> {
-    let known = original.map(|original| &original.program);
+fn functions(code: &Code, known: Option<&Program>) -> Vec<u64> {
     let address = |function: &FunctionCode| {
         let number = known.and_then(|known| {
             known.code.functions.iter().position(|found| found.name == function.name)

@@ -11,6 +11,7 @@ mod phase_barrier;
 
 pub(crate) use atomic::AtomicOperation;
 pub(crate) use control::{BarrierCount, BarrierKind, BarrierOp, CallOp, CallTarget, Place};
+pub(crate) use load::Base;
 pub(crate) use memory::{AsyncCopy, MatrixLoad, MemoryAccess, MemorySpace, MemoryValue};
 pub(crate) use operand::{Destination, Source, register_destination, register_source};
 pub use original::Inserted;

@@ -1,6 +1,5 @@
 //! Rewritten code and the code that it replaces.
 
-use super::Program;
 use flipwave_arch::{Pc, RegisterId};
 use flipwave_ptx::{Code, INSTRUCTION_BYTES, Inst, Origin, PREDICATES, WORDS, pc_of};
 use std::sync::Arc;
@@ -17,8 +16,8 @@ pub enum Inserted {
 
 /// The code that rewritten code replaces. Observers see this code.
 pub(crate) struct Original {
-    /// The program.
-    pub program: Arc<Program>,
+    /// The code.
+    pub code: Arc<Code>,
     /// Origin of each instruction of the rewritten code.
     pub origins: Vec<Origin>,
     /// Counting of inserted instructions.
@@ -30,13 +29,13 @@ pub(crate) struct Original {
 impl Original {
     /// The original of rewritten code.
     pub fn new(
-        program: &Arc<Program>,
+        code: &Arc<Code>,
         rewritten: &Code,
         origins: &[Origin],
         inserted: Inserted,
     ) -> Original {
         let mut moved = Vec::new();
-        for function in &program.code.functions {
+        for function in &code.functions {
             let Some(new) = rewritten.function(&function.name) else { continue };
             for (class, old, new) in [
                 (&WORDS, &function.words, new.words.start),
@@ -47,13 +46,13 @@ impl Original {
                 }
             }
         }
-        let (program, origins) = (Arc::clone(program), origins.to_vec());
-        Original { program, origins, inserted, moved }
+        let (code, origins) = (Arc::clone(code), origins.to_vec());
+        Original { code, origins, inserted, moved }
     }
 
     /// The original instruction at the place of an instruction of the rewritten code.
     pub fn inst(&self, number: usize) -> Option<&Inst> {
-        self.program.code.at(self.origins.get(number)?.pc()?)
+        self.code.at(self.origins.get(number)?.pc()?)
     }
 
     /// The address in the original code of the instruction at an address, or of the next original one.
