@@ -1,6 +1,7 @@
 //! Campaigns on PTX: the suite's programs, compiled by clang, and faults in them.
 
 mod commands;
+mod everywhere;
 mod random;
 
 use crate::suite::{agrees_with_reference, suite_programs};
