@@ -8,6 +8,7 @@ use crate::file::location::FileError;
 use crate::golden::expected::Unexpected;
 use crate::golden::suspicion::SuspicionError;
 use crate::harden::error::HardeningError;
+use crate::platform::HookMethodError;
 use crate::platform::other_platform::OtherPlatformError;
 use crate::program::capture::ReplayError;
 use crate::program::error::PrepareError;
@@ -75,6 +76,9 @@ pub enum CampaignError {
     /// The fault site is in another process.
     #[error(transparent)]
     OtherProcess(#[from] OtherProcessError),
+    /// Hooks cannot be used.
+    #[error(transparent)]
+    Hooks(#[from] HookMethodError),
     /// The operation requires AMD's instruction set.
     #[error(transparent)]
     OtherPlatform(#[from] OtherPlatformError),

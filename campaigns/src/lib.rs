@@ -63,7 +63,8 @@ pub use harden::{
 pub use outputs::compare::{Difference, OutputFormat, OutputRole, Tolerance};
 pub use outputs::extents::Extents;
 pub use platform::{
-    Addresses, CampaignTarget, LoadedMachine, Platform, ProgramLoader, register_platform,
+    Addresses, CampaignTarget, HookInjection, HookMethod, HookMethodError, LoadedMachine, Platform,
+    ProgramLoader, register_platform,
 };
 pub use program::buffers::Init;
 pub use program::cancellable::CancellableDevice;

@@ -15,14 +15,11 @@ use crate::program::prepare::Prepared;
 use crate::run::injection_path::InjectionPath;
 use crate::sample::Sample;
 use flipwave_device::Statistics;
-use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Golden, Output, ProfiledRun, ProfilingOptions, Selection, Unreached, Workload,
     instruction_limit, run_with_profiling,
 };
-use flipwave_injector_amdgpu::unreached_by_hooks;
 use flipwave_machine::{OutsideSegment, Segment};
-use flipwave_tools::ToolError;
 use sha2::{Digest, Sha256};
 use std::num::NonZeroUsize;
 
@@ -80,13 +77,7 @@ pub(crate) fn profiled(
     let Prepared { workload, formats, path, .. } = prepared;
     let unreached = match path {
         InjectionPath::Embedded => Unreached::default(),
-        InjectionPath::Hook => {
-            let compiler = HookCompiler::find().map_err(ToolError::from);
-            let found = compiler.and_then(|compiler| {
-                Ok(unreached_by_hooks(workload, fault, selection, &compiler)?)
-            });
-            found.map_err(Box::new)?
-        }
+        InjectionPath::Hook => campaign.target.hooks()?.unreached(workload, fault, selection)?,
     };
     let selection = &Selection { unreached, ..selection.clone() };
     let Sample { draw, known_masked, .. } = *sample;

@@ -19,9 +19,8 @@ use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::results::folder::{FolderError, RESULTS};
 use crate::results::lock::FolderLock;
-use crate::run::injection_path::InjectionPath;
 use crate::run::progress::Progress;
-use crate::run::runners::prepared_runner;
+use crate::run::runners::embedded_runner;
 use crate::run::{RunOptions, run, run_on};
 use crate::sample::{Allocation, SampleSize};
 use code::PlainProgram;
@@ -97,9 +96,8 @@ pub fn harden(
         }
         let version_options = options_of(&name);
         let prepared = version.prepared.clone();
-        let report = run_on(campaign, &version_options, progress, || {
-            Ok(prepared_runner(prepared, InjectionPath::Embedded))
-        })?;
+        let report =
+            run_on(campaign, &version_options, progress, || Ok(embedded_runner(prepared)))?;
         campaign.unless_cancelled(Ok(()))?;
         let reruns = Reruns::read(
             campaign,

@@ -1,7 +1,8 @@
 //! AMD GPUs.
 
+use super::amdgpu_hooks::AmdgpuHooks;
 use super::other_platform::OtherPlatformError;
-use super::{Addresses, LoadedMachine, Platform, ProgramLoader};
+use super::{Addresses, HookMethod, LoadedMachine, Platform, ProgramLoader};
 use crate::file::kernels::{Argument, Code, Launch};
 use crate::program::compile::Compiler;
 use crate::program::error::PrepareError;
@@ -41,6 +42,10 @@ impl Platform for AmdgpuPlatform {
         let target = amdgpu.target();
         let device = EmbeddedGpu::new(target.clone())?;
         Ok(Box::new(AmdgpuLoader::new(device, target.clone())))
+    }
+
+    fn hooks(&self, _: &dyn Architecture) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
+        Ok(Box::new(AmdgpuHooks::default()))
     }
 }
 

@@ -5,11 +5,15 @@
 //! platforms of AMD and of PTX are always present; [`register_platform`] adds others.
 
 mod amdgpu;
+mod amdgpu_hooks;
+mod hooks;
 mod loader;
 pub(crate) mod other_platform;
 mod ptx;
+mod ptx_hooks;
 mod target;
 
+pub use hooks::{HookInjection, HookMethod, HookMethodError};
 pub use loader::{Addresses, LoadedMachine, ProgramLoader};
 pub use target::CampaignTarget;
 
@@ -18,6 +22,7 @@ pub(crate) use amdgpu::{AmdgpuLoader, amdgpu, amdgpu_mut};
 use crate::program::error::PrepareError;
 use amdgpu::AmdgpuPlatform;
 use flipwave_arch::Architecture;
+use other_platform::OtherPlatformError;
 use ptx::PtxPlatform;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -37,6 +42,17 @@ pub trait Platform: Sync {
         &self,
         architecture: &dyn Architecture,
     ) -> Result<Box<dyn LoadedMachine>, PrepareError>;
+
+    /// Injection with hooks in the code of a target of this platform.
+    ///
+    /// # Errors
+    /// [`OtherPlatformError`] if the platform has none.
+    fn hooks(
+        &self,
+        architecture: &dyn Architecture,
+    ) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
+        Err(OtherPlatformError { target: architecture.target().to_owned() })
+    }
 }
 
 /// Platforms in addition to those of this crate.

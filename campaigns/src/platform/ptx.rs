@@ -1,7 +1,8 @@
 //! Simulated GPUs that execute PTX.
 
 use super::other_platform::OtherPlatformError;
-use super::{Addresses, LoadedMachine, Platform, ProgramLoader};
+use super::ptx_hooks::PtxHooks;
+use super::{Addresses, HookMethod, LoadedMachine, Platform, ProgramLoader};
 use crate::file::kernels::{Argument, Code, Launch};
 use crate::program::compile::Compiler;
 use crate::program::error::PrepareError;
@@ -38,12 +39,17 @@ impl Platform for PtxPlatform {
         let other = || OtherPlatformError { target: architecture.target().to_owned() };
         let ptx = architecture.as_any().downcast_ref::<Ptx>().ok_or_else(other)?;
         let gpu = PtxGpu::new(ptx.clone());
-        Ok(Box::new(PtxLoader { gpu, compiler: None, loaded: Vec::new() }))
+        Ok(Box::new(PtxLoader { ptx: ptx.clone(), gpu, compiler: None, loaded: Vec::new() }))
+    }
+
+    fn hooks(&self, _: &dyn Architecture) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
+        Ok(Box::new(PtxHooks::default()))
     }
 }
 
 /// Loads PTX modules and their sources.
 struct PtxLoader {
+    ptx: Ptx,
     gpu: PtxGpu,
     /// Set when the first source is compiled.
     compiler: Option<Compiler>,
@@ -67,8 +73,7 @@ impl PtxLoader {
             Some(compiler) => compiler,
             None => Compiler::find()?,
         };
-        let target = self.gpu.architecture().target();
-        Ok(self.compiler.insert(compiler).compile_ptx(path, options, target)?)
+        Ok(self.compiler.insert(compiler).compile_ptx(path, options, &self.ptx)?)
     }
 
     /// The parameters of a launch, laid out as in the kernel's parameter space, and the bytes of dynamic shared

@@ -1,7 +1,7 @@
 //! Targets of campaigns.
 
 use super::other_platform::OtherPlatformError;
-use super::{Platform, platforms};
+use super::{HookMethod, Platform, platforms};
 use flipwave_arch::Architecture;
 use flipwave_isa::Target;
 use flipwave_sim::Amdgpu;
@@ -44,6 +44,14 @@ impl CampaignTarget {
     /// The platform.
     pub fn platform(&self) -> &'static dyn Platform {
         self.platform
+    }
+
+    /// Injection with hooks.
+    ///
+    /// # Errors
+    /// [`OtherPlatformError`] if the platform has none.
+    pub(crate) fn hooks(&self) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
+        self.platform.hooks(self.architecture())
     }
 
     /// The AMD target.

@@ -1,6 +1,8 @@
 //! Compiles kernels to PTX with clang: OpenCL C with the library of libclc, and CUDA without NVIDIA's headers.
 
 use crate::program::compile::{CompileError, Compiler, Language, readable};
+use flipwave_arch::Architecture;
+use flipwave_ptx::Ptx;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +27,9 @@ impl Compiler {
         &self,
         source: &Path,
         options: &[String],
-        target: &str,
+        ptx: &Ptx,
     ) -> Result<Vec<u8>, CompileError> {
+        let target = ptx.target();
         let language = Language::from_path(source)?;
         readable(source)?;
         let mut arguments: Vec<OsString> = Vec::new();
@@ -63,7 +66,8 @@ impl Compiler {
                 });
             }
         }
-        let feature = format!("+{}", ptx_version(target));
+        let (major, minor) = ptx.oldest_version();
+        let feature = format!("+ptx{major}{minor}");
         arguments.extend(["-Xclang", "-target-feature", "-Xclang"].map(OsString::from));
         arguments.extend([feature.into(), "-ffp-contract=off".into(), "-S".into()]);
         // Line tables as in PTX's `.file`, whose names are relative to the source.
@@ -76,21 +80,6 @@ impl Compiler {
     }
 }
 
-/// The oldest version of PTX that has a target and its architecture-specific features (PTX ISA 9.1, "Release
-/// Notes"), at least 7.8.
-fn ptx_version(target: &str) -> &'static str {
-    let number = target.trim_start_matches("sm_");
-    let digits = number.trim_end_matches(['a', 'f']);
-    match (digits.parse::<u32>().unwrap_or(0), number.ends_with('f')) {
-        (0..=89, _) => "ptx78",
-        (90..=99, _) => "ptx80",
-        (100 | 101, false) => "ptx86",
-        (120, false) => "ptx87",
-        (110, _) => "ptx90",
-        _ => "ptx88",
-    }
-}
-
 /// Finds libclc's library: `FLIPWAVE_LIBCLC`, or the location in distributions.
 fn opencl_library() -> Result<PathBuf, CompileError> {
     let named = std::env::var_os("FLIPWAVE_LIBCLC").map(PathBuf::from);
@@ -100,22 +89,4 @@ fn opencl_library() -> Result<PathBuf, CompileError> {
     };
     let found = searched.iter().map(|folder| folder.join(LIBRARY)).find(|file| file.is_file());
     found.ok_or(CompileError::OpenClLibrary { searched })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn targets_have_a_version_of_ptx() {
-        for (target, expected) in [
-            ("sm_75", "ptx78"),
-            ("sm_90a", "ptx80"),
-            ("sm_100", "ptx86"),
-            ("sm_100f", "ptx88"),
-            ("sm_120a", "ptx87"),
-        ] {
-            assert_eq!(ptx_version(target), expected, "{target}");
-        }
-    }
 }

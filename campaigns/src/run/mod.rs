@@ -164,8 +164,7 @@ pub(crate) fn injection_path(
         (true, _) => InjectionPath::Hook,
     };
     if path == InjectionPath::Hook {
-        // Hooks are inserted into AMD code objects.
-        campaign.target.amdgpu()?;
+        campaign.target.hooks()?;
     }
     match campaign.faults.as_ref().map(|faults| faults.fault.target) {
         Some(target) if path == InjectionPath::Hook && target.part_of_sum().is_some() => {

@@ -16,6 +16,8 @@ const LOCAL: u64 = SHARED + WINDOW;
 const PARAMETERS: u64 = LOCAL + WINDOW;
 /// Addresses of functions: this base plus the address of the first instruction.
 pub(crate) const FUNCTIONS: u64 = PARAMETERS + WINDOW;
+/// Start of the memory of variables that hooks have: many bits from addresses that programs use.
+pub(crate) const INSERTED: u64 = 0x1a5a_a5a5_0000;
 /// Local memory of all lanes, as observers address it: lane after lane.
 pub(crate) const LANES: u64 = 0x7e00_0000_0000;
 

@@ -29,4 +29,4 @@ mod wave;
 
 pub use device::PtxGpu;
 pub use gap::Gap;
-pub use program::Program;
+pub use program::{Inserted, Program};

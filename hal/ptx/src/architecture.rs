@@ -20,6 +20,21 @@ impl Ptx {
             (2..=3).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
         is_known.then(|| Ptx { target: target.into() })
     }
+
+    /// The oldest version of PTX, major and minor, that has the target and its architecture-specific features
+    /// (PTX ISA 9.1, "Release Notes"); at least 7.8.
+    pub fn oldest_version(&self) -> (u32, u32) {
+        let number = self.target.trim_start_matches("sm_");
+        let digits = number.trim_end_matches(['a', 'f']);
+        match (digits.parse::<u32>().unwrap_or(0), number.ends_with('f')) {
+            (0..=89, _) => (7, 8),
+            (90..=99, _) => (8, 0),
+            (100 | 101, false) => (8, 6),
+            (120, false) => (8, 7),
+            (110, _) => (9, 0),
+            _ => (8, 8),
+        }
+    }
 }
 
 impl Architecture for Ptx {
@@ -85,6 +100,19 @@ impl Architecture for Ptx {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn targets_have_a_version_of_ptx() {
+        for (target, expected) in [
+            ("sm_75", (7, 8)),
+            ("sm_90a", (8, 0)),
+            ("sm_100", (8, 6)),
+            ("sm_100f", (8, 8)),
+            ("sm_120a", (8, 7)),
+        ] {
+            assert_eq!(Ptx::new(target).expect("a target").oldest_version(), expected, "{target}");
+        }
+    }
 
     #[test]
     fn names_of_registers_and_operations_are_read() {

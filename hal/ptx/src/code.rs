@@ -237,6 +237,27 @@ pub struct InstParts {
     pub function: usize,
 }
 
+/// Origin of an instruction in a module with hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The instruction at this address of the original code.
+    Original(Pc),
+    /// Inserted before the next original instruction.
+    Before,
+    /// Inserted after an original instruction, or in a function of hooks.
+    After,
+}
+
+impl Origin {
+    /// The address in the original code; `None` for inserted instructions.
+    pub fn pc(self) -> Option<Pc> {
+        match self {
+            Origin::Original(pc) => Some(pc),
+            Origin::Before | Origin::After => None,
+        }
+    }
+}
+
 /// Address of an instruction by its number.
 pub fn pc_of(number: usize) -> Pc {
     Pc(number as u64 * u64::from(INSTRUCTION_BYTES))

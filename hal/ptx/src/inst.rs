@@ -48,6 +48,12 @@ impl Inst {
         self.0.operation
     }
 
+    /// Number of leading operands that the instruction writes. All operands of an unknown opcode may be
+    /// written.
+    pub fn written_operands(&self) -> usize {
+        destination_count(&self.0.parts)
+    }
+
     /// Registers that the instruction accesses.
     pub fn accesses(&self) -> &Accesses {
         &self.0.accesses

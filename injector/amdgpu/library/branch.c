@@ -14,7 +14,7 @@ uint64_t decide(uint64_t tested, bool takes_zero, uint32_t x, uint32_t y, uint32
         return tested;
     struct wave *state = &waves[number];
     bool is_taken = (tested == 0) == takes_zero;
-    bool becomes = faulty(is_taken) & 1;
+    bool becomes = faulty(is_taken, 0) & 1;
     note(state, 1, is_taken, becomes);
     if (becomes == is_taken)
         return tested;

@@ -10,6 +10,7 @@ mod fault;
 mod fault_space;
 mod fidelity;
 mod golden;
+pub mod hooks;
 mod inject;
 pub mod method;
 mod resolve;

@@ -95,6 +95,48 @@ fn shards_of_a_cuda_campaign_merge_to_its_table() {
     }
 }
 
+/// Hooks give the rows of injection inside the simulated GPU, with any number of workers and in shards.
+#[test]
+fn hooks_give_the_rows_of_the_embedded_gpu() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, CAMPAIGN);
+    flipwave(folder, &["run", "add.yaml", "--out", "embedded"], &[]).expect_success();
+    for workers in ["1", "2"] {
+        let arguments = [
+            "run",
+            "add.yaml",
+            "--by",
+            "hook",
+            "--self-test",
+            "--workers",
+            workers,
+            "--out",
+            workers,
+        ];
+        flipwave(folder, &arguments, &[]).expect_success();
+    }
+    for shard in ["1/2", "2/2"] {
+        let arguments = ["run", "add.yaml", "--by", "hook", "--out", "shards", "--shard", shard];
+        flipwave(folder, &arguments, &[]).expect_success();
+    }
+    flipwave(folder, &["merge", "shards"], &[]).expect_success();
+    let table = |name: &str| std::fs::read(folder.join(name).join("results.csv")).expect("a table");
+    for name in ["1", "2", "shards"] {
+        assert!(table(name) == table("embedded"), "{name}");
+    }
+    // Negative control: other faults.
+    write(folder, &CAMPAIGN.replace("seed: 5", "seed: 6"));
+    flipwave(folder, &["run", "add.yaml", "--by", "hook", "--out", "other"], &[]).expect_success();
+    assert!(table("other") != table("embedded"));
+    write(folder, CAMPAIGN);
+    for row in rows(&folder.join("1")).iter().step_by(20) {
+        let arguments = ["replay", "add.yaml", "--by", "hook", "--site", &row.site];
+        let stdout = flipwave(folder, &arguments, &[]).expect_success().stdout;
+        assert!(stdout.contains(&format!("outcome:        {}", row.outcome)), "{stdout}");
+    }
+}
+
 #[test]
 fn one_file_varies_over_both_instruction_sets() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -120,11 +162,9 @@ fn unavailable_features_are_refused_with_the_reason() {
     let folder = folder.path();
     write(folder, CAMPAIGN);
     let amd_only = ["`sm_90` is not an AMD GPU"];
-    for arguments in [
-        &["tool", "opcode-histogram", "add.yaml"][..],
-        &["run", "add.yaml", "--by", "hook"],
-        &["harden", "add.yaml", "--budget", "1.5"],
-    ] {
+    for arguments in
+        [&["tool", "opcode-histogram", "add.yaml"][..], &["harden", "add.yaml", "--budget", "1.5"]]
+    {
         flipwave(folder, arguments, &[]).expect_refused(&amd_only);
     }
     let run = |campaign: &str, words: &[&str]| {

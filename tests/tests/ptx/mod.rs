@@ -1,6 +1,7 @@
 //! Campaigns on PTX: the suite's programs, compiled by clang, and faults in them.
 
 mod commands;
+mod everywhere;
 mod ptxas;
 mod random;
 
@@ -135,6 +136,24 @@ fn ptx_rows_do_not_depend_on_how_they_are_made() {
     }
     for outcome in [Outcome::Masked, Outcome::Sdc, Outcome::Due] {
         assert!(seen.contains(&outcome), "{outcome}");
+    }
+}
+
+/// Faults that hooks inject in programs of the suite have the rows of the simulated GPU.
+#[test]
+fn hooks_give_the_rows_of_ptx_campaigns() {
+    let reached = FAULTS.into_iter().filter(|(_, target)| *target != "program_counter");
+    for (program, target) in cases(reached, 4) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let campaign = with_faults(folder.path(), program, target, 40);
+        let table = |out: &str, path| {
+            let options = RunOptions::new(folder.path().join(out), NonZeroUsize::MIN);
+            report(&campaign, &RunOptions { path, ..options });
+            std::fs::read(folder.path().join(out).join("results.csv")).expect("results.csv")
+        };
+        let [embedded, hooked] = [("one", InjectionPath::Embedded), ("two", InjectionPath::Hook)]
+            .map(|(out, path)| table(out, Some(path)));
+        assert!(embedded == hooked, "{program} {target}");
     }
 }
 

@@ -2,19 +2,22 @@
 
 use super::runner::{Inject, Runner};
 use crate::error::CampaignError;
+use crate::platform::{HookInjection, HookMethod};
 use crate::program::prepare::Prepared;
 use crate::run::outcome::ComparedEnding;
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{
     Accelerations, Checkpoints, Golden, Injection, InjectionError, Site, Workload,
 };
-use flipwave_injector_amdgpu::{HookInjector, HookedCode, supports};
+use flipwave_injector_amdgpu::{HookInjector, HookedCode};
 use flipwave_tools::ToolError;
 use std::sync::{Mutex, PoisonError};
 
 /// Runner that injects with hooks on the embedded GPU.
 pub(super) struct HookRunner {
     pub prepared: Prepared,
+    /// Hooks of the campaign's platform.
+    pub method: Box<dyn HookMethod>,
 }
 
 impl Runner for HookRunner {
@@ -28,39 +31,69 @@ impl Runner for HookRunner {
         _checkpoints: Option<Checkpoints>,
         _accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
-        let hooks = HookInjectors::new(&self.prepared.workload, golden)?;
-        Ok(Box::new(Hooked { prepared: &self.prepared, golden, hooks }))
+        let HookRunner { prepared, method } = self;
+        let idle = Pool::default();
+        idle.put(method.injector(&prepared.workload)?);
+        let limits = golden.instruction_limits();
+        Ok(Box::new(Hooked { prepared, method: &**method, golden, limits, idle }))
     }
 }
 
 struct Hooked<'a> {
     prepared: &'a Prepared,
+    method: &'a dyn HookMethod,
     golden: &'a Golden,
-    hooks: HookInjectors<'a>,
+    limits: Vec<u64>,
+    /// Injectors that no worker is using.
+    idle: Pool<Box<dyn HookInjection + 'a>>,
 }
 
 impl Inject for Hooked<'_> {
     fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError> {
-        let HookInjectors { limits, .. } = &self.hooks;
-        let injection = self.hooks.with_injector(|injector| injector.inject(site, limits));
+        let mut injector = match self.idle.take() {
+            Some(injector) => injector,
+            None => self.method.injector(&self.prepared.workload)?,
+        };
+        let injection = injector.inject(site, &self.limits);
+        self.idle.put(injector);
         let injection = injection.map_err(Box::new)?;
         Ok(injection.map_ending(|ending| {
-            ComparedEnding::new(self.golden, &self.prepared.formats, ending).without_instructions()
+            let ending = ComparedEnding::new(self.golden, &self.prepared.formats, ending);
+            if self.method.counts_originals() { ending } else { ending.without_instructions() }
         }))
     }
 
     fn supports(&self, site: &Site) -> bool {
-        supports(site).is_ok()
+        self.method.supports(site)
     }
 }
 
-/// Hook injectors, one for each worker. Each caches the code that it has rewritten.
+/// Values that no worker is using.
+struct Pool<T>(Mutex<Vec<T>>);
+
+impl<T> Default for Pool<T> {
+    fn default() -> Pool<T> {
+        Pool(Mutex::default())
+    }
+}
+
+impl<T> Pool<T> {
+    fn take(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn put(&self, value: T) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(value);
+    }
+}
+
+/// Injectors of AMD's hooks, one for each worker. Each caches the code that it has rewritten.
 pub(super) struct HookInjectors<'a> {
     workload: &'a Workload,
     limits: Vec<u64>,
     compiler: HookCompiler,
     /// Injectors that no worker is using.
-    idle: Mutex<Vec<HookInjector<'a>>>,
+    idle: Pool<HookInjector<'a>>,
 }
 
 impl<'a> HookInjectors<'a> {
@@ -72,22 +105,15 @@ impl<'a> HookInjectors<'a> {
         let compiler = HookCompiler::find();
         let compiler = compiler.map_err(|error| Box::new(ToolError::Hook(error)))?;
         let limits = golden.instruction_limits();
-        Ok(HookInjectors { workload, limits, compiler, idle: Mutex::default() })
+        Ok(HookInjectors { workload, limits, compiler, idle: Pool::default() })
     }
 
     /// Returns code with hooks that inject a fault at `site`, for another process.
     pub fn code(&self, site: &Site) -> Result<Vec<HookedCode>, InjectionError> {
-        self.with_injector(|injector| injector.hooked_code(site, &self.limits))
-    }
-
-    /// Calls `act` with an idle injector, or with a new one.
-    fn with_injector<T>(&self, act: impl FnOnce(&mut HookInjector<'a>) -> T) -> T {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let reused = idle().pop();
-        let mut injector =
-            reused.unwrap_or_else(|| HookInjector::new(self.workload, &self.compiler));
-        let result = act(&mut injector);
-        idle().push(injector);
-        result
+        let idle = self.idle.take();
+        let mut injector = idle.unwrap_or_else(|| HookInjector::new(self.workload, &self.compiler));
+        let code = injector.hooked_code(site, &self.limits);
+        self.idle.put(injector);
+        code
     }
 }

@@ -53,14 +53,19 @@ pub(crate) fn in_process_runner<'a>(
     campaign: &'a Campaign,
     path: InjectionPath,
 ) -> Result<Box<dyn Runner + 'a>, CampaignError> {
-    Ok(prepared_runner(prepare_emulated(campaign)?, path))
+    let prepared = prepare_emulated(campaign)?;
+    Ok(match path {
+        InjectionPath::Embedded => embedded_runner(prepared),
+        InjectionPath::Hook => {
+            let prepared = Prepared { path, ..prepared };
+            Box::new(HookRunner { prepared, method: campaign.target.hooks()? })
+        }
+    })
 }
 
-/// Creates a runner that executes an assembled program in this process, on the embedded GPU.
-pub(crate) fn prepared_runner<'a>(prepared: Prepared, path: InjectionPath) -> Box<dyn Runner + 'a> {
-    let prepared = Prepared { path, ..prepared };
-    match path {
-        InjectionPath::Embedded => Box::new(EmbeddedRunner { prepared }),
-        InjectionPath::Hook => Box::new(HookRunner { prepared }),
-    }
+/// Creates a runner that executes an assembled program in this process, on the embedded GPU, and injects inside
+/// of it.
+pub(crate) fn embedded_runner<'a>(prepared: Prepared) -> Box<dyn Runner + 'a> {
+    let prepared = Prepared { path: InjectionPath::Embedded, ..prepared };
+    Box::new(EmbeddedRunner { prepared })
 }

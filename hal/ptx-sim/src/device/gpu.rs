@@ -3,11 +3,11 @@
 use super::running::Running;
 use crate::execute::Launch;
 use crate::memory::Memory;
-use crate::program::Program;
+use crate::program::{Base, Inserted, Original, Program};
 use flipwave_arch::Architecture;
-use flipwave_device::{DeviceError, Dispatch, ModuleId};
+use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
 use flipwave_machine::Stalls;
-use flipwave_ptx::{Module, Ptx, Slot, resolve};
+use flipwave_ptx::{Code, Module, Origin, Ptx, Slot, resolve};
 use std::sync::Arc;
 
 /// Threads that a workgroup can have (CUDA C++ Programming Guide, "Technical Specifications per Compute
@@ -44,14 +44,56 @@ impl PtxGpu {
             ));
         }
         let code = resolve(module).map_err(|error| DeviceError::Load(error.to_string()))?;
-        let program = Program::load(code, &mut self.memory)?;
+        let program = Program::load(module, code, &mut self.memory, None)?;
         self.modules.push(Arc::new(program));
         Ok(ModuleId(self.modules.len() as u32 - 1))
+    }
+
+    /// Loads a module with hooks, which can be executed in place of the module `original`. `origins` contains
+    /// the origin of each instruction.
+    ///
+    /// Both share the variables of the original module, and addresses of functions are those of the original
+    /// code. Observers see the original code: its instructions, addresses and registers.
+    ///
+    /// # Errors
+    /// As [`PtxGpu::load`]; [`DeviceError::Load`] if `origins` has another length than the code.
+    pub fn load_rewritten(
+        &mut self,
+        original: ModuleId,
+        module: &Module,
+        origins: &[Origin],
+        inserted: Inserted,
+    ) -> Result<ModuleId, DeviceError> {
+        let code = resolve(module).map_err(|error| DeviceError::Load(error.to_string()))?;
+        let (expected, found) = (code.instructions.len(), origins.len());
+        if expected != found {
+            let reason =
+                format!("{found} origins; expected one for each of {expected} instructions");
+            return Err(DeviceError::Load(reason));
+        }
+        let known = self.modules.get(original.0 as usize).cloned();
+        let known = known.ok_or_else(|| DeviceError::Internal("an unknown module".into()))?;
+        let original = Original::new(&known.code, &code, origins, inserted);
+        let base = Base { program: &known, original };
+        let program = Program::load(module, code, &mut self.memory, Some(base))?;
+        self.modules.push(Arc::new(program));
+        Ok(ModuleId(self.modules.len() as u32 - 1))
+    }
+
+    /// Address and size in bytes of a variable of a loaded module in device memory.
+    pub fn variable(&self, module: ModuleId, name: &str) -> Option<(Address, u64)> {
+        self.program(module)?.variable(name)
     }
 
     /// The code of a loaded module.
     pub fn program(&self, module: ModuleId) -> Option<&Program> {
         self.modules.get(module.0 as usize).map(|program| &**program)
+    }
+
+    /// The code of a module as observers see it.
+    pub(super) fn seen_code(&self, module: ModuleId) -> Option<&Code> {
+        let program = self.program(module)?;
+        Some(program.original.as_ref().map_or(&*program.code, |original| &*original.code))
     }
 
     /// Prepares a dispatch.

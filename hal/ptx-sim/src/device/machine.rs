@@ -5,7 +5,7 @@ use super::gpu::PtxGpu;
 use super::run::Company;
 use super::survey::{PtxCounts, PtxSurvey};
 use flipwave_arch::{Architecture, LaneMask, RegisterId, RegisterSpan, SourceLines};
-use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
+use flipwave_device::{Address, DeviceError, Dispatch, ModuleId, WaveLocation};
 use flipwave_machine::{
     Exactness, Execution, FaultDetail, Fidelity, FidelityCheck, Footprints, Machine, Observer,
     OutsideSegment, Progress, Stalls, Survey, Unobserved, WaveState,
@@ -112,10 +112,10 @@ impl Machine for PtxGpu {
 
     /// Registers of the kernel and of the functions that it may call.
     fn registers(&self, dispatch: &Dispatch, _: &dyn WaveState) -> Vec<RegisterSpan> {
-        let Some(program) = self.program(dispatch.module) else { return Vec::new() };
-        let functions = &program.code.functions;
+        let Some(code) = self.seen_code(dispatch.module) else { return Vec::new() };
+        let functions = &code.functions;
         let kernel = functions.iter().position(|found| *found.name == *dispatch.kernel);
-        let reachable = kernel.map(|kernel| CallGraph::of(&program.code).reachable(kernel));
+        let reachable = kernel.map(|kernel| CallGraph::of(code).reachable(kernel));
         let span = |class, range: &Range<u16>| {
             let first = RegisterId { class, number: range.start };
             (!range.is_empty()).then(|| RegisterSpan::new(first, range.end - range.start))
@@ -128,7 +128,17 @@ impl Machine for PtxGpu {
     }
 
     fn lines(&self, module: ModuleId) -> Option<&dyn SourceLines> {
-        self.program(module).map(|program| &*program.code as &dyn SourceLines)
+        self.seen_code(module).map(|code| code as &dyn SourceLines)
+    }
+
+    fn is_rewritten(&self, module: ModuleId) -> bool {
+        self.program(module).is_some_and(|program| program.original.is_some())
+    }
+
+    fn original(&self, module: ModuleId, location: WaveLocation) -> WaveLocation {
+        let original = self.program(module).and_then(|program| program.original.as_ref());
+        let pc = original.map_or(location.pc, |original| original.pc(location.pc));
+        WaveLocation { pc, ..location }
     }
 
     fn begin(&mut self, dispatch: &Dispatch) -> Result<Execution, DeviceError> {

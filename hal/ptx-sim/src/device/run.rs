@@ -12,6 +12,10 @@ use flipwave_device::{Completion, DeviceError, DeviceFault, FaultCause, WaveId, 
 use flipwave_machine::{
     Executed, Execution, Footprints, Interest, Observer, Progress, Watch, WaveState,
 };
+use flipwave_ptx::Origin;
+
+/// Inserted instructions that a wave executes between two original ones before the dispatch counts as endless.
+const MOST_INSERTED: u64 = 1 << 22;
 
 /// The observer and the checks that accompany the execution of a dispatch.
 pub(super) struct Company<'a> {
@@ -53,7 +57,7 @@ impl PtxGpu {
                 }
                 return Ok(Progress::Ended(Completion::Completed(running.statistics)));
             }
-            let Running { current, launch, limit, statistics, .. } = running;
+            let Running { current, launch, limit, statistics, inserted, .. } = running;
             let Some(workgroup) = current else { continue };
             let position = workgroup.position;
             let faulted = |cause, pc, wave| {
@@ -62,14 +66,18 @@ impl PtxGpu {
                 Ok(Progress::Ended(Completion::Faulted(fault)))
             };
             let executed = statistics.wave_instructions;
-            let Some(index) = workgroup.wave() else {
+            let Some(index) = workgroup.wave(&program) else {
                 // All waves wait: the barrier is never completed.
                 let wave = &workgroup.waves[0];
                 return faulted(FaultCause::Watchdog { executed }, Pc(wave.pc()), wave.id);
             };
             let id = workgroup.waves[index].id;
             let pc = Pc(workgroup.waves[index].pc());
-            if executed >= *limit {
+            let origin = program.origin(pc.0);
+            let is_inserted = matches!(origin, Some(Origin::Before | Origin::After));
+            let is_free = program.is_free(origin);
+            *inserted = if is_free { *inserted + 1 } else { 0 };
+            if executed >= *limit && !is_free || *inserted > MOST_INSERTED {
                 return faulted(FaultCause::Watchdog { executed }, pc, id);
             }
             let is_watched = match turn {
@@ -93,21 +101,22 @@ impl PtxGpu {
                 Ok(number) => number,
                 Err(cause) => return faulted(cause, pc, id),
             };
-            let inst = &program.steps[number].inst;
+            let inst = program.seen(number);
             let is_called = is_watched
+                && !is_inserted
                 && match company.observer.interest() {
                     Interest::Every => true,
-                    Interest::Address(address) => address == pc,
+                    Interest::Address(address) => address == inst.pc,
                     Interest::Operation(operation) => operation == inst.operation(),
                 };
             if is_called {
                 company.observer.before(inst, id, &mut reach);
-                if WaveState::pc(&reach) != pc {
+                if WaveState::pc(&reach) != inst.pc {
                     reach.wave.settle();
                     continue;
                 }
             }
-            let lanes = reach.executing(inst.guard);
+            let lanes = reach.executing(program.steps[number].inst.guard);
             let effect = match reach.execute(number) {
                 Ok(effect) => effect,
                 Err(cause) => return faulted(cause, pc, id),
@@ -116,27 +125,33 @@ impl PtxGpu {
                 let executed = Executed { inst, wave: id, lanes: LaneMask(lanes.into()) };
                 let is_over = company.observer.after(&executed, &mut reach) == Watch::Off;
                 turn = Some(Turn { wave: id, is_watched: !is_over });
+            }
+            if is_called || effect == Effect::Branch {
                 // The observer may have moved the wave to an address where paths meet.
                 reach.wave.settle();
             }
+            // Free instructions do not count, so that the original ones see the same clock.
+            reach.wave.executed -= u64::from(is_free);
             if let Effect::Barrier { op, lanes } = effect {
                 let arrived = barrier::arrive(&mut reach, &mut workgroup.barriers, op, lanes);
                 if let Err(cause) = arrived {
                     return faulted(cause, pc, id);
                 }
             }
-            if let Some(counts) = &mut company.counts {
+            if let Some(counts) = company.counts.as_mut().filter(|_| !is_inserted) {
                 counts.count(id, inst, lanes);
             }
-            if let Some(fidelity) = &mut company.fidelity {
+            if let Some(fidelity) = company.fidelity.as_mut().filter(|_| !is_inserted) {
                 fidelity.count(&program, number);
             }
             let has_ended = workgroup.waves[index].status == Status::Ended;
-            for statistics in [statistics, &mut workgroup.statistics] {
-                statistics.wave_instructions += 1;
-                statistics.lane_operations += u64::from(lanes.count_ones());
+            if !is_free {
+                for statistics in [statistics, &mut workgroup.statistics] {
+                    statistics.wave_instructions += 1;
+                    statistics.lane_operations += u64::from(lanes.count_ones());
+                }
+                workgroup.count();
             }
-            workgroup.count();
             if let Some(footprints) = &mut company.footprints {
                 footprints.entry(position, 0).statistics = workgroup.statistics;
             }

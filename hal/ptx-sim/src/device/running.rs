@@ -6,6 +6,7 @@ use crate::program::Program;
 use crate::wave::{Status, Wave};
 use flipwave_device::{Dim3, Dispatch, ModuleId, Statistics, WaveId};
 use flipwave_machine::DispatchState;
+use flipwave_ptx::Origin;
 use std::any::Any;
 use std::collections::VecDeque;
 
@@ -21,6 +22,8 @@ pub(super) struct Running {
     pub launch: Launch,
     pub limit: u64,
     pub statistics: Statistics,
+    /// Inserted instructions since the last original one.
+    pub inserted: u64,
     /// Workgroups that have not started.
     waiting: VecDeque<Dim3>,
     /// The workgroup at work.
@@ -55,6 +58,7 @@ impl Running {
             kernel,
             limit: dispatch.instruction_limit,
             statistics: Statistics::default(),
+            inserted: 0,
             waiting: all.collect(),
             current: None,
             launch,
@@ -91,10 +95,15 @@ impl Running {
 }
 
 impl Workgroup {
-    /// The wave whose turn it is; `None` if no wave can continue.
-    pub fn wave(&mut self) -> Option<usize> {
+    /// The wave whose turn it is; `None` if no wave can continue. A turn ends before an original instruction
+    /// and what was inserted before it, so that inserted instructions leave the order of waves as it is.
+    pub fn wave(&mut self, program: &Program) -> Option<usize> {
         let is_running = |waves: &[Wave], wave: usize| waves[wave].status == Status::Running;
-        if self.turn.left > 0 && is_running(&self.waves, self.turn.wave) {
+        let has_more = self.turn.left > 0
+            || program
+                .origin(self.waves[self.turn.wave].pc())
+                .is_some_and(|origin| origin == Origin::After && program.is_free(Some(origin)));
+        if has_more && is_running(&self.waves, self.turn.wave) {
             return Some(self.turn.wave);
         }
         let count = self.waves.len();

@@ -1,11 +1,10 @@
 //! Calls and returns.
 
 use super::Reach;
-use crate::address::{FUNCTIONS, Windows};
+use crate::address::Windows;
 use crate::compute::{LANES, Row};
 use crate::program::{CallOp, CallTarget, Op, Place};
 use crate::wave::Frame;
-use flipwave_arch::Pc;
 use flipwave_device::{AccessKind, Address, FaultCause};
 use flipwave_ptx::{Slot, Space};
 
@@ -68,9 +67,7 @@ impl Reach<'_> {
 
     /// The function at an address.
     fn function_at(&self, address: u64) -> Result<usize, FaultCause> {
-        let entry = Pc(address.wrapping_sub(FUNCTIONS));
-        let functions = &self.program.code.functions;
-        let found = functions.iter().position(|function| function.entry() == entry);
+        let found = self.program.functions.iter().position(|known| *known == address);
         found.ok_or(FaultCause::MemoryViolation {
             address: Address(address),
             access: AccessKind::Fetch,

@@ -89,6 +89,12 @@ impl Reach<'_> {
         }
     }
 
+    /// The register that an observer's register is in the executed code.
+    fn moved(&self, register: RegisterId) -> RegisterId {
+        let original = self.program.original.as_ref();
+        original.map_or(register, |original| original.moved_register(register))
+    }
+
     /// A word of private memory as an observer addresses it.
     fn observed(&self, address: Address) -> Option<(Location, usize)> {
         let offset = address.0.checked_sub(LANE_WINDOWS).filter(|offset| *offset < 32 * WINDOW)?;
@@ -99,19 +105,20 @@ impl Reach<'_> {
 
 impl WaveState for Reach<'_> {
     fn read(&self, register: RegisterId, lane: Lane) -> Option<u32> {
-        self.wave.registers.lanes(register)?.get(usize::from(lane.0)).copied()
+        WaveState::lanes(self, register)?.get(usize::from(lane.0)).copied()
     }
 
     fn lanes(&self, register: RegisterId) -> Option<&[u32]> {
-        self.wave.registers.lanes(register).map(|row| &row[..])
+        self.wave.registers.lanes(self.moved(register)).map(|row| &row[..])
     }
 
     fn write(&mut self, register: RegisterId, lane: Lane, value: u32) -> bool {
-        self.wave.registers.set(register, lane, value)
+        self.wave.registers.set(self.moved(register), lane, value)
     }
 
     fn changeable(&self) -> Vec<RegisterId> {
-        let counts = self.program.code.registers;
+        let original = self.program.original.as_ref();
+        let counts = original.map_or(&self.program.code, |original| &original.code).registers;
         let words = (0..counts.words).map(|number| RegisterId { class: &WORDS, number });
         let predicates =
             (0..counts.predicates).map(|number| RegisterId { class: &PREDICATES, number });
@@ -137,11 +144,13 @@ impl WaveState for Reach<'_> {
     }
 
     fn pc(&self) -> Pc {
-        Pc(self.wave.pc())
+        let pc = Pc(self.wave.pc());
+        self.program.original.as_ref().map_or(pc, |original| original.pc(pc))
     }
 
     fn set_pc(&mut self, pc: Pc) {
-        let pc = pc.0 & self.pc_bits();
+        let pc = Pc(pc.0 & self.pc_bits());
+        let pc = self.program.original.as_ref().map_or(pc, |original| original.moved_pc(pc)).0;
         if let Some(path) = self.wave.path_mut() {
             path.pc = pc;
         }

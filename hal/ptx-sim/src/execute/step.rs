@@ -14,6 +14,9 @@ use flipwave_ptx::Condition;
 pub(crate) enum Effect {
     /// None.
     None,
+    /// The wave is at the target of a branch, and paths that meet others there have not ended: observers see which
+    /// way the path has taken.
+    Branch,
     /// The lanes arrive at a barrier.
     Barrier {
         /// The barrier.
@@ -46,7 +49,8 @@ impl Reach<'_> {
             Op::Branch { target, meeting } => {
                 let others = self.wave.active() & !lanes;
                 self.diverge(&[(*target, lanes), (after, others)], *meeting);
-                return Ok(self.end(effect));
+                self.wave.executed += 1;
+                return Ok(Effect::Branch);
             }
             Op::IndexedBranch { index, targets, meeting } => {
                 self.branch_by_index(*index, targets, *meeting, lanes, after)?;

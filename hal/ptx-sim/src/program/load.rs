@@ -2,25 +2,29 @@
 
 use super::lower::lower;
 use super::operand::Addresses;
-use super::{Op, Program, Step};
+use super::{Op, Original, Program, Step};
 use crate::Gap;
-use crate::address::{FUNCTIONS, WINDOW, Windows};
+use crate::address::{FUNCTIONS, INSERTED, WINDOW, Windows};
 use crate::memory::Memory;
 use flipwave_device::{Address, DeviceError};
-use flipwave_ptx::{CallGraph, Code, ControlFlow, Space, Symbol};
+use flipwave_ptx::{CallGraph, Code, ControlFlow, FunctionCode, Module, Name, Space, Symbol};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Addresses of the variables of a module, in their state spaces.
 struct Layout<'a> {
     code: &'a Code,
     variables: Vec<u64>,
+    functions: Vec<u64>,
+    /// Numbers of variables that another program has initialized.
+    shared: BTreeSet<usize>,
 }
 
 impl Addresses for Layout<'_> {
     fn address(&self, symbol: &Symbol) -> Result<u64, Gap> {
         match symbol {
             Symbol::Variable(number) => Ok(self.variables[*number]),
-            Symbol::Function(number) => Ok(FUNCTIONS + self.code.functions[*number].entry().0),
+            Symbol::Function(number) => Ok(self.functions[*number]),
             Symbol::External(name) => {
                 Err(Gap::because(&format!("function `{name}` has no code in the module")))
             }
@@ -34,7 +38,15 @@ impl Program {
     /// # Errors
     /// [`DeviceError::Load`] for variables of other modules, and for textures;
     /// [`DeviceError::OutOfMemory`].
-    pub(crate) fn load(code: Code, memory: &mut Memory) -> Result<Program, DeviceError> {
+    pub(crate) fn load(
+        module: &Module,
+        code: Code,
+        memory: &mut Memory,
+        base: Option<Base<'_>>,
+    ) -> Result<Program, DeviceError> {
+        let mut known = base.as_ref().map(|base| Known::new(base.program)).unwrap_or_default();
+        let mut initialized = BTreeSet::new();
+        let mut inserted = INSERTED;
         let mut variables = Vec::new();
         let mut shared = 0u64;
         for variable in code.variables.iter().filter(|found| !is_dynamic(found)) {
@@ -65,12 +77,28 @@ impl Program {
                     return Err(unsupported("no module defines it"));
                 }
                 Space::Global | Space::Const if variable.alignment <= 1 << 16 => {
-                    memory.allocate(variable.bytes.max(1))?.0
+                    if let Some(address) = known.take(&variable.name) {
+                        initialized.insert(variables.len());
+                        address
+                    } else if base.is_some() {
+                        // Memory of hooks is where faulty addresses do not lead.
+                        while memory.allocate_at(Address(inserted), variable.bytes.max(1)).is_err()
+                        {
+                            inserted = inserted.saturating_add(1 << 16);
+                            if inserted >= 2 * INSERTED {
+                                return Err(unsupported("no memory is left for it"));
+                            }
+                        }
+                        inserted
+                    } else {
+                        memory.allocate(variable.bytes.max(1))?.0
+                    }
                 }
                 _ => return Err(unsupported("its state space or alignment is not supported")),
             });
         }
-        let layout = Layout { code: &code, variables };
+        let functions = functions(&code, base.as_ref().map(|base| base.program));
+        let layout = Layout { code: &code, variables, functions, shared: initialized };
         layout.initialize(memory)?;
         let flows: Vec<ControlFlow> =
             code.functions.iter().map(|function| ControlFlow::of(&code, function)).collect();
@@ -80,8 +108,63 @@ impl Program {
         });
         let steps = steps.collect();
         let recursive = CallGraph::of(&code).recursive;
-        Ok(Program { code: Arc::new(code), steps, shared_bytes: shared, recursive })
+        let Layout { variables, functions, .. } = layout;
+        let code = Arc::new(code);
+        let module = Arc::new(module.clone());
+        Ok(Program {
+            module,
+            code,
+            steps,
+            shared_bytes: shared,
+            recursive,
+            variables,
+            functions,
+            original: base.map(|base| base.original),
+        })
     }
+}
+
+/// A program that rewritten code replaces.
+pub(crate) struct Base<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Its code, as observers of the rewritten code see it.
+    pub original: Original,
+}
+
+/// Variables of the original program by name, those of one name in the order of the code.
+#[derive(Default)]
+struct Known(HashMap<Name, VecDeque<u64>>);
+
+impl Known {
+    fn new(program: &Program) -> Known {
+        let mut known = Known::default();
+        for (variable, address) in program.code.variables.iter().zip(&program.variables) {
+            if matches!(variable.space, Space::Global | Space::Const) {
+                known.0.entry(variable.name.clone()).or_default().push_back(*address);
+            }
+        }
+        known
+    }
+
+    fn take(&mut self, name: &str) -> Option<u64> {
+        self.0.get_mut(name)?.pop_front()
+    }
+}
+
+/// Addresses of functions: those of the original program, and others behind them.
+fn functions(code: &Code, known: Option<&Program>) -> Vec<u64> {
+    let address = |function: &FunctionCode| {
+        let number = known.and_then(|known| {
+            known.code.functions.iter().position(|found| found.name == function.name)
+        });
+        match (known, number) {
+            (Some(known), Some(number)) => known.functions[number],
+            (Some(_), None) => FUNCTIONS + WINDOW + function.entry().0,
+            (None, _) => FUNCTIONS + function.entry().0,
+        }
+    };
+    code.functions.iter().map(address).collect()
 }
 
 /// Returns `true` for shared memory whose size the launch decides.
@@ -91,8 +174,9 @@ fn is_dynamic(variable: &flipwave_ptx::Variable) -> bool {
 
 impl Layout<'_> {
     fn initialize(&self, memory: &mut Memory) -> Result<(), DeviceError> {
-        for (variable, address) in self.code.variables.iter().zip(&self.variables) {
-            if variable.space == Space::Shared {
+        for (number, variable) in self.code.variables.iter().enumerate() {
+            let address = &self.variables[number];
+            if variable.space == Space::Shared || self.shared.contains(&number) {
                 continue;
             }
             let mut content = variable.content.clone();

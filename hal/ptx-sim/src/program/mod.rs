@@ -6,25 +6,33 @@ mod load;
 mod lower;
 mod memory;
 mod operand;
+mod original;
 mod phase_barrier;
 mod warpgroup;
 
 pub(crate) use atomic::{AtomicOperation, AtomicValue};
 pub(crate) use control::{BarrierCount, BarrierKind, BarrierOp, CallOp, CallTarget, Place};
+pub(crate) use load::Base;
 pub(crate) use memory::{AsyncCopy, MatrixLoad, MemoryAccess, MemorySpace, MemoryValue};
 pub(crate) use operand::{Destination, Source, register_destination, register_source};
+pub use original::Inserted;
+pub(crate) use original::Original;
 pub(crate) use phase_barrier::{Phase, PhaseBarrier};
 pub(crate) use warpgroup::{Descriptor, SharedMatrix, WarpgroupLeft, WarpgroupProduct};
 
 use crate::Gap;
 use crate::compute::Operation;
+use flipwave_arch::Pc;
+use flipwave_device::Address;
 use flipwave_machine::Exactness;
-use flipwave_ptx::{Code, Inst, MatrixForm};
+use flipwave_ptx::{Code, Inst, MatrixForm, Module, Origin, Space};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A loaded module.
 pub struct Program {
+    /// The module.
+    pub module: Arc<Module>,
     /// The code.
     pub code: Arc<Code>,
     /// The instructions with their effects, in the order of the code.
@@ -33,6 +41,12 @@ pub struct Program {
     pub(crate) shared_bytes: u64,
     /// Functions that may call themselves.
     pub(crate) recursive: BTreeSet<usize>,
+    /// Addresses of variables in their state spaces, in the order of the code.
+    pub(crate) variables: Vec<u64>,
+    /// Addresses of functions, in the order of the code.
+    pub(crate) functions: Vec<u64>,
+    /// For rewritten code: the code that it replaces.
+    pub(crate) original: Option<Original>,
 }
 
 /// An instruction that is ready to be executed.
@@ -132,6 +146,33 @@ pub(crate) struct MatrixProduct {
 }
 
 impl Program {
+    /// Origin of the instruction at an address; `None` for code that is not rewritten, and outside the code.
+    pub(crate) fn origin(&self, pc: u64) -> Option<Origin> {
+        let original = self.original.as_ref()?;
+        original.origins.get(self.code.number_of(Pc(pc))?).copied()
+    }
+
+    /// Returns `true` if instructions of this origin are executed without being counted.
+    pub(crate) fn is_free(&self, origin: Option<Origin>) -> bool {
+        let is_inserted = origin.is_some_and(|origin| origin.pc().is_none());
+        is_inserted && self.original.as_ref().is_some_and(|found| found.inserted == Inserted::Free)
+    }
+
+    /// The instruction with a number as observers see it: that of the original code.
+    pub(crate) fn seen(&self, number: usize) -> &Inst {
+        let original = self.original.as_ref().and_then(|original| original.inst(number));
+        original.unwrap_or(&self.steps[number].inst)
+    }
+
+    /// Address and size in bytes of a variable in device memory.
+    pub fn variable(&self, name: &str) -> Option<(Address, u64)> {
+        let is_found = |found: &flipwave_ptx::Variable| *found.name == *name;
+        let number = self.code.variables.iter().position(is_found)?;
+        let variable = &self.code.variables[number];
+        let is_device = matches!(variable.space, Space::Global | Space::Const);
+        is_device.then(|| (Address(self.variables[number]), variable.bytes))
+    }
+
     /// Address in shared memory of the first byte that a launch provides.
     pub fn dynamic_shared(&self) -> u64 {
         self.shared_bytes.next_multiple_of(16)

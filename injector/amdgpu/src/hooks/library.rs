@@ -2,41 +2,33 @@
 
 use super::request::Request;
 use flipwave_hooks::hook::{HookData, Source, c_string};
-use flipwave_injector::FloatFormat;
+use flipwave_injector::hooks;
 
 /// Separates the names of the library from those of a user's function.
 const NAMES: &str = include_str!("../../library/names.c");
 /// Prefix of those names.
 const PREFIX: &str = "injection_";
-/// Source shared by all hooks.
-const FAULT: &str = include_str!("../../library/fault.c");
-
-/// Sources by name.
-const SOURCES: [(&str, &str); 11] = [
-    ("bits", include_str!("../../library/bits.c")),
+/// Sources by name, in addition to those of all instruction sets.
+const SOURCES: [(&str, &str); 5] = [
     ("branch", include_str!("../../library/branch.c")),
-    ("event", include_str!("../../library/event.c")),
-    ("format", include_str!("../../library/format.c")),
-    ("function_number", include_str!("../../library/function_number.c")),
-    ("function_word", include_str!("../../library/function_word.c")),
+    ("given", include_str!("../../library/given.c")),
     ("memory", include_str!("../../library/memory.c")),
-    ("number", include_str!("../../library/number.c")),
     ("register", include_str!("../../library/register.c")),
     ("source", include_str!("../../library/source.c")),
-    ("unit", include_str!("../../library/unit.c")),
 ];
 
 /// Concatenates the sources of a request, with space for the state of this many waves.
 pub(super) fn source(request: &Request, waves: u64) -> Source {
     let names = request.sources();
-    let known =
-        |name: &str| SOURCES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
-    let library = std::iter::once(FAULT).chain(names.iter().copied().filter_map(known));
+    let known = |name: &str| {
+        let special = SOURCES.iter().find(|(known, _)| *known == name);
+        special.map(|(_, text)| *text).or_else(|| hooks::source(name))
+    };
+    let library = ["given", "fault"].iter().chain(&names).filter_map(|name| known(name));
     let library = library.collect::<Vec<_>>().join("\n");
     let mut defines = vec![("WAVES", waves), ("WORDS", request.words().into())];
     if let Some(format) = request.format {
-        let (exponent, fraction, shift) = parts_of(format);
-        defines.extend([("EXPONENT", exponent), ("FRACTION", fraction), ("SHIFT", shift)]);
+        defines.extend(hooks::format_macros(format));
     }
     let name = format!("{}.c", names.join("_"));
     let (text, include) = match request.function {
@@ -82,16 +74,4 @@ pub(super) fn with_library_names(data: HookData) -> HookData {
         None => (name, symbol),
     });
     HookData { symbols: symbols.collect(), ..data }
-}
-
-/// Number of exponent bits, number of fraction bits, and position of the number in the value.
-fn parts_of(format: FloatFormat) -> (u64, u64, u64) {
-    match format {
-        FloatFormat::F16 => (5, 10, 0),
-        FloatFormat::F16High => (5, 10, 16),
-        FloatFormat::Bf16 => (8, 7, 0),
-        FloatFormat::Bf16High => (8, 7, 16),
-        FloatFormat::F32 => (8, 23, 0),
-        FloatFormat::F64 => (11, 52, 0),
-    }
 }

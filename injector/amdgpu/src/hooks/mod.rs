@@ -14,10 +14,7 @@
 //! results. So may data races of waves that a fault delays by more than their turn.
 
 mod calls;
-mod found;
-mod launch;
 mod library;
-mod orders;
 mod reach;
 pub(crate) mod refusal;
 mod request;
@@ -25,7 +22,7 @@ mod rewriting;
 mod site_hooks;
 mod variables;
 
-pub use launch::LaunchShape;
+pub use flipwave_injector::hooks::LaunchShape;
 pub use reach::unreached_by_hooks;
 pub use refusal::{Refusal, supports};
 pub use site_hooks::{HookedCode, OrderError, SiteHooks};
@@ -34,12 +31,12 @@ use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, Device, DeviceError, DeviceFault, Dispatch, ModuleId};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_hooks::hook::{VariableError, Variables};
+use flipwave_injector::hooks::{WAVES, found_in, orders, place_of, together};
 use flipwave_injector::method::{check, conclude, run};
 use flipwave_injector::{Action, Changes, FaultFunction, FunctionError, InjectedChange};
 use flipwave_injector::{Injection, InjectionError, Place, Site, When, Workload};
 use flipwave_machine::Simulator;
 use flipwave_sim::{EmbeddedGpu, Policy};
-use orders::orders;
 use request::Request;
 use rewriting::{Rewriting, Rewritten, rewrite};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -98,7 +95,7 @@ impl<'a> HookInjector<'a> {
             };
             let run = Run { workload, site, rewriting };
             let (completion, found) = run.dispatch(device, dispatch, &mut loaded)?;
-            struck = struck.into_iter().chain(found).reduce(found::together);
+            struck = struck.into_iter().chain(found).reduce(together);
             Ok::<Completion, InjectionError>(completion)
         })?;
         conclude(site, struck.map(Ok), ending)
@@ -259,7 +256,7 @@ impl Run<'_> {
             }
         };
         let orders = orders(self.site, &shape, self.workload.simds(), place);
-        let orders = orders.map_err(|reason| refused(self.site, reason))?;
+        let orders = orders.map_err(|reason| refused(self.site, reason.into()))?;
         for (name, bytes) in &orders {
             Variables::write(device, module, data, name, bytes).map_err(variable)?;
         }
@@ -282,7 +279,7 @@ impl Run<'_> {
         copy_variables(device, module, dispatch.module)?;
         device.set_policy(policy);
         let variables = Variables::read(device, module, data).map_err(variable)?;
-        let found = found::found(&variables).map_err(variable)?;
+        let found = found_in(&variables.numbers(WAVES).map_err(variable)?);
         // An endless loop of the program may also end in a hook, but only after the fault.
         if let (Action::Function { function, .. }, Completion::Faulted(fault)) =
             (self.site.action, &completion)
@@ -320,23 +317,6 @@ fn function_failed(site: &Site, function: FaultFunction, fault: &DeviceFault) ->
     let message = format!("{}: its function failed on the GPU: {fault}", function.source().file);
     let reason = FunctionError { name: function.name(), message };
     InjectionError::Function { site: Box::new(*site), reason }
-}
-
-/// The address, or the offset in LDS, of the struck memory; 0 for sites in registers. `None` if the
-/// memory does not exist.
-fn place_of(
-    site: &Site,
-    shape: &LaunchShape,
-    buffer: impl FnOnce(u32) -> Option<Address>,
-) -> Option<u64> {
-    match site.place {
-        Place::Memory { buffer: number, offset } => buffer(number)?.0.checked_add(offset),
-        Place::Lds(offset) => {
-            let offset = u64::from(offset);
-            Some(offset).filter(|offset| offset + 4 <= shape.lds_bytes.into())
-        }
-        _ => Some(0),
-    }
 }
 
 /// Loads code behind reserved allocations, so that the device's allocations for a dispatch have the

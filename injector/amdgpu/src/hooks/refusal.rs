@@ -1,5 +1,6 @@
 //! Sites that a hook cannot strike.
 
+use flipwave_injector::hooks::MissingLanes;
 use flipwave_injector::{Place, Site, When};
 use flipwave_isa::Register;
 
@@ -58,6 +59,12 @@ pub enum Refusal {
     /// The rewriter rejected the hook.
     #[error("{0}")]
     Engine(String),
+}
+
+impl From<MissingLanes> for Refusal {
+    fn from(missing: MissingLanes) -> Refusal {
+        Refusal::Lanes { lanes: missing.lanes }
+    }
 }
 
 /// Checks whether hooks can strike sites of this kind. Problems of single instructions are only

@@ -2,9 +2,8 @@
 
 use flipwave_arch::{OperationName, Pc};
 use flipwave_device::ModuleId;
-use flipwave_injector::{
-    Action, FaultFunction, FloatFormat, FunctionValues, Lanes, Place, Site, When,
-};
+use flipwave_injector::hooks::{change_sources, is_active};
+use flipwave_injector::{Action, FaultFunction, FloatFormat, Place, Site, When};
 
 /// Hooks in a code object. Sites with the same request share the rewritten code; the host writes their
 /// differences into the hooks' variables.
@@ -76,21 +75,8 @@ impl Request {
             Place::Memory { .. } | Place::Lds(_) => "memory",
             _ => "register",
         };
-        let mut names = match self.function.map(FaultFunction::values) {
-            None if self.format.is_some() => vec!["format", "number"],
-            None => vec!["bits"],
-            Some(FunctionValues::Words) => vec!["function_word"],
-            Some(FunctionValues::Numbers) => vec!["format", "function_number"],
-        };
+        let mut names = change_sources(self.function, self.format);
         names.extend([when, what]);
         names
-    }
-}
-
-/// Returns `true` if only active lanes of the instruction are struck.
-pub(super) fn is_active(site: &Site) -> bool {
-    match &site.when {
-        When::At(_) => site.lanes == Some(Lanes::Active),
-        When::Always(unit) => unit.slot.is_some(),
     }
 }

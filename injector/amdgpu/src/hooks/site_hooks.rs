@@ -1,14 +1,11 @@
 //! Hooks of a site in code that another component loads and runs: the tools library in an application.
 
-use super::found::{WAVE_BYTES, WAVES, found_in};
-use super::launch::LaunchShape;
-use super::orders::orders;
-use super::place_of;
 use super::refusal::Refusal;
 use super::rewriting::Rewriting;
 use flipwave_arch::{Architecture, Pc};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::Address;
+use flipwave_injector::hooks::{LaunchShape, WAVE_BYTES, WAVES, found_in, orders, place_of};
 use flipwave_injector::{InjectedChange, Place, Site};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -114,7 +111,8 @@ impl SiteHooks {
             return Err(Refusal::Waves { waves, most }.into());
         }
         let mut all = self.idle();
-        for (name, bytes) in orders(site, shape, architecture.simds(), place)? {
+        let orders = orders(site, shape, architecture.simds(), place).map_err(Refusal::from)?;
+        for (name, bytes) in orders {
             let range = self.variable(name)?;
             let room = all.get_mut(range).filter(|room| room.len() == bytes.len());
             room.ok_or(OrderError::NoVariable(name))?.copy_from_slice(&bytes);

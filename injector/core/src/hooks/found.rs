@@ -1,23 +1,17 @@
 //! Results recorded by hooks: the structures `wave` of `fault.c`.
 
-use flipwave_hooks::hook::{VariableError, Variables};
-use flipwave_injector::InjectedChange;
+use crate::inject::injection::InjectedChange;
 
 /// The variable that contains all structures.
-pub(super) const WAVES: &str = "waves";
+pub const WAVES: &str = "waves";
 /// Number of 64-bit fields of a structure.
 const NUMBERS: usize = 6;
 /// Size of a structure in bytes.
-pub(super) const WAVE_BYTES: usize = 8 * NUMBERS;
+pub const WAVE_BYTES: usize = 8 * NUMBERS;
 
-/// The values struck in a dispatch; `None` if nothing was struck. The values are those of the wave with
-/// the lowest number.
-pub(super) fn found(variables: &Variables<'_>) -> Result<Option<InjectedChange>, VariableError> {
-    Ok(found_in(&variables.numbers(WAVES)?))
-}
-
-/// Like [`found`], from the variable's numbers.
-pub(super) fn found_in(numbers: &[u64]) -> Option<InjectedChange> {
+/// The values struck in a dispatch, from the numbers in the variable [`WAVES`]; `None` if nothing was struck. The
+/// values are those of the wave with the lowest number.
+pub fn found_in(numbers: &[u64]) -> Option<InjectedChange> {
     let (waves, _) = numbers.as_chunks::<NUMBERS>();
     let struck = waves.iter().filter_map(|[_, words, before, after, _, _]| {
         (*words > 0).then_some(InjectedChange {
@@ -31,6 +25,6 @@ pub(super) fn found_in(numbers: &[u64]) -> Option<InjectedChange> {
 }
 
 /// Combines two results; the values are those of the first.
-pub(super) fn together(first: InjectedChange, then: InjectedChange) -> InjectedChange {
+pub fn together(first: InjectedChange, then: InjectedChange) -> InjectedChange {
     InjectedChange { words: first.words + then.words, ..first }
 }

@@ -24,23 +24,23 @@ impl LaunchShape {
 
     /// The shape of a dispatch whose kernel has waves of this many lanes and declares this many bytes
     /// of LDS.
-    pub(super) fn of_dispatch(dispatch: &Dispatch, wave_lanes: u8, declared_lds: u32) -> Self {
+    pub fn of_dispatch(dispatch: &Dispatch, wave_lanes: u8, declared_lds: u32) -> Self {
         let lds_bytes = declared_lds.saturating_add(dispatch.dynamic_lds);
         LaunchShape { grid: dispatch.grid, workgroup: dispatch.workgroup, wave_lanes, lds_bytes }
     }
 
     /// Workgroups per dimension.
-    pub(super) fn workgroups(&self) -> Dim3 {
+    pub(crate) fn workgroups(&self) -> Dim3 {
         [0, 1, 2].map(|axis| self.grid[axis].div_ceil(self.workgroup[axis].max(1)))
     }
 
     /// Waves of a full workgroup.
-    pub(super) fn workgroup_waves(&self) -> u32 {
+    pub(crate) fn workgroup_waves(&self) -> u32 {
         self.workgroup.iter().product::<u32>().div_ceil(u32::from(self.wave_lanes).max(1))
     }
 
     /// Waves of all workgroups, assuming full workgroups.
-    pub(super) fn waves(&self) -> u64 {
+    pub fn waves(&self) -> u64 {
         let workgroups: u64 = self.workgroups().map(u64::from).iter().product();
         workgroups.saturating_mul(self.workgroup_waves().into())
     }

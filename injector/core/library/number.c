@@ -17,8 +17,9 @@ static uint64_t product(uint64_t a, uint64_t b)
 
 /* `fault.change` is the factor, a finite double. NaN stays unchanged; if the result is not a number, it
  * is the quiet NaN with positive sign. */
-static value_t faulty(value_t value)
+static value_t faulty(value_t value, uint32_t lane)
 {
+    (void)lane;
     const uint64_t sign = 1ull << (EXPONENT + FRACTION);
     const uint64_t place = sign | (sign - 1);
     const uint64_t largest = infinity(EXPONENT, FRACTION);

@@ -2,10 +2,9 @@
 //! `unit.c`.
 
 use super::launch::LaunchShape;
-use super::refusal::Refusal;
-use super::request::is_active;
+use crate::fault::Action;
+use crate::site::{Event, Lanes, Site, Unit, When};
 use flipwave_arch::{LaneMask, SimdShape};
-use flipwave_injector::{Action, Event, Lanes, Site, Unit, When};
 
 /// Words of a structure, the low half of 64-bit values first.
 #[derive(Default)]
@@ -23,17 +22,33 @@ impl Words {
     }
 }
 
+/// Error returned for a site whose lanes waves do not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the waves have {lanes} lanes")]
+pub struct MissingLanes {
+    /// Number of lanes.
+    pub lanes: u8,
+}
+
+/// Returns `true` if only active lanes of the instruction are struck.
+pub fn is_active(site: &Site) -> bool {
+    match &site.when {
+        When::At(_) => site.lanes == Some(Lanes::Active),
+        When::Always(unit) => unit.slot.is_some(),
+    }
+}
+
 /// Values of the hooks' variables for a dispatch of this shape, by name. `place` is the address or
 /// offset of the struck memory.
 ///
 /// # Errors
-/// [`Refusal::Lanes`] if waves do not have the lanes.
-pub(super) fn orders(
+/// [`MissingLanes`] if waves do not have the lanes.
+pub fn orders(
     site: &Site,
     shape: &LaunchShape,
     simds: SimdShape,
     place: u64,
-) -> Result<[(&'static str, Vec<u8>); 2], Refusal> {
+) -> Result<[(&'static str, Vec<u8>); 2], MissingLanes> {
     let lanes = shape.wave_lanes;
     let is_missing = match site.lanes {
         Some(Lanes::One(lane)) => lane.0 >= lanes,
@@ -41,7 +56,7 @@ pub(super) fn orders(
         _ => false,
     };
     if is_missing {
-        return Err(Refusal::Lanes { lanes });
+        return Err(MissingLanes { lanes });
     }
     let when = match &site.when {
         When::At(timing) => ("event", event(timing)),

@@ -3,7 +3,7 @@
 
 /* `fault.change` is the random number of the fault. NaN stays unchanged; if the result is not a number, it
  * is the quiet NaN with positive sign. */
-static value_t faulty(value_t value)
+static value_t faulty(value_t value, uint32_t lane)
 {
     const uint64_t sign = 1ull << (EXPONENT + FRACTION);
     const uint64_t place = sign | (sign - 1);
@@ -15,7 +15,7 @@ static value_t faulty(value_t value)
     wide |= (uint64_t)((bits & sign) != 0) << 63;
     flipwave_fault facts = {
         .bits = 64,
-        .lane = PER_LANE ? flipwave_lane() : 0,
+        .lane = PER_LANE ? lane : 0,
         .random = GIVEN(fault).change,
     };
     double changed = flipwave_fault_number(__builtin_bit_cast(double, wide), facts);

@@ -1,7 +1,8 @@
 /* The fault to inject and the values struck. The host writes `fault` before a dispatch and reads
  * `waves` after it.
  *
- * Macros: WAVES is the number of waves with state in `waves`; WORDS is the number of words of a value. */
+ * Macros: WAVES is the number of waves with state in `waves`; WORDS is the number of words of a value;
+ * GIVEN(variable) reads a variable that does not change during a dispatch. */
 
 #if WORDS == 2
 typedef uint64_t value_t;
@@ -9,17 +10,13 @@ typedef uint64_t value_t;
 typedef uint32_t value_t;
 #endif
 
-/* Reads a variable that does not change during a dispatch, with scalar loads. */
-#define GIVEN(variable) \
-    (*(const __attribute__((address_space(4))) __typeof__(variable) *)(uintptr_t)&(variable))
-
 struct fault {
     /* The change of a value, as encoded for `faulty`. */
     uint64_t change;
     /* Struck lanes, bit i for lane i; only active lanes of the instruction if `is_active` is not 0. */
     uint64_t lanes;
     uint64_t is_active;
-    /* For faults in memory: the address in device memory, or the offset in LDS. */
+    /* For faults in memory: the address in device memory, or the offset in LDS or scratch memory. */
     uint64_t place;
 };
 
@@ -40,8 +37,8 @@ struct wave {
 struct fault fault;
 struct wave waves[WAVES];
 
-/* Returns the value after the fault. */
-static value_t faulty(value_t value);
+/* Returns the value of a lane after the fault. */
+static value_t faulty(value_t value, uint32_t lane);
 
 /* Records that the fault changed `before` to `after` in `lanes` of a wave. */
 static void note(struct wave *state, uint64_t lanes, value_t before, value_t after)
@@ -66,7 +63,7 @@ static uint64_t lanes_struck(uint64_t exec)
 /* Applies the fault to the value in `lanes` and records it. */
 static value_t strike(struct wave *state, uint64_t lanes, value_t value)
 {
-    value_t after = faulty(value);
+    value_t after = faulty(value, flipwave_lane());
     note(state, lanes, value, after);
     return lanes >> flipwave_lane() & 1 ? after : value;
 }

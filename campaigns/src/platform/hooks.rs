@@ -1,0 +1,54 @@
+//! Injection with hooks.
+
+use flipwave_injector::{Fault, Injection, InjectionError, Selection, Site, Unreached, Workload};
+use flipwave_ptx_hooks::PtxHookError;
+use flipwave_tools::ToolError;
+
+/// Errors returned when hooks cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HookMethodError {
+    /// Hooks cannot be compiled, or not inserted into AMD code objects.
+    #[error(transparent)]
+    Amdgpu(#[from] Box<ToolError>),
+    /// Hooks cannot be compiled, or not inserted into PTX modules.
+    #[error(transparent)]
+    Ptx(#[from] Box<PtxHookError>),
+}
+
+/// Injection with hooks in the code of a platform, on its simulated GPUs.
+pub trait HookMethod: Sync {
+    /// Returns the words that `fault` can strike in the selection but hooks cannot.
+    ///
+    /// # Errors
+    /// [`HookMethodError`] if hooks cannot be inserted into the code.
+    fn unreached(
+        &self,
+        workload: &Workload,
+        fault: &Fault,
+        selection: &Selection,
+    ) -> Result<Unreached, HookMethodError>;
+
+    /// Creates an injector for a workload, to be used by one worker.
+    ///
+    /// # Errors
+    /// [`HookMethodError`] if there is no compiler for hooks.
+    fn injector<'a>(
+        &self,
+        workload: &'a Workload,
+    ) -> Result<Box<dyn HookInjection + 'a>, HookMethodError>;
+
+    /// Returns `true` if hooks can strike sites of this kind.
+    fn supports(&self, site: &Site) -> bool;
+
+    /// Returns `true` if runs with hooks count the instructions of the original code, and no others.
+    fn counts_originals(&self) -> bool;
+}
+
+/// Injects faults into one workload with hooks.
+pub trait HookInjection: Send {
+    /// Runs the workload with a fault at `site`. `limits` are the watchdog limits of the dispatches.
+    ///
+    /// # Errors
+    /// [`InjectionError`] if the fault was not injected as the site describes.
+    fn inject(&mut self, site: &Site, limits: &[u64]) -> Result<Injection, InjectionError>;
+}

@@ -1,0 +1,45 @@
+//! Injection with hooks in PTX modules.
+
+use super::hooks::{HookInjection, HookMethod, HookMethodError};
+use flipwave_injector::{Fault, Injection, InjectionError, Selection, Site, Unreached, Workload};
+use flipwave_injector_ptx::{PtxHookInjector, supports, unreached_by_hooks};
+use flipwave_ptx_hooks::PtxHookCompiler;
+
+/// Hooks in PTX modules.
+#[derive(Default)]
+pub(super) struct PtxHooks {
+    /// The compiler, whose libraries all workers share.
+    compiler: PtxHookCompiler,
+}
+
+impl HookMethod for PtxHooks {
+    fn unreached(
+        &self,
+        workload: &Workload,
+        fault: &Fault,
+        selection: &Selection,
+    ) -> Result<Unreached, HookMethodError> {
+        Ok(unreached_by_hooks(workload, fault, selection).map_err(Box::new)?)
+    }
+
+    fn injector<'a>(
+        &self,
+        workload: &'a Workload,
+    ) -> Result<Box<dyn HookInjection + 'a>, HookMethodError> {
+        Ok(Box::new(PtxHookInjector::new(workload, &self.compiler)))
+    }
+
+    fn supports(&self, site: &Site) -> bool {
+        supports(site).is_ok()
+    }
+
+    fn counts_originals(&self) -> bool {
+        true
+    }
+}
+
+impl HookInjection for PtxHookInjector<'_> {
+    fn inject(&mut self, site: &Site, limits: &[u64]) -> Result<Injection, InjectionError> {
+        PtxHookInjector::inject(self, site, limits)
+    }
+}

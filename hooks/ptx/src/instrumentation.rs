@@ -1,0 +1,173 @@
+//! Requests for hooks in a module.
+
+use crate::emitter::find_word;
+use crate::hoist::hoist;
+use crate::library::target_of;
+use crate::{HookCall, HookLibrary, LibraryIndex, Place, Point, PtxHookError, Site};
+use flipwave_arch::{RegisterId, SourceLine};
+use flipwave_ptx::{Code, ControlFlow, Module, ResolveError, resolve};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A module and the hooks to insert.
+#[derive(Clone, Debug)]
+pub struct Instrumentation {
+    /// The module, with all registers declared at the beginning of functions.
+    pub(crate) module: Module,
+    pub(crate) code: Code,
+    lines: Vec<Option<SourceLine>>,
+    pub(crate) libraries: Vec<Arc<HookLibrary>>,
+    pub(crate) calls: BTreeMap<Point, Vec<HookCall>>,
+    /// Words that instructions read as they are after a number of the calls before them, by number of the
+    /// instruction.
+    pub(crate) kept: BTreeMap<usize, Vec<(usize, RegisterId)>>,
+    /// Numbers of instructions to remove.
+    pub(crate) removed: BTreeSet<usize>,
+}
+
+impl Instrumentation {
+    /// Prepares a module.
+    ///
+    /// # Errors
+    /// [`PtxHookError::Resolve`] if its names cannot be resolved; [`PtxHookError::Module`] for addresses of
+    /// 32 bits.
+    pub fn new(module: &Module) -> Result<Instrumentation, PtxHookError> {
+        if module.address_bits() != 64 {
+            let reason = "hooks need a module with `.address_size 64`";
+            return Err(PtxHookError::Module(reason.to_owned()));
+        }
+        let mut module = module.clone();
+        hoist(&mut module);
+        let code = resolve(&module).map_err(|error: ResolveError| PtxHookError::Resolve(error))?;
+        let lines =
+            code.instructions.iter().map(|inst| flipwave_arch::SourceLines::lookup(&code, inst.pc));
+        let lines = lines.collect();
+        let (libraries, calls, kept, removed) = Default::default();
+        Ok(Instrumentation { module, code, lines, libraries, calls, kept, removed })
+    }
+
+    /// The code. Addresses and words of registers are those of the module without hooks.
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// The target of the module, for which hooks must be compiled.
+    pub fn target(&self) -> Option<&str> {
+        target_of(&self.module)
+    }
+
+    /// The instructions, in the order of their numbers.
+    pub fn sites(&self) -> impl Iterator<Item = Site<'_>> {
+        self.code.instructions.iter().zip(&self.lines).enumerate().map(|(number, (inst, line))| {
+            let function = &self.code.functions[inst.function];
+            Site { number, inst, function, line: line.as_ref() }
+        })
+    }
+
+    /// The instruction with a number.
+    pub fn site(&self, number: usize) -> Option<Site<'_>> {
+        let inst = self.code.instructions.get(number)?;
+        let function = &self.code.functions[inst.function];
+        Some(Site { number, inst, function, line: self.lines.get(number)?.as_ref() })
+    }
+
+    /// Checks that hooks at an instruction can read and write a word.
+    ///
+    /// # Errors
+    /// A message with the reason.
+    pub fn check_word(&self, number: usize, word: RegisterId) -> Result<(), String> {
+        if word == flipwave_ptx::carry() {
+            return Ok(());
+        }
+        let site = self.site(number).ok_or("there is no instruction of this number")?;
+        find_word(site.function, word).map(|_| ())
+    }
+
+    /// Places where the basic blocks of a function begin.
+    pub fn block_entries(&self, function: usize) -> Vec<Point> {
+        let Some(function) = self.code.functions.get(function) else { return Vec::new() };
+        let flow = ControlFlow::of(&self.code, function);
+        flow.blocks.iter().map(|block| Point::Before(block.instructions.start)).collect()
+    }
+
+    /// Places where lanes leave a function: its returns, ends of lanes, and its last instruction if lanes
+    /// continue after it.
+    pub fn exits(&self, function: usize) -> Vec<Point> {
+        let Some(code) = self.code.functions.get(function) else { return Vec::new() };
+        let ends = code.instructions.clone().filter(|number| {
+            matches!(self.code.instructions[*number].form.opcode(), "ret" | "exit")
+        });
+        let last = code.instructions.clone().next_back();
+        let falls_off = last.is_none_or(|last| {
+            let inst = &self.code.instructions[last];
+            inst.guard.is_some()
+                || !matches!(inst.form.opcode(), "ret" | "exit" | "trap" | "bra" | "brx")
+        });
+        let end = falls_off.then_some(Point::End(function));
+        ends.map(Point::Before).chain(end).collect()
+    }
+
+    /// Adds compiled hooks.
+    pub fn add_library(&mut self, library: Arc<HookLibrary>) -> LibraryIndex {
+        self.libraries.push(library);
+        LibraryIndex(self.libraries.len() - 1)
+    }
+
+    /// Requests a call. Calls at one point are executed in the order of requests.
+    ///
+    /// # Errors
+    /// [`PtxHookError::NoFunction`], [`PtxHookError::Call`] if the function cannot be a hook, and
+    /// [`PtxHookError::Refused`] if no code can run at the point. Unsuitable arguments are reported by
+    /// [`Instrumentation::rewrite`].
+    pub fn call(&mut self, point: Point, call: HookCall) -> Result<(), PtxHookError> {
+        let refused = |instruction: &str, reason: &str| PtxHookError::Refused {
+            instruction: instruction.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let library = self.libraries.get(call.library.0);
+        let library =
+            library.ok_or_else(|| refused("call", "there is no library of this number"))?;
+        library.signature(&call.function)?;
+        let (number, is_after) = match point {
+            Point::Before(number) | Point::Instead(number) => (Some(number), false),
+            Point::After(number) => (Some(number), true),
+            Point::Entry(function) | Point::End(function) => {
+                if function >= self.code.functions.len() {
+                    return Err(refused("function", "there is no function of this number"));
+                }
+                (None, false)
+            }
+        };
+        if call.result.is_some_and(Place::is_read) && !matches!(point, Point::Before(_)) {
+            return Err(refused(
+                &call.function,
+                "an instruction reads what hooks before it return",
+            ));
+        }
+        if let Some(number) = number {
+            let missing = || refused("call", "there is no instruction of this number");
+            let site = self.site(number).ok_or_else(missing)?;
+            if is_after && site.leaves() {
+                let reason = "lanes do not continue after it, so that no hook can run there";
+                return Err(refused(site.inst.text(), reason));
+            }
+            if matches!(point, Point::Instead(_)) {
+                self.removed.insert(number);
+            }
+        }
+        self.calls.entry(point).or_default().push(call);
+        Ok(())
+    }
+
+    /// Makes an instruction read the value that a word has after the calls before the instruction that were requested
+    /// so far: what later ones return is seen by later instructions only.
+    pub fn keep_read(&mut self, number: usize, word: RegisterId) {
+        let calls = self.calls.get(&Point::Before(number)).map_or(0, Vec::len);
+        self.kept.entry(number).or_default().push((calls, word));
+    }
+
+    /// Removes an instruction. Labels in front of it and hooks around it stay.
+    pub fn remove(&mut self, number: usize) {
+        self.removed.insert(number);
+    }
+}
