@@ -1,18 +1,19 @@
 //! Hooks at every instruction of the suite's programs change no result.
 
-use super::campaign;
+use super::{campaign, ptxas};
 use crate::suite::suite_programs;
 use flipwave_campaigns::prepare;
 use flipwave_depth::cases;
 use flipwave_device::ModuleId;
 use flipwave_hooks::hook::Source;
 use flipwave_injector::{Golden, Workload};
+use flipwave_machine::Machine;
 use flipwave_ptx::{Ptx, parse};
 use flipwave_ptx_hooks::{
     Argument, HookCall, Instrumentation, Lanes, Place, Point, PtxHookCompiler,
 };
 use flipwave_ptx_sim::{Inserted, PtxGpu};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A hook that returns its argument and counts, and one that only counts.
 const HOOKS: &str = "uint32_t calls;
@@ -30,7 +31,7 @@ fn instrumented(workload: &Workload, change: &str) -> Workload {
         defines: vec![("CHANGE".into(), change.into())],
         ..Source::default()
     };
-    let target = Ptx::new("sm_80").expect("a target");
+    let target = Ptx::new(gpu.architecture().target()).expect("a target");
     let library = PtxHookCompiler::default().compile(&source, &target).expect("compiles");
     let mut modules: BTreeMap<u32, ModuleId> = BTreeMap::new();
     for dispatch in &mut workload.program.dispatches {
@@ -89,6 +90,38 @@ fn neutral_hooks_at_every_instruction_change_no_result_of_the_suite() {
         };
         assert!(outputs(&found) == outputs(&expected), "{name}");
         assert_eq!(found.statistics, expected.statistics, "{name}");
+    }
+}
+
+/// Targets that programs are assembled for.
+const TARGETS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
+
+/// NVIDIA's assembler accepts what the printer writes, without hooks and with them.
+#[test]
+fn ptxas_accepts_the_suite_with_hooks() {
+    let Some(programs) = ptxas::programs() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let all = suite_programs().into_iter().flat_map(|(file, name)| {
+        TARGETS.into_iter().map(move |target| (file.clone(), name, target))
+    });
+    for (file, name, target) in cases(all.collect::<Vec<_>>(), 4) {
+        let campaign = campaign(folder.path(), &file, |text| text.replace("sm_80", target));
+        let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for workload in [&prepared.workload, &instrumented(&prepared.workload, "")] {
+            let gpu: &PtxGpu = workload.device.downcast().expect("a GPU");
+            let dispatches = workload.program.dispatches.iter();
+            let modules: BTreeSet<u32> = dispatches.map(|dispatch| dispatch.module.0).collect();
+            for module in modules {
+                let text = gpu.program(ModuleId(module)).expect("a program").module.to_string();
+                let object = folder.path().join("object.cubin");
+                ptxas::assemble(&programs, &text, target, &object)
+                    .unwrap_or_else(|error| panic!("{name} for {target}: {error}"));
+            }
+        }
+        // Negative control.
+        let damaged = ".version 8.0\n.target sm_80\n.entry k() { add.u33 %r1, %r2, %r3; }";
+        let object = folder.path().join("damaged.cubin");
+        assert!(ptxas::assemble(&programs, damaged, "sm_80", &object).is_err());
     }
 }
 

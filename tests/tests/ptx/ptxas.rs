@@ -205,7 +205,7 @@ fn module(kernels: &[Constant]) -> String {
 }
 
 /// The folder of NVIDIA's programs in Triton's package.
-fn programs() -> Option<PathBuf> {
+pub(super) fn programs() -> Option<PathBuf> {
     let python = Python::find()?;
     let found = python.run("tests/ptx/programs.py", &[] as &[&str]);
     let folder = PathBuf::from(found.trim());
@@ -217,7 +217,15 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// Assembles a module for a target.
-fn assemble(programs: &Path, text: &str, target: &str, out: &Path) -> Result<(), String> {
+///
+/// # Errors
+/// The assembler's message.
+pub(super) fn assemble(
+    programs: &Path,
+    text: &str,
+    target: &str,
+    out: &Path,
+) -> Result<(), String> {
     let source = out.with_extension("ptx");
     std::fs::write(&source, text).expect("written");
     let mut command = Command::new(programs.join("ptxas"));
