@@ -3,7 +3,7 @@
 use super::barrier::{BARRIERS, Barrier};
 use crate::execute::Launch;
 use crate::program::Program;
-use crate::wave::{Status, Wave};
+use crate::wave::{Status, Wave, Word};
 use flipwave_device::{Dim3, Dispatch, ModuleId, Statistics, WaveId};
 use flipwave_machine::DispatchState;
 use std::any::Any;
@@ -137,7 +137,7 @@ impl DispatchState for Running {
     fn state_bytes(&self) -> u64 {
         let bytes = |wave: &Wave| {
             let frames = wave.frames.iter().map(|frame| frame.memory.len()).sum::<usize>();
-            wave.registers.bytes() + frames
+            wave.registers.bytes() + frames * size_of::<Word>()
         };
         self.current.as_ref().map_or(0, |workgroup| {
             let waves = workgroup.waves.iter().map(bytes).sum::<usize>();

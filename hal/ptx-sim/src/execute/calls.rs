@@ -114,13 +114,14 @@ impl Reach<'_> {
     fn passed(&mut self, place: Place, slot: &Slot) -> Passed {
         match (place, slot) {
             (Place::Value(source), _) => Passed::Row(Box::new(self.row(source))),
-            (Place::Frame(offset), Slot::Memory { bytes, .. }) => {
+            (Place::Frame(offset), Slot::Memory { bytes, .. }) if *bytes > 8 => {
                 Passed::Bytes(self.frame_bytes(offset, *bytes))
             }
+            (Place::Frame(offset), Slot::Memory { bytes, .. }) => {
+                Passed::Row(Box::new(self.frame_row(offset, *bytes)))
+            }
             (Place::Frame(offset), Slot::Register(register)) => {
-                let bytes = register.kind.bytes();
-                let content = self.frame_bytes(offset, bytes);
-                Passed::Row(Box::new(rows(&content, bytes)))
+                Passed::Row(Box::new(self.frame_row(offset, register.kind.bytes())))
             }
             (Place::Register(_), _) => Passed::Row(Box::new([0; LANES])),
         }
@@ -129,26 +130,45 @@ impl Reach<'_> {
     /// Bytes of the innermost frame, lane after lane; zeroes beyond its end.
     fn frame_bytes(&self, offset: u64, bytes: u64) -> Vec<u8> {
         let Some(frame) = self.wave.frames.last() else { return Vec::new() };
-        let lane = |lane: usize| {
-            let start = (frame.bytes * lane as u64 + offset) as usize;
-            let is_inside = offset + bytes <= frame.bytes;
-            let found = frame.memory.get(start..start + bytes as usize).filter(|_| is_inside);
-            found.map_or_else(|| vec![0; bytes as usize], <[u8]>::to_vec)
-        };
-        (0..LANES).flat_map(lane).collect()
+        let (address, mut content) = (frame.base + offset, Vec::new());
+        for lane in 0..LANES {
+            for (at, part) in parts(bytes) {
+                let value = frame.read(address + at, part, lane).unwrap_or(0);
+                content.extend_from_slice(&value.to_le_bytes()[..part as usize]);
+            }
+        }
+        content
+    }
+
+    /// At most 8 bytes of the innermost frame; zeroes beyond its end.
+    fn frame_row(&self, offset: u64, bytes: u64) -> Row {
+        let Some(frame) = self.wave.frames.last() else { return [0; LANES] };
+        let address = frame.base + offset;
+        std::array::from_fn(|lane| frame.read(address, bytes.min(8), lane).unwrap_or(0))
     }
 
     /// Writes bytes of the innermost frame.
     fn put_frame(&mut self, offset: u64, content: &[u8], lanes: u32) {
         let Some(frame) = self.wave.frames.last_mut() else { return };
-        let bytes = content.len() / LANES;
-        if offset + bytes as u64 > frame.bytes {
-            return;
-        }
+        let (bytes, address) = (content.len() / LANES, frame.base + offset);
         for lane in Self::lanes(lanes) {
-            let start = (frame.bytes * lane as u64 + offset) as usize;
             let content = &content[lane * bytes..(lane + 1) * bytes];
-            frame.memory[start..start + bytes].copy_from_slice(content);
+            for (at, part) in parts(bytes as u64) {
+                let value = value(&content[at as usize..(at + part) as usize]);
+                let _ = frame.write(address + at, part, value, lane);
+            }
+        }
+    }
+
+    /// Writes values, of which only 8 bytes may not be zero, to the innermost frame.
+    fn put_frame_row(&mut self, offset: u64, row: &Row, bytes: u64, lanes: u32) {
+        if bytes > 8 {
+            return self.put_frame(offset, &content(row, bytes), lanes);
+        }
+        let Some(frame) = self.wave.frames.last_mut() else { return };
+        let address = frame.base + offset;
+        for lane in Self::lanes(lanes) {
+            let _ = frame.write(address, bytes, row[lane], lane);
         }
     }
 
@@ -160,7 +180,7 @@ impl Reach<'_> {
                 self.wave.registers.write(destination, lanes, &row);
             }
             (Passed::Row(row), Slot::Memory { offset, bytes }) => {
-                self.put_frame(*offset, &content(&row, *bytes), lanes);
+                self.put_frame_row(*offset, &row, *bytes, lanes);
             }
             (Passed::Bytes(content), Slot::Memory { offset, .. }) => {
                 self.put_frame(*offset, &content, lanes);
@@ -188,6 +208,9 @@ impl Reach<'_> {
                     let source = crate::program::register_source(*register, kind);
                     Passed::Row(Box::new(self.row(source)))
                 }
+                Slot::Memory { offset, bytes } if *bytes <= 8 => {
+                    Passed::Row(Box::new(self.frame_row(*offset, *bytes)))
+                }
                 Slot::Memory { offset, bytes } => Passed::Bytes(self.frame_bytes(*offset, *bytes)),
             })
             .collect();
@@ -211,7 +234,7 @@ impl Reach<'_> {
                     self.put_frame(*offset, &content, lanes);
                 }
                 (Passed::Row(row), Place::Frame(offset)) => {
-                    self.put_frame(*offset, &content(&row, bytes), lanes);
+                    self.put_frame_row(*offset, &row, bytes, lanes);
                 }
                 (_, Place::Value(_)) => {}
             }
@@ -221,19 +244,26 @@ impl Reach<'_> {
     }
 }
 
-/// Values of at most 8 bytes, lane after lane.
+/// Splits a number of bytes: offset and size of each part of at most 8 bytes.
+fn parts(bytes: u64) -> impl Iterator<Item = (u64, u64)> {
+    (0..bytes).step_by(8).map(move |at| (at, (bytes - at).min(8)))
+}
+
+/// The value of at most 8 bytes.
+fn value(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// The first values of at most 8 bytes, lane after lane.
 fn rows(content: &[u8], bytes: u64) -> Row {
     let mut row = [0; LANES];
-    for (value, part) in row.iter_mut().zip(content.chunks(bytes.max(1) as usize)) {
-        let mut buffer = [0; 8];
-        let length = part.len().min(8);
-        buffer[..length].copy_from_slice(&part[..length]);
-        *value = u64::from_le_bytes(buffer);
+    for (lane, part) in row.iter_mut().zip(content.chunks(bytes.max(1) as usize)) {
+        *lane = value(&part[..part.len().min(8)]);
     }
     row
 }
 
-/// The lowest bytes of values, lane after lane.
+/// Values with a number of bytes, lane after lane.
 fn content(row: &Row, bytes: u64) -> Vec<u8> {
     let lane = |value: &u64| {
         let mut part = value.to_le_bytes().to_vec();

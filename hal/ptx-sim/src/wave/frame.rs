@@ -1,6 +1,6 @@
 //! Calls of functions, and the paths of diverged lanes.
 
-use super::Registers;
+use super::{Registers, Word};
 use crate::program::Program;
 use flipwave_ptx::INSTRUCTION_BYTES;
 
@@ -15,8 +15,8 @@ pub(crate) struct Frame {
     pub base: u64,
     /// Bytes of the frame per lane.
     pub bytes: u64,
-    /// Memory of the frame, lane after lane.
-    pub memory: Vec<u8>,
+    /// Memory of the frame: the first 4 bytes of all lanes, the next 4 bytes, and so on.
+    pub memory: Vec<Word>,
     /// Diverged lanes. The last path executes; the others wait for it. Never empty between instructions.
     pub paths: Vec<Path>,
     /// Registers of the function before the call, if it calls itself.
@@ -45,9 +45,41 @@ impl Frame {
     ) -> Frame {
         let code = &program.code.functions[function];
         let bytes = code.frame_bytes.next_multiple_of(16);
-        let memory = vec![0; bytes as usize * crate::compute::LANES];
+        let memory = vec![Word::ZERO; (bytes / 4) as usize];
         let path = Path { pc: code.entry().0, until: None, lanes };
         Frame { function, call, base, bytes, memory, paths: vec![path], saved: None }
+    }
+
+    /// Reads at most 8 bytes of a lane at a local address; `None` if they are not in the frame.
+    pub fn read(&self, address: u64, bytes: u64, lane: usize) -> Option<u64> {
+        let offset = self.offset_of(address, bytes)?;
+        let byte =
+            |at: u64| u64::from(self.memory[at as usize / 4].0[lane] >> (8 * (at % 4)) & 0xff);
+        if bytes == 4 && offset.is_multiple_of(4) {
+            return Some(self.memory[offset as usize / 4].0[lane].into());
+        }
+        Some((0..bytes).fold(0, |value, number| value | byte(offset + number) << (8 * number)))
+    }
+
+    /// Writes at most 8 bytes of a lane; `None` if they are not in the frame.
+    pub fn write(&mut self, address: u64, bytes: u64, value: u64, lane: usize) -> Option<()> {
+        let offset = self.offset_of(address, bytes)?;
+        if bytes == 4 && offset.is_multiple_of(4) {
+            self.memory[offset as usize / 4].0[lane] = value as u32;
+            return Some(());
+        }
+        for number in 0..bytes {
+            let (at, byte) = (offset + number, (value >> (8 * number)) as u32 & 0xff);
+            let (word, shift) = (&mut self.memory[at as usize / 4].0[lane], 8 * (at % 4));
+            *word = *word & !(0xff << shift) | byte << shift;
+        }
+        Some(())
+    }
+
+    /// Offset of bytes in the frame.
+    fn offset_of(&self, address: u64, bytes: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.base)?;
+        offset.checked_add(bytes).is_some_and(|end| end <= self.bytes).then_some(offset)
     }
 
     /// Removes lanes that have returned or ended.

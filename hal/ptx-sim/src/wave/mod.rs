@@ -4,7 +4,7 @@ mod frame;
 mod registers;
 
 pub(crate) use frame::{Frame, Path, next};
-pub(crate) use registers::Registers;
+pub(crate) use registers::{Registers, Word};
 
 use crate::program::{BarrierKind, Program};
 use flipwave_device::WaveId;

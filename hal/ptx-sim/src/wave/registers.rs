@@ -5,7 +5,15 @@ use crate::program::{Destination, Source};
 use flipwave_arch::{Lane, RegisterId};
 use flipwave_ptx::{CARRY, FunctionCode, PREDICATES, RegisterCounts, WORDS};
 
-type Word = [u32; LANES];
+/// A word of each lane, aligned for vectors of the host.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub(crate) struct Word(pub [u32; LANES]);
+
+impl Word {
+    /// Zero in all lanes.
+    pub const ZERO: Word = Word([0; LANES]);
+}
 
 /// The registers of a wave. Predicates are 0 or 1.
 #[derive(Clone, PartialEq, Eq)]
@@ -19,21 +27,22 @@ impl Registers {
     /// Registers that are zero.
     pub fn new(counts: RegisterCounts) -> Registers {
         Registers {
-            words: vec![[0; LANES]; counts.words.into()],
-            predicates: vec![[0; LANES]; counts.predicates.into()],
-            carry: [0; LANES],
+            words: vec![Word::ZERO; counts.words.into()],
+            predicates: vec![Word::ZERO; counts.predicates.into()],
+            carry: Word::ZERO,
         }
     }
 
     /// The lanes of a register; `None` if the wave does not have it.
-    pub fn lanes(&self, register: RegisterId) -> Option<&Word> {
+    pub fn lanes(&self, register: RegisterId) -> Option<&[u32; LANES]> {
         let number = usize::from(register.number);
-        match register.class.rank {
+        let word = match register.class.rank {
             rank if rank == WORDS.rank => self.words.get(number),
             rank if rank == PREDICATES.rank => self.predicates.get(number),
             rank if rank == CARRY.rank => Some(&self.carry),
             _ => None,
-        }
+        };
+        word.map(|word| &word.0)
     }
 
     /// Writes one lane of a register; returns `false` if the wave does not have it.
@@ -45,7 +54,12 @@ impl Registers {
             rank if rank == CARRY.rank => (Some(&mut self.carry), value & 1),
             _ => (None, value),
         };
-        row.and_then(|row| row.get_mut(usize::from(lane.0))).map(|word| *word = value).is_some()
+        row.and_then(|row| row.0.get_mut(usize::from(lane.0))).map(|word| *word = value).is_some()
+    }
+
+    /// Host addresses of the first word, of the first predicate and of the carry.
+    pub fn pointers(&mut self) -> [*mut Word; 3] {
+        [self.words.as_mut_ptr(), self.predicates.as_mut_ptr(), &raw mut self.carry]
     }
 
     /// Size in bytes.
@@ -55,14 +69,14 @@ impl Registers {
 
     /// Lanes whose predicate is true.
     pub fn predicate(&self, number: u16) -> u32 {
-        let row = self.predicates.get(usize::from(number)).unwrap_or(&[0; LANES]);
-        row.iter().rev().fold(0, |mask, bit| mask << 1 | bit & 1)
+        let row = self.predicates.get(usize::from(number)).unwrap_or(&Word::ZERO);
+        row.0.iter().rev().fold(0, |mask, bit| mask << 1 | bit & 1)
     }
 
     /// Reads a source that is a register; `None` for other sources.
     #[inline]
     pub fn read(&self, source: Source) -> Option<Row> {
-        let word = |number: u16| self.words.get(usize::from(number)).unwrap_or(&[0; LANES]);
+        let word = |number: u16| &self.words.get(usize::from(number)).unwrap_or(&Word::ZERO).0;
         let mut row = [0; LANES];
         match source {
             Source::Word { word: number, bits } => {
@@ -78,13 +92,13 @@ impl Registers {
                 }
             }
             Source::Predicate { number, is_negated } => {
-                let bits = self.predicates.get(usize::from(number)).unwrap_or(&[0; LANES]);
+                let bits = &self.predicates.get(usize::from(number)).unwrap_or(&Word::ZERO).0;
                 for (value, bit) in row.iter_mut().zip(bits) {
                     *value = u64::from(bit & 1 ^ u32::from(is_negated));
                 }
             }
             Source::Carry => {
-                for (value, bit) in row.iter_mut().zip(&self.carry) {
+                for (value, bit) in row.iter_mut().zip(&self.carry.0) {
                     *value = (*bit).into();
                 }
             }
@@ -131,7 +145,7 @@ impl Registers {
         let copy = |to: &mut [Word], from: &[Word]| {
             for (to, from) in to.iter_mut().zip(from) {
                 for lane in (0..LANES).filter(|lane| lanes >> lane & 1 != 0) {
-                    to[lane] = from[lane];
+                    to.0[lane] = from.0[lane];
                 }
             }
         };
@@ -144,7 +158,7 @@ impl Registers {
 #[inline]
 fn put(word: Option<&mut Word>, lanes: u32, row: &Row, value: impl Fn(u64) -> u32) {
     let Some(word) = word else { return };
-    for (lane, (word, result)) in word.iter_mut().zip(row).enumerate() {
+    for (lane, (word, result)) in word.0.iter_mut().zip(row).enumerate() {
         let new = value(*result);
         // Without a branch, which a mask of lanes would mispredict.
         let keep = (lanes >> lane & 1).wrapping_sub(1);
