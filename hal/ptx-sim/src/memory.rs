@@ -19,7 +19,7 @@ type Page = Arc<[u8]>;
 /// What pages contain that were never written.
 static ZEROES: [u8; PAGE as usize] = [0; PAGE as usize];
 
-/// Device memory in contiguous host memory.
+/// Device memory in contiguous host memory, less than 2 GiB.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Window {
@@ -32,8 +32,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// A window without bytes.
-    pub const NONE: Window = Window { base: 0, length: 0, bytes: std::ptr::null_mut() };
+    /// A window without bytes. Compiled code may read from its host address if no lane does.
+    pub const NONE: Window = Window { base: 0, length: 0, bytes: ZEROES.as_ptr().cast_mut() };
 }
 
 /// An allocation.

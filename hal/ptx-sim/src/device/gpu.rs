@@ -6,6 +6,7 @@ use crate::memory::Memory;
 use crate::program::Program;
 use flipwave_arch::Architecture;
 use flipwave_device::{DeviceError, Dispatch, ModuleId};
+use flipwave_jit::Compiling;
 use flipwave_machine::Stalls;
 use flipwave_ptx::{Module, Ptx, Slot, resolve};
 use std::sync::Arc;
@@ -23,13 +24,20 @@ pub struct PtxGpu {
     pub(super) memory: Memory,
     pub(super) modules: Vec<Arc<Program>>,
     pub(super) stalls: Stalls,
+    pub(super) compiling: Compiling,
 }
 
 impl PtxGpu {
     /// A GPU without code.
     pub fn new(architecture: Ptx) -> PtxGpu {
         let (memory, modules, stalls) = Default::default();
-        PtxGpu { architecture: Arc::new(architecture), memory, modules, stalls }
+        let (architecture, compiling) = (Arc::new(architecture), Compiling::of_process());
+        PtxGpu { architecture, memory, modules, stalls, compiling }
+    }
+
+    /// Selects the code that is compiled to host code, which does not change results.
+    pub fn set_compiling(&mut self, compiling: Compiling) {
+        self.compiling = compiling;
     }
 
     /// Loads a module.

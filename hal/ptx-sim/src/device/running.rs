@@ -4,12 +4,13 @@ use super::barrier::{BARRIERS, Barrier};
 use crate::execute::Launch;
 use crate::program::Program;
 use crate::wave::{Status, Wave, Word};
+use flipwave_arch::Pc;
 use flipwave_device::{Dim3, Dispatch, ModuleId, Statistics, WaveId};
 use flipwave_machine::DispatchState;
 use std::any::Any;
 use std::collections::VecDeque;
 
-/// Instructions that a wave executes before it is another one's turn.
+/// Number of instructions after which a wave's turn ends at the end of its block.
 const TURN: u64 = 64;
 
 /// The state of a dispatch.
@@ -75,7 +76,7 @@ impl Running {
         self.current = Some(Workgroup {
             position,
             waves,
-            shared: vec![0; self.launch.shared as usize],
+            shared: self.launch.shared_memory(),
             barriers: [Barrier::default(); BARRIERS],
             statistics: Statistics { waves: count, ..Statistics::default() },
             turn: Turn { wave: 0, left: TURN },
@@ -91,10 +92,16 @@ impl Running {
 }
 
 impl Workgroup {
-    /// The wave whose turn it is; `None` if no wave can continue.
-    pub fn wave(&mut self) -> Option<usize> {
+    /// The wave whose turn it is; `None` if no wave can continue. Turns do not end inside blocks, so that all
+    /// blocks can be executed as compiled code.
+    pub fn wave(&mut self, program: &Program) -> Option<usize> {
         let is_running = |waves: &[Wave], wave: usize| waves[wave].status == Status::Running;
-        if self.turn.left > 0 && is_running(&self.waves, self.turn.wave) {
+        let current = &self.waves[self.turn.wave];
+        let is_inside = || {
+            let number = program.code.number_of(Pc(current.pc()));
+            number.is_some_and(|number| program.tier.blocks.is_inside(number))
+        };
+        if current.status == Status::Running && (self.turn.left > 0 || is_inside()) {
             return Some(self.turn.wave);
         }
         let count = self.waves.len();
@@ -104,9 +111,14 @@ impl Workgroup {
         Some(wave)
     }
 
-    /// Counts an instruction of the wave whose turn it is.
-    pub fn count(&mut self) {
-        self.turn.left = self.turn.left.saturating_sub(1);
+    /// Counts instructions of the wave whose turn it is.
+    pub fn count(&mut self, instructions: u64) {
+        self.turn.left = self.turn.left.saturating_sub(instructions);
+    }
+
+    /// Number of instructions that the wave whose turn it is may execute before its turn ends.
+    pub fn left(&self) -> u64 {
+        self.turn.left
     }
 
     /// Returns `true` if all waves have ended.

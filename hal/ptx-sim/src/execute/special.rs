@@ -26,6 +26,15 @@ impl Launch {
         self.workgroup.iter().product()
     }
 
+    /// Zeroed shared memory. Compiled code may read the 16 bytes at its beginning if no lane does, and words that
+    /// it has a part of.
+    pub fn shared_memory(&self) -> Vec<u8> {
+        let bytes = self.shared as usize;
+        let mut memory = Vec::with_capacity(bytes.next_multiple_of(16).max(16));
+        memory.resize(bytes, 0);
+        memory
+    }
+
     /// Position of a lane's thread in its workgroup.
     fn thread(&self, wave: &Wave, lane: usize) -> Dim3 {
         let linear = wave.id.wave * 32 + lane as u32;

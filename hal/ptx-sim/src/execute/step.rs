@@ -51,6 +51,28 @@ impl Reach<'_> {
                 return Ok(self.end(effect));
             }
             _ if lanes == 0 => {}
+            Op::Call(call) => {
+                self.call(call, number, lanes, after)?;
+                return Ok(self.end(effect));
+            }
+            Op::Return => {
+                self.advance(after);
+                self.return_from(lanes);
+                return Ok(self.end(effect));
+            }
+            Op::Exit => self.wave.exit(lanes),
+            Op::Trap(id) => return Err(FaultCause::Trap { id: *id }),
+            Op::Barrier(op) => effect = Effect::Barrier { op: *op, lanes },
+            _ => self.perform(number, lanes)?,
+        }
+        self.advance(after);
+        Ok(self.end(effect))
+    }
+
+    /// Executes an instruction that does not change the control flow in some lanes, of which there is at least
+    /// one. The PC remains.
+    pub fn perform(&mut self, number: usize, lanes: u32) -> Result<(), FaultCause> {
+        match &self.program.steps[number].op {
             Op::Compute { operation, sources, destinations } => {
                 let mut rows = std::mem::take(self.rows);
                 rows.operands.clear();
@@ -133,22 +155,9 @@ impl Reach<'_> {
             }
             Op::Copy(copy) => self.copy(copy, lanes)?,
             Op::Matrix(matrix) => self.matrix(matrix, lanes)?,
-            Op::Call(call) => {
-                self.call(call, number, lanes, after)?;
-                return Ok(self.end(effect));
-            }
-            Op::Return => {
-                self.advance(after);
-                self.return_from(lanes);
-                return Ok(self.end(effect));
-            }
-            Op::Exit => self.wave.exit(lanes),
-            Op::Trap(id) => return Err(FaultCause::Trap { id: *id }),
-            Op::Barrier(op) => effect = Effect::Barrier { op: *op, lanes },
-            Op::Nothing | Op::Gap(_) => {}
+            _ => {}
         }
-        self.advance(after);
-        Ok(self.end(effect))
+        Ok(())
     }
 
     fn end(&mut self, effect: Effect) -> Effect {

@@ -5,6 +5,7 @@ use super::operand::Addresses;
 use super::{Op, Program, Step};
 use crate::Gap;
 use crate::address::{FUNCTIONS, WINDOW, Windows};
+use crate::compile::{Blocks, Tier};
 use crate::memory::Memory;
 use flipwave_device::{Address, DeviceError};
 use flipwave_ptx::{CallGraph, Code, ControlFlow, Space, Symbol};
@@ -78,9 +79,10 @@ impl Program {
             let op = lower(inst, number, &code, &flows[inst.function], &layout);
             Step { inst: inst.clone(), op: op.unwrap_or_else(Op::Gap) }
         });
-        let steps = steps.collect();
+        let steps: Vec<Step> = steps.collect();
         let recursive = CallGraph::of(&code).recursive;
-        Ok(Program { code: Arc::new(code), steps, shared_bytes: shared, recursive })
+        let tier = Tier::new(Blocks::of(&code, &flows, &steps));
+        Ok(Program { code: Arc::new(code), steps, shared_bytes: shared, recursive, tier })
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) use operand::{Destination, Source, register_destination, register_sou
 pub(crate) use phase_barrier::{Phase, PhaseBarrier};
 
 use crate::Gap;
+use crate::compile::Tier;
 use crate::compute::Operation;
 use flipwave_machine::Exactness;
 use flipwave_ptx::{Code, Inst, MatrixForm};
@@ -31,6 +32,8 @@ pub struct Program {
     pub(crate) shared_bytes: u64,
     /// Functions that may call themselves.
     pub(crate) recursive: BTreeSet<usize>,
+    /// The compiled code.
+    pub(crate) tier: Tier,
 }
 
 /// An instruction that is ready to be executed.
