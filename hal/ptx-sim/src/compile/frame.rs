@@ -11,10 +11,10 @@ use std::mem::offset_of;
 /// Entry of the code of a region.
 pub(super) type Entry = unsafe extern "C" fn(*mut Frame<'_, '_>) -> u32;
 
-/// Reasons why compiled code returns, see [`Frame::next`], [`Frame::taken`] and [`Frame::fault`].
+/// Reasons why compiled code returns, see [`Frame::next`] and [`Frame::taken`]. The third is a
+/// [fault](Frame::fault).
 pub(super) const LEFT: u32 = 0;
 pub(super) const DIVERGED: u32 = 1;
-pub(super) const FAULTED: u32 = 2;
 
 /// Number of an instruction that no wave reaches.
 pub(super) const NOWHERE: u64 = u64::MAX;

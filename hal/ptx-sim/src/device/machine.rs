@@ -10,7 +10,7 @@ use flipwave_machine::{
     Exactness, Execution, FaultDetail, Fidelity, FidelityCheck, Footprints, Machine, Observer,
     OutsideSegment, Progress, Stalls, Survey, Unobserved, WaveState,
 };
-use flipwave_ptx::{CallGraph, PREDICATES, WORDS};
+use flipwave_ptx::{PREDICATES, WORDS};
 use std::any::Any;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -115,7 +115,7 @@ impl Machine for PtxGpu {
         let Some(program) = self.program(dispatch.module) else { return Vec::new() };
         let functions = &program.code.functions;
         let kernel = functions.iter().position(|found| *found.name == *dispatch.kernel);
-        let reachable = kernel.map(|kernel| CallGraph::of(&program.code).reachable(kernel));
+        let reachable = kernel.map(|kernel| program.calls.reachable(kernel));
         let span = |class, range: &Range<u16>| {
             let first = RegisterId { class, number: range.start };
             (!range.is_empty()).then(|| RegisterSpan::new(first, range.end - range.start))

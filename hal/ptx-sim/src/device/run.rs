@@ -9,7 +9,7 @@ use super::survey::PtxCounts;
 use crate::compile::{Limits, Outcome, Workspace};
 use crate::execute::{Effect, Reach, Rows};
 use crate::program::Program;
-use crate::wave::Status;
+use crate::wave::{RegisterRange, Registers, Status};
 use flipwave_arch::{LaneMask, Pc};
 use flipwave_device::{
     AccessKind, Address, Completion, DeviceError, DeviceFault, FaultCause, Statistics, WaveId,
@@ -273,8 +273,12 @@ impl PtxGpu {
             if let Some(footprints) = &mut company.footprints {
                 footprints.entry(position, 0).statistics = workgroup.statistics;
             }
-            if has_ended && let Some(counts) = &mut company.counts {
-                counts.end(id);
+            if has_ended {
+                // Nothing reads the registers any more.
+                workgroup.waves[index].registers = Registers::new(&RegisterRange::default());
+                if let Some(counts) = &mut company.counts {
+                    counts.end(id);
+                }
             }
             if has_ended || matches!(effect, Effect::Barrier { .. }) {
                 barrier::release(&mut workgroup.waves, &mut workgroup.barriers);

@@ -87,7 +87,15 @@ impl Running {
     fn only(&self, waiting: VecDeque<Dim3>, current: Option<Workgroup>) -> Box<dyn DispatchState> {
         let statistics =
             current.as_ref().map_or_else(Statistics::default, |workgroup| workgroup.statistics);
-        Box::new(Running { waiting, current, statistics, ..self.clone() })
+        Box::new(Running {
+            module: self.module,
+            kernel: self.kernel,
+            launch: self.launch.clone(),
+            limit: self.limit,
+            statistics,
+            waiting,
+            current,
+        })
     }
 }
 
@@ -161,8 +169,8 @@ impl DispatchState for Running {
         if self.waiting.contains(&workgroup) {
             return Some(self.only([workgroup].into(), None));
         }
-        let current = self.current.clone().filter(|current| current.position == workgroup)?;
-        Some(self.only(VecDeque::new(), Some(current)))
+        let current = self.current.as_ref().filter(|current| current.position == workgroup)?;
+        Some(self.only(VecDeque::new(), Some(current.clone())))
     }
 
     fn compacted(&self) -> Box<dyn DispatchState> {

@@ -100,7 +100,9 @@ impl Reach<'_> {
         let pairs = call.arguments.iter().zip(&callee.parameters);
         let passed: Vec<Passed> = pairs.map(|(place, slot)| self.passed(*place, slot)).collect();
         let mut frame = Frame::new(program, function, Some(number), base, lanes);
-        if program.recursive.contains(&function) {
+        // A fault may have changed the address of the function.
+        self.wave.registers.extend(&program.ranges[function]);
+        if program.calls.recursive.contains(&function) {
             frame.saved = Some(self.wave.registers.of_function(callee));
         }
         self.wave.frames.push(frame);
@@ -141,9 +143,18 @@ impl Reach<'_> {
     }
 
     /// At most 8 bytes of the innermost frame; zeroes beyond its end.
-    fn frame_row(&self, offset: u64, bytes: u64) -> Row {
-        let Some(frame) = self.wave.frames.last() else { return [0; LANES] };
+    fn frame_row(&mut self, offset: u64, bytes: u64) -> Row {
+        let Some(frame) = self.wave.frames.last_mut() else { return [0; LANES] };
         let address = frame.base + offset;
+        match frame.rows(address, bytes) {
+            Some([low]) => return low.0.map(u64::from),
+            Some([low, high]) => {
+                return std::array::from_fn(|lane| {
+                    u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32
+                });
+            }
+            _ => {}
+        }
         std::array::from_fn(|lane| frame.read(address, bytes.min(8), lane).unwrap_or(0))
     }
 
@@ -167,6 +178,12 @@ impl Reach<'_> {
         }
         let Some(frame) = self.wave.frames.last_mut() else { return };
         let address = frame.base + offset;
+        if let Some(rows) = frame.rows(address, bytes) {
+            for (number, word) in rows.iter_mut().enumerate() {
+                word.put(lanes, |lane| (row[lane] >> (32 * number)) as u32);
+            }
+            return;
+        }
         for lane in Self::lanes(lanes) {
             let _ = frame.write(address, bytes, row[lane], lane);
         }

@@ -111,10 +111,9 @@ impl WaveState for Reach<'_> {
     }
 
     fn changeable(&self) -> Vec<RegisterId> {
-        let counts = self.program.code.registers;
-        let words = (0..counts.words).map(|number| RegisterId { class: &WORDS, number });
-        let predicates =
-            (0..counts.predicates).map(|number| RegisterId { class: &PREDICATES, number });
+        let range = self.wave.registers.range();
+        let words = range.words.map(|number| RegisterId { class: &WORDS, number });
+        let predicates = range.predicates.map(|number| RegisterId { class: &PREDICATES, number });
         words.chain(predicates).chain([RegisterId { class: &CARRY, number: 0 }]).collect()
     }
 

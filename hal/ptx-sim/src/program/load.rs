@@ -7,6 +7,7 @@ use crate::Gap;
 use crate::address::{FUNCTIONS, WINDOW, Windows};
 use crate::compile::{Blocks, Tier};
 use crate::memory::Memory;
+use crate::wave::RegisterRange;
 use flipwave_device::{Address, DeviceError};
 use flipwave_ptx::{CallGraph, Code, ControlFlow, Space, Symbol};
 use std::sync::Arc;
@@ -80,9 +81,15 @@ impl Program {
             Step { inst: inst.clone(), op: op.unwrap_or_else(Op::Gap) }
         });
         let steps: Vec<Step> = steps.collect();
-        let recursive = CallGraph::of(&code).recursive;
+        let calls = CallGraph::of(&code);
+        let reachable = |function| {
+            let reachable = calls.reachable(function);
+            RegisterRange::of(reachable.into_iter().map(|number| &code.functions[number]))
+        };
+        let ranges = (0..code.functions.len()).map(reachable).collect();
         let tier = Tier::new(Blocks::of(&code, &flows, &steps));
-        Ok(Program { code: Arc::new(code), steps, shared_bytes: shared, recursive, tier })
+        let (code, shared_bytes) = (Arc::new(code), shared);
+        Ok(Program { code, steps, shared_bytes, calls, ranges, tier })
     }
 }
 

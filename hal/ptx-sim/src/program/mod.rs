@@ -17,9 +17,9 @@ pub(crate) use phase_barrier::{Phase, PhaseBarrier};
 use crate::Gap;
 use crate::compile::Tier;
 use crate::compute::Operation;
+use crate::wave::RegisterRange;
 use flipwave_machine::Exactness;
-use flipwave_ptx::{Code, Inst, MatrixForm};
-use std::collections::BTreeSet;
+use flipwave_ptx::{CallGraph, Code, Inst, MatrixForm};
 use std::sync::Arc;
 
 /// A loaded module.
@@ -30,8 +30,10 @@ pub struct Program {
     pub(crate) steps: Vec<Step>,
     /// Bytes of shared memory that the module declares.
     pub(crate) shared_bytes: u64,
-    /// Functions that may call themselves.
-    pub(crate) recursive: BTreeSet<usize>,
+    /// Calls between functions.
+    pub(crate) calls: CallGraph,
+    /// By function: registers of the functions that a call of it may reach.
+    pub(crate) ranges: Vec<RegisterRange>,
     /// The compiled code.
     pub(crate) tier: Tier,
 }

@@ -76,6 +76,14 @@ impl Frame {
         Some(())
     }
 
+    /// The rows of 4 or 8 aligned bytes at a local address, which all lanes share; `None` for other accesses.
+    pub fn rows(&mut self, address: u64, bytes: u64) -> Option<&mut [Word]> {
+        let offset = self.offset_of(address, bytes)?;
+        let is_aligned = matches!(bytes, 4 | 8) && offset.is_multiple_of(4);
+        let first = (offset / 4) as usize;
+        if is_aligned { self.memory.get_mut(first..first + (bytes / 4) as usize) } else { None }
+    }
+
     /// Offset of bytes in the frame.
     fn offset_of(&self, address: u64, bytes: u64) -> Option<u64> {
         let offset = address.checked_sub(self.base)?;

@@ -4,7 +4,7 @@ mod frame;
 mod registers;
 
 pub(crate) use frame::{Frame, Path, next};
-pub(crate) use registers::{Registers, Word};
+pub(crate) use registers::{RegisterRange, Registers, Word};
 
 use crate::program::{BarrierKind, Program};
 use flipwave_device::WaveId;
@@ -49,7 +49,7 @@ impl Wave {
     pub fn new(id: WaveId, program: &Program, kernel: usize, threads: u32) -> Wave {
         let all = u32::MAX >> (32 - threads.clamp(1, 32));
         let frame = Frame::new(program, kernel, None, 0, all);
-        let registers = Registers::new(program.code.registers);
+        let registers = Registers::new(&program.ranges[kernel]);
         Wave { id, executed: 0, all, registers, frames: vec![frame], status: Status::Running }
     }
 

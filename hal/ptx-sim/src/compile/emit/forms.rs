@@ -22,6 +22,7 @@ pub(super) struct Lowering {
 type Build = Box<dyn Fn(&mut Emitter<'_>, &[Value]) -> Vec<Value>>;
 
 /// Returns `true` if a form is compiled.
+#[cfg(test)]
 pub fn is_compiled(form: &Form, sources: usize, results: usize) -> bool {
     lowering(form, sources, results).is_some()
 }
@@ -114,9 +115,6 @@ impl Request<'_> {
             ("abs", []) if is_signed => simple(&[bits], bits, move |to, values| {
                 to.intrinsic("abs", bits, values, ", i1 false")
             }),
-            ("neg", []) => simple(&[bits], bits, move |to, values| {
-                to.binary("sub", Value::Constant { value: 0, bits }, values[0])
-            }),
             ("popc", []) if bits >= 32 => simple(&[bits], 32, move |to, values| {
                 let count = to.intrinsic("ctpop", bits, values, "");
                 to.resized(count, 32, false)
@@ -125,8 +123,8 @@ impl Request<'_> {
                 let count = to.intrinsic("ctlz", bits, values, ", i1 false");
                 to.resized(count, 32, false)
             }),
-            ("brev", []) if bits >= 32 => simple(&[bits], bits, move |to, values| {
-                to.intrinsic("bitreverse", bits, values, "")
+            ("neg", []) => simple(&[bits], bits, move |to, values| {
+                to.binary("sub", Value::Constant { value: 0, bits }, values[0])
             }),
             _ => None,
         }
@@ -158,6 +156,9 @@ impl Request<'_> {
             ("shr", []) if bits > 1 => {
                 simple(&[bits, 32], bits, |to, values| to.shifted("lshr", values[0], values[1]))
             }
+            ("brev", []) if bits >= 32 => simple(&[bits], bits, move |to, values| {
+                to.intrinsic("bitreverse", bits, values, "")
+            }),
             ("shf", [direction @ ("l" | "r"), "wrap"]) if bits == 32 => {
                 let name = format!("fsh{direction}");
                 simple(&[32; 3], 32, move |to, values| {

@@ -17,6 +17,9 @@ use registers::Registers;
 use std::fmt::{Arguments, Write};
 use value::Value;
 
+#[cfg(test)]
+pub(super) use forms::is_compiled;
+
 /// Name of the function.
 pub(super) const NAME: &str = "region";
 
