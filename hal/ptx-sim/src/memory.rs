@@ -105,12 +105,17 @@ impl Allocation {
         has_moved
     }
 
+    /// Number of the page at an offset, and its length as far as the allocation reaches.
+    fn page_at(&self, offset: u64) -> (usize, usize) {
+        let number = offset / PAGE;
+        (number as usize, (self.bytes - number * PAGE).min(PAGE) as usize)
+    }
+
     /// The page at an offset, as far as the allocation reaches; `None` for a page that cannot be written
     /// where it is.
     fn window(&mut self, offset: u64, is_written: bool) -> Option<Window> {
-        let number = (offset / PAGE) as usize;
-        let base = number as u64 * PAGE;
-        let length = (self.bytes - base).min(PAGE);
+        let (number, length) = self.page_at(offset);
+        let (base, length) = (number as u64 * PAGE, length as u64);
         let page = self.pages.get_mut(number)?;
         let bytes = match (page, is_written) {
             (Some(page), true) => Arc::get_mut(page)?.as_mut_ptr(),
@@ -242,6 +247,24 @@ impl Memory {
         let has_moved = allocation.write(offset, bytes);
         self.generation += u64::from(has_moved);
         true
+    }
+
+    /// Address of the page around an address, and its bytes; `None` if there are none, or if they were never
+    /// written.
+    pub fn page(&mut self, address: u64) -> Option<(u64, &[u8])> {
+        let (allocation, offset) = self.find_range(address, 1)?;
+        let (number, length) = allocation.page_at(offset);
+        let page = allocation.pages[number].as_ref()?;
+        Some((address - offset % PAGE, &page[..length]))
+    }
+
+    /// Address of the page around an address, and its bytes; `None` if there are none, or if they must be moved
+    /// before they are written.
+    pub fn page_mut(&mut self, address: u64) -> Option<(u64, &mut [u8])> {
+        let (allocation, offset) = self.find_range(address, 1)?;
+        let (number, length) = allocation.page_at(offset);
+        let page = Arc::get_mut(allocation.pages[number].as_mut()?)?;
+        Some((address - offset % PAGE, &mut page[..length]))
     }
 
     /// The host memory around an address, for reading, or for reading and writing. It is valid until this

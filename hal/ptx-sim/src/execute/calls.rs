@@ -16,8 +16,9 @@ const MOST_CALLS: usize = 1000;
 pub(crate) const MOST_LOCAL_BYTES: u64 = 512 << 10;
 
 /// A value that is passed: a register, or bytes per lane.
+#[allow(clippy::large_enum_variant)]
 enum Passed {
-    Row(Box<Row>),
+    Row(Row),
     Bytes(Vec<u8>),
 }
 
@@ -115,17 +116,17 @@ impl Reach<'_> {
     /// The value of an argument.
     fn passed(&mut self, place: Place, slot: &Slot) -> Passed {
         match (place, slot) {
-            (Place::Value(source), _) => Passed::Row(Box::new(self.row(source))),
+            (Place::Value(source), _) => Passed::Row(self.row(source)),
             (Place::Frame(offset), Slot::Memory { bytes, .. }) if *bytes > 8 => {
                 Passed::Bytes(self.frame_bytes(offset, *bytes))
             }
             (Place::Frame(offset), Slot::Memory { bytes, .. }) => {
-                Passed::Row(Box::new(self.frame_row(offset, *bytes)))
+                Passed::Row(self.frame_row(offset, *bytes))
             }
             (Place::Frame(offset), Slot::Register(register)) => {
-                Passed::Row(Box::new(self.frame_row(offset, register.kind.bytes())))
+                Passed::Row(self.frame_row(offset, register.kind.bytes()))
             }
-            (Place::Register(_), _) => Passed::Row(Box::new([0; LANES])),
+            (Place::Register(_), _) => Passed::Row([0; LANES]),
         }
     }
 
@@ -223,10 +224,10 @@ impl Reach<'_> {
                 Slot::Register(register) => {
                     let kind = register.kind;
                     let source = crate::program::register_source(*register, kind);
-                    Passed::Row(Box::new(self.row(source)))
+                    Passed::Row(self.row(source))
                 }
                 Slot::Memory { offset, bytes } if *bytes <= 8 => {
-                    Passed::Row(Box::new(self.frame_row(*offset, *bytes)))
+                    Passed::Row(self.frame_row(*offset, *bytes))
                 }
                 Slot::Memory { offset, bytes } => Passed::Bytes(self.frame_bytes(*offset, *bytes)),
             })

@@ -2,6 +2,7 @@
 
 mod access;
 mod calls;
+mod memory;
 mod reach;
 mod special;
 mod step;

@@ -1,8 +1,9 @@
 //! Calls of functions, and the paths of diverged lanes.
 
-use super::{Registers, Word};
+use super::{Registers, Rows, Word};
 use crate::program::Program;
 use flipwave_ptx::INSTRUCTION_BYTES;
+use smallvec::{SmallVec, smallvec};
 
 /// A call of a function, or the kernel.
 #[derive(Clone, PartialEq, Eq)]
@@ -16,9 +17,9 @@ pub(crate) struct Frame {
     /// Bytes of the frame per lane.
     pub bytes: u64,
     /// Memory of the frame: the first 4 bytes of all lanes, the next 4 bytes, and so on.
-    pub memory: Vec<Word>,
+    pub memory: Rows,
     /// Diverged lanes. The last path executes; the others wait for it. Never empty between instructions.
-    pub paths: Vec<Path>,
+    pub paths: SmallVec<[Path; 4]>,
     /// Registers of the function before the call, if it calls itself.
     pub saved: Option<Registers>,
 }
@@ -45,9 +46,9 @@ impl Frame {
     ) -> Frame {
         let code = &program.code.functions[function];
         let bytes = code.frame_bytes.next_multiple_of(16);
-        let memory = vec![Word::ZERO; (bytes / 4) as usize];
+        let memory = Rows::new((bytes / 4) as usize);
         let path = Path { pc: code.entry().0, until: None, lanes };
-        Frame { function, call, base, bytes, memory, paths: vec![path], saved: None }
+        Frame { function, call, base, bytes, memory, paths: smallvec![path], saved: None }
     }
 
     /// Reads at most 8 bytes of a lane at a local address; `None` if they are not in the frame.
@@ -125,7 +126,7 @@ impl Frame {
                 until
             }
         };
-        let mut groups: Vec<(u64, u32)> = groups.to_vec();
+        let mut groups: SmallVec<[(u64, u32); 4]> = groups.into();
         groups.sort_unstable_by(|first, second| second.cmp(first));
         let is_under_way = |(target, _): &(u64, u32)| Some(*target) != until;
         let paths = groups.into_iter().filter(is_under_way);
@@ -146,7 +147,7 @@ mod tests {
         let path = |&(pc, until, lanes): &(u64, Option<u64>, u32)| Path { pc, until, lanes };
         let (function, call, base, bytes) = (0, None, 0, 0);
         let paths = paths.iter().map(path).collect();
-        Frame { function, call, base, bytes, memory: Vec::new(), paths, saved: None }
+        Frame { function, call, base, bytes, memory: Rows::new(0), paths, saved: None }
     }
 
     fn paths(frame: &Frame) -> Vec<(u64, Option<u64>, u32)> {

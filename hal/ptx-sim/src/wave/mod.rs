@@ -2,9 +2,11 @@
 
 mod frame;
 mod registers;
+mod rows;
 
 pub(crate) use frame::{Frame, Path, next};
 pub(crate) use registers::{RegisterRange, Registers, Word};
+pub(crate) use rows::Rows;
 
 use crate::program::{BarrierKind, Program};
 use flipwave_device::WaveId;

@@ -1,5 +1,6 @@
 //! Registers of a wave: words and predicates of 32 lanes.
 
+use super::Rows;
 use crate::compute::{LANES, Row};
 use crate::program::{Destination, Source};
 use flipwave_arch::{Lane, RegisterId};
@@ -67,8 +68,8 @@ fn contains(outer: &Range<u16>, inner: &Range<u16>) -> bool {
 pub(crate) struct Registers {
     /// Numbers of the first word and of the first predicate.
     first: [u16; 2],
-    words: Vec<Word>,
-    predicates: Vec<Word>,
+    words: Rows,
+    predicates: Rows,
     carry: Word,
 }
 
@@ -78,15 +79,15 @@ impl Registers {
         let RegisterRange { words, predicates } = range;
         Registers {
             first: [words.start, predicates.start],
-            words: vec![Word::ZERO; words.len()],
-            predicates: vec![Word::ZERO; predicates.len()],
+            words: Rows::new(words.len()),
+            predicates: Rows::new(predicates.len()),
             carry: Word::ZERO,
         }
     }
 
     /// The numbers of the registers.
     pub fn range(&self) -> RegisterRange {
-        let range = |first: u16, rows: &Vec<Word>| first..first + rows.len() as u16;
+        let range = |first: u16, rows: &Rows| first..first + rows.len() as u16;
         RegisterRange {
             words: range(self.first[0], &self.words),
             predicates: range(self.first[1], &self.predicates),
@@ -237,7 +238,10 @@ impl Registers {
     /// The registers of a function, which the wave has.
     pub fn of_function(&self, function: &FunctionCode) -> Registers {
         let part = |rows: &[Word], place: usize, count: usize| {
-            rows.get(place..).and_then(|rows| rows.get(..count)).unwrap_or_default().to_vec()
+            let found = rows.get(place..).and_then(|rows| rows.get(..count)).unwrap_or_default();
+            let mut part = Rows::new(found.len());
+            part.copy_from_slice(found);
+            part
         };
         let (words, predicates) = (&function.words, &function.predicates);
         Registers {

@@ -656,16 +656,44 @@ impl Emitter<'_> {
             operands.iter().map(|value| self.flushed(nearest, *value)).collect();
         let result = operation(self, &operands);
         let is_nan = self.float_compare("uno", result, result);
-        let mut canonical = Value::Constant { value: nan(bits), bits };
-        if bits == 64 {
-            for operand in operands.iter().rev() {
-                let is_nan = self.float_compare("uno", *operand, *operand);
-                let quiet = self.binary("or", *operand, Value::Constant { value: 1 << 51, bits });
-                canonical = self.select(is_nan, quiet, canonical);
-            }
+        let canonical = Value::Constant { value: nan(bits), bits };
+        let number = self.flushed(nearest, result);
+        if bits == 32 {
+            return self.select(is_nan, canonical, number);
         }
-        let result = self.flushed(nearest, result);
-        self.select(is_nan, canonical, result)
+        self.with_nans(&operands, number, is_nan, canonical)
+    }
+
+    /// A result in double precision with the NaNs of its operands, which few results are.
+    fn with_nans(
+        &mut self,
+        operands: &[Value],
+        number: Value,
+        is_nan: Value,
+        mut canonical: Value,
+    ) -> Value {
+        let bits = number.bits();
+        let active = self.value(1, format_args!("and <32 x i1> {is_nan}, %active"));
+        let active = self.scalar(format_args!("bitcast <32 x i1> {active} to i32"));
+        let has_nans = self.scalar(format_args!("icmp ne i32 {active}, 0"));
+        let (name, before) = (self.name(), self.label.clone());
+        self.line(format_args!(
+            "br i1 {has_nans}, label %nans{name}, label %numbers{name}, !prof !0"
+        ));
+        self.begin(format!("nans{name}"));
+        for operand in operands.iter().rev() {
+            let is_nan = self.float_compare("uno", *operand, *operand);
+            let quiet = self.binary("or", *operand, Value::Constant { value: 1 << 51, bits });
+            canonical = self.select(is_nan, quiet, canonical);
+        }
+        let with_nans = self.select(is_nan, canonical, number);
+        self.line(format_args!("br label %numbers{name}"));
+        self.begin(format!("numbers{name}"));
+        let kind = vector(bits);
+        self.value(
+            bits,
+            format_args!("phi {kind} [ {number}, %{before} ], [ {with_nans}, %nans{name} ]"),
+        )
     }
 
     /// The least or greatest number; -0 is less than 0, and numbers win over NaNs.
