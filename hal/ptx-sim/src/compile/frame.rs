@@ -4,7 +4,7 @@ use crate::execute::Reach;
 use crate::memory::Window;
 use crate::program::Op;
 use crate::wave::Word;
-use flipwave_device::FaultCause;
+use flipwave_device::{Dim3, FaultCause};
 use flipwave_ptx::pc_of;
 use std::mem::offset_of;
 
@@ -39,6 +39,10 @@ pub(super) struct Frame<'a, 'b> {
     pub windows: *mut Window,
     /// By instruction: lanes that executed a guarded instruction last.
     pub guards: *mut u32,
+    /// Positions of the threads of the wave in their workgroup: a row per dimension.
+    pub threads: *const Word,
+    /// Threads of a workgroup, workgroups of the grid, and position of the workgroup.
+    pub places: [Dim3; 3],
     /// Lanes of the path.
     pub active: u32,
     /// Number of the block to begin with, in the region.
@@ -93,6 +97,8 @@ pub(super) mod offset {
         ARGUMENTS_LENGTH = arguments_length;
         WINDOWS = windows;
         GUARDS = guards;
+        THREADS = threads;
+        PLACES = places;
         ACTIVE = active;
         ENTRY = entry;
         EXECUTED = executed;

@@ -13,6 +13,7 @@ pub(crate) use blocks::Blocks;
 use crate::execute::Reach;
 use crate::memory::Window;
 use crate::program::{Op, Program};
+use crate::wave::Word;
 use flipwave_device::FaultCause;
 use flipwave_jit::{Code, Compiler, Compiling, Extensions, InProcess, in_background};
 use flipwave_ptx::{INSTRUCTION_BYTES, pc_of};
@@ -50,6 +51,8 @@ pub(crate) struct Workspace {
     guards: Vec<u32>,
     /// Generation of the memory that the windows are valid for.
     generation: u64,
+    /// By wave: positions of its threads in the workgroup. They are the same in all workgroups.
+    threads: Vec<Option<Box<[Word; 3]>>>,
 }
 
 /// Limits on the execution of compiled code.
@@ -165,6 +168,7 @@ impl Tier {
         let path = *frame.paths.last()?;
         let [words, predicates] = reach.wave.registers.pointers();
         workspace.prepare(reach.memory.generation());
+        let threads = workspace.threads(reach);
         let until = path.until.map_or(NOWHERE, |until| until / u64::from(INSTRUCTION_BYTES));
         let mut frame = Frame {
             interpret: frame::interpret,
@@ -178,6 +182,8 @@ impl Tier {
             arguments_length: reach.launch.arguments.len() as u64,
             windows: workspace.windows.as_mut_ptr(),
             guards: workspace.guards.as_mut_ptr(),
+            threads,
+            places: [reach.launch.workgroup, reach.launch.workgroups, reach.wave.id.workgroup],
             active: path.lanes,
             entry: (block - self.blocks.regions[region].start) as u32,
             executed: 0,
@@ -249,7 +255,21 @@ impl Workspace {
             windows: vec![Window::NONE; blocks.site_count],
             guards: vec![0; program.steps.len()],
             generation: 0,
+            threads: Vec::new(),
         }
+    }
+
+    /// Positions of the threads of a wave, a row per dimension.
+    fn threads(&mut self, reach: &Reach<'_>) -> *const Word {
+        let number = reach.wave.id.wave as usize;
+        if self.threads.len() <= number {
+            self.threads.resize(number + 1, None);
+        }
+        let rows = || {
+            let row = |element| reach.launch.threads_of(reach.wave, element);
+            Box::new([0, 1, 2].map(|element| Word(row(element).map(|value| value as u32))))
+        };
+        self.threads[number].get_or_insert_with(rows).as_ptr()
     }
 
     /// Forgets windows that are not valid any more.

@@ -98,19 +98,40 @@ impl Reach<'_> {
                 lane: None,
             });
         }
-        let pairs = call.arguments.iter().zip(&callee.parameters);
-        let passed: Vec<Passed> = pairs.map(|(place, slot)| self.passed(*place, slot)).collect();
         let mut frame = Frame::new(program, function, Some(number), base, lanes);
+        let mut passed = Vec::new();
+        for (place, slot) in call.arguments.iter().zip(&callee.parameters) {
+            if !self.pass_words(*place, slot, &mut frame, lanes) {
+                passed.push((self.passed(*place, slot), slot));
+            }
+        }
         // A fault may have changed the address of the function.
         self.wave.registers.extend(&program.ranges[function]);
         if program.calls.recursive.contains(&function) {
             frame.saved = Some(self.wave.registers.of_function(callee));
         }
         self.wave.frames.push(frame);
-        for (value, slot) in passed.into_iter().zip(&callee.parameters) {
+        for (value, slot) in passed {
             self.put_slot(value, slot, lanes);
         }
         Ok(())
+    }
+
+    /// Passes one or two words from the frame of the caller to that of the called function; returns `false` for
+    /// other arguments.
+    fn pass_words(&mut self, place: Place, slot: &Slot, frame: &mut Frame, lanes: u32) -> bool {
+        let (Place::Frame(from), Slot::Memory { offset: to, bytes }) = (place, slot) else {
+            return false;
+        };
+        let Some(caller) = self.wave.frames.last_mut() else { return false };
+        let (from, to) = (caller.base + from, frame.base + to);
+        let (Some(from), Some(to)) = (caller.rows(from, *bytes), frame.rows(to, *bytes)) else {
+            return false;
+        };
+        for (to, from) in to.iter_mut().zip(from) {
+            to.put(lanes, |lane| from.0[lane]);
+        }
+        true
     }
 
     /// The value of an argument.

@@ -36,7 +36,7 @@ impl Launch {
     }
 
     /// Positions of the threads of a wave in their workgroup, in one dimension.
-    fn threads_of(&self, wave: &Wave, element: usize) -> Row {
+    pub fn threads_of(&self, wave: &Wave, element: usize) -> Row {
         let [x, y, _] = self.workgroup.map(|size| size.max(1));
         let first = wave.id.wave * 32;
         let mut position = [first % x, first / x % y, first / (x * y)];

@@ -3,8 +3,10 @@
 use super::Emitter;
 use super::forms::lowering;
 use super::value::{Value, vector};
+use crate::compile::frame::offset;
 use crate::program::{Destination, Source};
-use flipwave_ptx::Form;
+use crate::wave::Word;
+use flipwave_ptx::{Form, SpecialOperand, SpecialRegister};
 
 impl Emitter<'_> {
     /// Computes results from operands; returns `false`, without having emitted anything, for forms and
@@ -66,9 +68,28 @@ impl Emitter<'_> {
                 let address = self.scalar(format_args!("add i64 %local.base, {offset}"));
                 self.splat(64, &address)
             }
-            Source::Carry | Source::Special(_) => Value::Constant { value: 0, bits },
+            Source::Special(special) => self.special(special),
+            Source::Carry => Value::Constant { value: 0, bits },
         };
         self.resized(value, bits, false)
+    }
+
+    /// A special register, for which [`is_special`] is true.
+    fn special(&mut self, special: SpecialOperand) -> Value {
+        let element = usize::from(special.element);
+        let place = match special.register {
+            SpecialRegister::Ntid => 0,
+            SpecialRegister::NctaId => 1,
+            SpecialRegister::CtaId => 2,
+            _ => {
+                let threads = self.field("ptr", offset::THREADS);
+                let at = element * size_of::<Word>();
+                let row = self.scalar(format_args!("getelementptr i8, ptr {threads}, i64 {at}"));
+                return self.value(32, format_args!("load <32 x i32>, ptr {row}, align 64"));
+            }
+        };
+        let scalar = self.field("i32", offset::PLACES + 4 * (3 * place + element));
+        self.splat(32, &scalar)
     }
 
     /// A scalar in all lanes.
@@ -112,7 +133,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Returns `true` if an operand has a number of bits and is compiled. Special registers and the carry are
+/// Returns `true` if an operand has a number of bits and is compiled. The carry and most special registers are
 /// not.
 pub(super) fn is_source(source: Source, bits: u32) -> bool {
     match source {
@@ -121,8 +142,15 @@ pub(super) fn is_source(source: Source, bits: u32) -> bool {
         Source::Pair(_) | Source::Frame(_) => bits > 1,
         Source::Predicate { .. } => bits == 1,
         Source::Constant(_) => true,
-        Source::Carry | Source::Special(_) => false,
+        Source::Special(special) => bits >= 32 && is_special(special),
+        Source::Carry => false,
     }
+}
+
+/// Returns `true` for positions of threads and workgroups, and for their numbers.
+fn is_special(special: SpecialOperand) -> bool {
+    use SpecialRegister::{CtaId, NctaId, Ntid, Tid};
+    special.element < 3 && matches!(special.register, Tid | Ntid | CtaId | NctaId)
 }
 
 /// Returns `true` if a result with a number of bits can be written: the register must not be wider, because

@@ -2,6 +2,7 @@
 
 use super::Emitter;
 use super::value::{Value, vector};
+use crate::compute::LANES;
 use crate::wave::Word;
 use flipwave_arch::Instruction;
 use flipwave_ptx::{Inst, PREDICATES, WORDS};
@@ -94,12 +95,15 @@ impl Emitter<'_> {
         value
     }
 
-    /// Two words as one value.
+    /// Two words as one value. One shuffle is cheaper than extensions and shifts.
     pub(super) fn joined(&mut self, low: Value, high: Value) -> Value {
-        let low = self.value(64, format_args!("zext <32 x i32> {low} to <32 x i64>"));
-        let high = self.value(64, format_args!("zext <32 x i32> {high} to <32 x i64>"));
-        let high = self.value(64, format_args!("shl <32 x i64> {high}, splat (i64 32)"));
-        self.value(64, format_args!("or disjoint <32 x i64> {low}, {high}"))
+        let lanes: Vec<String> =
+            (0..LANES).map(|lane| format!("i32 {lane}, i32 {}", lane + LANES)).collect();
+        let words = self.scalar(format_args!(
+            "shufflevector <32 x i32> {low}, <32 x i32> {high}, <64 x i32> <{}>",
+            lanes.join(", ")
+        ));
+        self.value(64, format_args!("bitcast <64 x i32> {words} to <32 x i64>"))
     }
 
     /// A predicate.
@@ -182,9 +186,19 @@ impl Emitter<'_> {
 
     /// The two words of a value.
     pub(super) fn split(&mut self, value: Value) -> (Value, Value) {
-        let low = self.value(32, format_args!("trunc <32 x i64> {value} to <32 x i32>"));
-        let high = self.value(64, format_args!("lshr <32 x i64> {value}, splat (i64 32)"));
-        (low, self.value(32, format_args!("trunc <32 x i64> {high} to <32 x i32>")))
+        let words = self.scalar(format_args!("bitcast <32 x i64> {value} to <64 x i32>"));
+        let mut half = |first: usize| {
+            let lanes: Vec<String> =
+                (0..LANES).map(|lane| format!("i32 {}", 2 * lane + first)).collect();
+            self.value(
+                32,
+                format_args!(
+                    "shufflevector <64 x i32> {words}, <64 x i32> poison, <32 x i32> <{}>",
+                    lanes.join(", ")
+                ),
+            )
+        };
+        (half(0), half(1))
     }
 
     /// Loads a row of registers, or of the local memory.
