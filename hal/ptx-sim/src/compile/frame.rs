@@ -1,6 +1,7 @@
 //! Data that compiled code and the simulator share.
 
-use crate::execute::Reach;
+use crate::compute::Row;
+use crate::execute::{Reach, record};
 use crate::memory::Window;
 use crate::program::Op;
 use crate::wave::Word;
@@ -24,6 +25,12 @@ pub(super) const NOWHERE: u64 = u64::MAX;
 pub(super) struct Frame<'a, 'b> {
     /// Executes an instruction in the interpreter.
     pub interpret: unsafe extern "C" fn(*mut Frame<'_, '_>, u32) -> u32,
+    /// Records the memory that lanes access at [`Frame::addresses`].
+    pub touch: unsafe extern "C" fn(*mut Frame<'_, '_>, u32, u32),
+    /// Nonzero if accesses to device memory are recorded.
+    pub records: u64,
+    /// Addresses of an access that is recorded.
+    pub addresses: *mut Row,
     /// Registers.
     pub words: *mut Word,
     pub predicates: *mut Word,
@@ -67,7 +74,7 @@ pub(super) struct Frame<'a, 'b> {
     pub reach: &'a mut Reach<'b>,
     /// Number of instructions that the wave had executed before.
     pub before: u64,
-    /// `true` if windows may be used.
+    /// `true` if compiled code may access device memory.
     pub has_windows: bool,
     pub sites: &'a [usize],
     pub site_count: usize,
@@ -87,6 +94,9 @@ pub(super) mod offset {
 
     offsets! {
         INTERPRET = interpret;
+        TOUCH = touch;
+        RECORDS = records;
+        ADDRESSES = addresses;
         WORDS = words;
         PREDICATES = predicates;
         LOCAL = local;
@@ -110,6 +120,20 @@ pub(super) mod offset {
         NEXT = next;
         TAKEN = taken;
         BLOCK = block;
+    }
+}
+
+/// Records the memory that an instruction accesses in some lanes. Called by compiled code that accesses it.
+pub(super) unsafe extern "C" fn touch(frame: *mut Frame<'_, '_>, number: u32, lanes: u32) {
+    // SAFETY: as for `interpret`.
+    let frame = unsafe { &mut *frame };
+    let Some(footprint) = &mut frame.reach.footprint else { return };
+    // SAFETY: the workspace has these addresses, which compiled code has written.
+    let addresses = unsafe { &*frame.addresses };
+    match &frame.reach.program.steps[number as usize].op {
+        Op::Load { access, .. } => record(&mut footprint.read, addresses, access.bytes, lanes),
+        Op::Store { access, .. } => record(&mut footprint.written, addresses, access.bytes, lanes),
+        _ => {}
     }
 }
 

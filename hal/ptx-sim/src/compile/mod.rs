@@ -10,6 +10,7 @@ mod frame;
 
 pub(crate) use blocks::Blocks;
 
+use crate::compute::{LANES, Row};
 use crate::execute::Reach;
 use crate::memory::Window;
 use crate::program::{Op, Program};
@@ -49,6 +50,8 @@ struct Region {
 pub(crate) struct Workspace {
     windows: Vec<Window>,
     guards: Vec<u32>,
+    /// Addresses of an access that is recorded.
+    addresses: Box<Row>,
     /// Generation of the memory that the windows are valid for.
     generation: u64,
     /// By wave: positions of its threads in the workgroup. They are the same in all workgroups.
@@ -64,8 +67,19 @@ pub(crate) struct Limits {
     pub turn: u64,
     /// First instruction of a block that is not executed.
     pub stop: Option<usize>,
-    /// `true` if accesses to device memory are recorded, so that the interpreter executes them.
-    pub records_memory: bool,
+    /// Treatment of device memory.
+    pub memory: Recording,
+}
+
+/// Treatment of device memory by compiled code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recording {
+    /// Accesses are not recorded.
+    Nothing,
+    /// The accessed bytes are recorded.
+    Footprint,
+    /// The values of written bytes are recorded: the interpreter executes all accesses.
+    Writes,
 }
 
 /// Instructions that compiled code has executed.
@@ -172,6 +186,9 @@ impl Tier {
         let until = path.until.map_or(NOWHERE, |until| until / u64::from(INSTRUCTION_BYTES));
         let mut frame = Frame {
             interpret: frame::interpret,
+            touch: frame::touch,
+            records: u64::from(limits.memory == Recording::Footprint),
+            addresses: &raw mut *workspace.addresses,
             words,
             predicates,
             local,
@@ -197,7 +214,7 @@ impl Tier {
             block: number as u32,
             before: reach.wave.executed,
             reach,
-            has_windows: !limits.records_memory,
+            has_windows: limits.memory != Recording::Writes,
             sites: &self.blocks.sites,
             site_count: self.blocks.site_count,
             fault: None,
@@ -254,6 +271,7 @@ impl Workspace {
         Workspace {
             windows: vec![Window::NONE; blocks.site_count],
             guards: vec![0; program.steps.len()],
+            addresses: Box::new([0; LANES]),
             generation: 0,
             threads: Vec::new(),
         }

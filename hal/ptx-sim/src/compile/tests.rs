@@ -2,9 +2,10 @@
 
 use super::emit::is_compiled;
 use crate::{Program, PtxGpu};
+use flipwave_arch::{LaneMask, Pc};
 use flipwave_device::{Address, Completion, Dispatch};
 use flipwave_jit::Compiling;
-use flipwave_machine::{Machine, Progress, Unobserved};
+use flipwave_machine::{Fidelity, Footprints, Machine, Progress, Unobserved, WaveCounts};
 use flipwave_ptx::{Ptx, parse, resolve};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -426,6 +427,57 @@ impl Case {
             }
         }
     }
+}
+
+/// Everything that a survey of a dispatch finds.
+#[derive(Debug, PartialEq)]
+struct Surveyed {
+    end: Progress,
+    counts: Vec<WaveCounts>,
+    instructions: Vec<Pc>,
+    footprints: Footprints,
+    fidelity: Fidelity,
+}
+
+impl Case {
+    /// Surveys the program in a tier.
+    fn survey(&self, compiling: Compiling) -> Surveyed {
+        let mut gpu = self.gpu.clone();
+        gpu.set_compiling(compiling);
+        let mut execution = gpu.begin(&self.dispatch).expect("a launch");
+        let mut survey =
+            gpu.begin_survey(&execution, Some(LaneMask(0xffff_ff0f))).expect("a survey");
+        let (mut check, mut footprints) = (gpu.fidelity_check(), Footprints::default());
+        gpu.begin_fidelity("k", &execution, &mut *check);
+        let end = gpu
+            .advance_surveyed(
+                &mut execution,
+                &mut Unobserved,
+                &mut *survey,
+                Some(&mut *check),
+                Some(&mut footprints),
+                u64::MAX,
+            )
+            .expect("an execution");
+        let counts = survey.counts().expect("counts");
+        let instructions =
+            (0..counts.len()).map(|number| counts.instruction(number).pc()).collect();
+        let counts = counts.take_ended();
+        Surveyed { end, counts, instructions, footprints, fidelity: gpu.fidelity(&mut *check) }
+    }
+}
+
+#[test]
+fn surveys_are_equal_in_both_tiers() {
+    let (forms, mut written) = (forms(), 0);
+    for seed in flipwave_depth::cases(100..120, 8) {
+        let case = Case::new(&program(&forms, seed), seed);
+        let interpreted = case.survey(Compiling::Never);
+        let bytes = interpreted.footprints.iter().map(|(_, found)| found.bytes_written());
+        written += bytes.sum::<u64>();
+        assert!(case.survey(Compiling::AtOnce) == interpreted, "seed {seed}");
+    }
+    assert!(written > 0);
 }
 
 /// The forms of which a program exists.

@@ -6,7 +6,7 @@ use super::gpu::PtxGpu;
 use super::running::{Running, Workgroup};
 use super::stretch::PtxStretch;
 use super::survey::PtxCounts;
-use crate::compile::{Limits, Outcome, Workspace};
+use crate::compile::{Limits, Outcome, Recording, Workspace};
 use crate::execute::{Effect, Reach, Rows};
 use crate::program::Program;
 use crate::wave::{RegisterRange, Registers, Status};
@@ -192,7 +192,11 @@ impl PtxGpu {
             let permission = is_compiled
                 .then(|| company.permission(&program, number, id, before, is_watched))
                 .flatten();
-            let records_memory = company.footprints.is_some() || company.is_recording;
+            let memory = match (company.is_recording, &company.footprints) {
+                (true, _) => Recording::Writes,
+                (false, Some(_)) => Recording::Footprint,
+                (false, None) => Recording::Nothing,
+            };
             let left = workgroup.left();
             let footprint = company.footprints.as_mut().map(|all| all.entry(position, 0));
             let mut reach = Reach {
@@ -211,7 +215,7 @@ impl PtxGpu {
                     instructions: until.min(*limit) - executed,
                     turn: if permission.is_single { 1 } else { left },
                     stop: permission.stop,
-                    records_memory,
+                    memory,
                 };
                 let (active, tier) = (reach.wave.active(), &program.tier);
                 let outcome =

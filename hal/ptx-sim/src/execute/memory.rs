@@ -4,7 +4,7 @@ use super::Reach;
 use crate::compute::{LANES, Row};
 use crate::program::{Destination, MemoryAccess, MemorySpace, MemoryValue, Source};
 use flipwave_device::{AccessKind, Address, FaultCause};
-use flipwave_machine::FootprintBuilder;
+use flipwave_machine::ByteSetBuilder;
 use smallvec::SmallVec;
 
 /// Values of lanes, of which vectors have several.
@@ -58,8 +58,7 @@ impl Reach<'_> {
         if access.reaches_device()
             && let Some(footprint) = &mut self.footprint
         {
-            let touch = |address, bytes| footprint.read.insert(address, bytes);
-            for_each_run(addresses, access.bytes, lanes, touch);
+            record(&mut footprint.read, addresses, access.bytes, lanes);
         }
         Some(rows)
     }
@@ -137,9 +136,7 @@ impl Reach<'_> {
         if access.reaches_device()
             && let Some(footprint) = &mut self.footprint
         {
-            let footprint: &mut FootprintBuilder = footprint;
-            let touch = |address, bytes| footprint.written.insert(address, bytes);
-            for_each_run(addresses, access.bytes, lanes, touch);
+            record(&mut footprint.written, addresses, access.bytes, lanes);
         }
         Some(())
     }
@@ -176,8 +173,8 @@ fn offsets(
     (!is_outside).then_some(offsets)
 }
 
-/// Calls `touch` with each run of adjacent bytes that lanes access.
-fn for_each_run(addresses: &Row, bytes: u64, lanes: u32, mut touch: impl FnMut(Address, u64)) {
+/// Records the bytes that lanes access, each of them a number of bytes.
+pub(crate) fn record(set: &mut ByteSetBuilder, addresses: &Row, bytes: u64, lanes: u32) {
     let mut run: Option<(u64, u64)> = None;
     for lane in Reach::lanes(lanes) {
         let address = addresses[lane];
@@ -185,13 +182,13 @@ fn for_each_run(addresses: &Row, bytes: u64, lanes: u32, mut touch: impl FnMut(A
             Some((start, length)) if start + length == address => (start, length + bytes),
             Some((start, length)) if (start..start + length).contains(&address) => (start, length),
             Some((start, length)) => {
-                touch(Address(start), length);
+                set.insert(Address(start), length);
                 (address, bytes)
             }
             None => (address, bytes),
         });
     }
     if let Some((start, length)) = run {
-        touch(Address(start), length);
+        set.insert(Address(start), length);
     }
 }

@@ -8,6 +8,7 @@ mod special;
 mod step;
 
 pub(crate) use calls::MOST_LOCAL_BYTES;
+pub(crate) use memory::record;
 pub(crate) use reach::{Reach, Rows};
 pub(crate) use special::Launch;
 pub(crate) use step::Effect;

@@ -302,6 +302,9 @@ impl Emitter<'_> {
         let (slow, fast) = (format!("slow{number}"), format!("fast{number}"));
         self.line(format_args!("br i1 {is_slow}, label %{slow}, label %{fast}, !prof !0"));
         self.begin(fast);
+        if access.space != MemorySpace::Shared {
+            self.record(at, access, address);
+        }
         let offsets = self.resized(offsets, 32, false);
         let offsets = self.value(
             32,
@@ -310,6 +313,27 @@ impl Emitter<'_> {
             ),
         );
         Place { bytes, offsets, slow }
+    }
+
+    /// Records an access to device memory, if accesses are recorded.
+    fn record(&mut self, at: usize, access: &MemoryAccess, address: Value) {
+        let records = self.field("i64", offset::RECORDS);
+        let is_recorded = self.scalar(format_args!("icmp ne i64 {records}, 0"));
+        let number = self.name();
+        self.line(format_args!(
+            "br i1 {is_recorded}, label %record{number}, label %access{number}, !prof !0"
+        ));
+        self.begin(format!("record{number}"));
+        let address =
+            self.value(64, format_args!("add <32 x i64> {address}, splat (i64 {})", access.offset));
+        let addresses = self.field("ptr", offset::ADDRESSES);
+        self.line(format_args!("store <32 x i64> {address}, ptr {addresses}, align 8"));
+        let mask = self.mask();
+        let lanes = self.scalar(format_args!("bitcast <32 x i1> {mask} to i32"));
+        let touch = self.field("ptr", offset::TOUCH);
+        self.line(format_args!("call void {touch}(ptr %frame, i32 {at}, i32 {lanes})"));
+        self.line(format_args!("br label %access{number}"));
+        self.begin(format!("access{number}"));
     }
 
     /// Half of the lanes of an access.
