@@ -174,7 +174,10 @@ impl PtxGpu {
             }
             let is_watched = match turn {
                 Some(turn) if turn.wave == id => turn.is_watched,
-                _ => company.observer.watches(id),
+                _ => {
+                    workgroup.waves[index].begin(&program);
+                    company.observer.watches(id)
+                }
             };
             turn = Some(Turn { wave: id, is_watched });
             let Some(number) = program.code.number_of(pc) else {

@@ -11,7 +11,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 
 /// Number of instructions after which a wave's turn ends at the end of its block.
-const TURN: u64 = 64;
+const TURN: u64 = 1024;
 
 /// The state of a dispatch.
 #[derive(Clone, PartialEq, Eq)]
