@@ -14,7 +14,7 @@ use crate::compute::{LANES, Row};
 use crate::execute::Reach;
 use crate::memory::Window;
 use crate::program::{Op, Program};
-use crate::wave::Word;
+use crate::wave::{Path, Rows, Status, Word};
 use flipwave_device::FaultCause;
 use flipwave_jit::{Code, Compiler, Compiling, Extensions, InProcess, in_background};
 use flipwave_ptx::{INSTRUCTION_BYTES, pc_of};
@@ -55,7 +55,7 @@ pub(crate) struct Workspace {
     /// Generation of the memory that the windows are valid for.
     generation: u64,
     /// By wave: positions of its threads in the workgroup. They are the same in all workgroups.
-    threads: Vec<Option<Box<[Word; 3]>>>,
+    threads: Vec<Option<Rows>>,
 }
 
 /// Limits on the execution of compiled code.
@@ -179,11 +179,10 @@ impl Tier {
             return None;
         }
         let (local, local_base) = (frame.memory.as_mut_ptr(), frame.base);
-        let path = *frame.paths.last()?;
+        let mut path = *frame.paths.last()?;
         let [words, predicates] = reach.wave.registers.pointers();
         workspace.prepare(reach.memory.generation());
         let threads = workspace.threads(reach);
-        let until = path.until.map_or(NOWHERE, |until| until / u64::from(INSTRUCTION_BYTES));
         let mut frame = Frame {
             interpret: frame::interpret,
             touch: frame::touch,
@@ -207,7 +206,7 @@ impl Tier {
             limit: limits.instructions,
             turn: limits.turn,
             lane_operations: 0,
-            until,
+            until: until(&path),
             stop: limits.stop.map_or(NOWHERE, |stop| stop as u64),
             next: 0,
             taken: 0,
@@ -221,35 +220,54 @@ impl Tier {
         };
         // SAFETY: the address is that of the function that `emit` wrote, which has this type.
         let entry = unsafe { std::mem::transmute::<NonNull<()>, Entry>(code.entry()) };
-        // SAFETY: the code was compiled for this program and for extensions that the host has. The frame has
-        // the memory of the wave, whose registers are those of the program, and whose innermost call is one
-        // of the region's function.
-        let end = unsafe { entry(&raw mut frame) };
-        let Frame { executed, lane_operations, next, taken, block, before, fault, reach, .. } =
-            frame;
-        workspace.generation = reach.memory.generation();
-        reach.wave.executed = before + executed;
-        let mut outcome = Outcome { executed, lane_operations, fault: None };
-        match end {
-            frame::LEFT => {
-                if let Some(path) = reach.wave.path_mut() {
-                    path.pc = pc_of(next as usize).0;
+        let mut fault = None;
+        loop {
+            // SAFETY: the code was compiled for this program and for extensions that the host has. The frame
+            // has the memory of the wave, whose registers are those of the program, and whose innermost call is
+            // one of the region's function.
+            let end = unsafe { entry(&raw mut frame) };
+            let (wave, block) = (&mut *frame.reach.wave, frame.block as usize);
+            wave.executed = frame.before + frame.executed;
+            match end {
+                frame::LEFT => {
+                    if let Some(path) = wave.path_mut() {
+                        path.pc = pc_of(frame.next as usize).0;
+                    }
+                    wave.settle();
                 }
-                reach.wave.settle();
+                frame::DIVERGED => self.diverge(block, frame.taken, frame.reach),
+                _ => {
+                    let (at, cause) = frame.fault.take()?;
+                    let lanes = |at| workspace.lanes(program, at, path.lanes).count_ones();
+                    frame.lane_operations +=
+                        (block..at).map(|at| u64::from(lanes(at))).sum::<u64>();
+                    frame.executed += (at - block) as u64;
+                    frame.reach.wave.executed = frame.before + frame.executed;
+                    fault = Some((at, cause));
+                    break;
+                }
             }
-            frame::DIVERGED => self.diverge(block as usize, taken, reach),
-            _ => {
-                let (at, cause) = fault?;
-                let first = block as usize;
-                outcome.executed += (at - first) as u64;
-                outcome.lane_operations += (first..at)
-                    .map(|at| u64::from(workspace.lanes(program, at, path.lanes).count_ones()))
-                    .sum::<u64>();
-                reach.wave.executed = before + outcome.executed;
-                outcome.fault = Some((at, cause));
-            }
+            let Some(next) = self.next_block(region, &frame) else { break };
+            path = next;
+            let number = (path.pc / u64::from(INSTRUCTION_BYTES)) as usize;
+            let Some((block, _)) = self.blocks.at(number) else { break };
+            frame.entry = (block - self.blocks.regions[region].start) as u32;
+            (frame.active, frame.until) = (path.lanes, until(&path));
         }
-        Some(outcome)
+        workspace.generation = frame.reach.memory.generation();
+        let Frame { executed, lane_operations, .. } = frame;
+        Some(Outcome { executed, lane_operations, fault })
+    }
+
+    /// The path of a wave that continues in the same region, within the limits of its frame.
+    fn next_block(&self, region: usize, frame: &Frame<'_, '_>) -> Option<Path> {
+        let wave = &frame.reach.wave;
+        let path = *wave.path().filter(|_| wave.status == Status::Running)?;
+        let number = (path.pc / u64::from(INSTRUCTION_BYTES)) as usize;
+        let (block, found) = self.blocks.at(number)?;
+        let length = self.blocks.all[block].instructions.len() as u64;
+        let fits = frame.executed + length <= frame.limit && frame.executed < frame.turn;
+        (found == region && fits && frame.stop != number as u64).then_some(path)
     }
 
     /// Executes the branch at the end of a block for lanes of which some take it.
@@ -262,6 +280,11 @@ impl Tier {
             reach.wave.settle();
         }
     }
+}
+
+/// Number of the instruction at which the lanes of a path meet others.
+fn until(path: &Path) -> u64 {
+    path.until.map_or(NOWHERE, |until| until / u64::from(INSTRUCTION_BYTES))
 }
 
 impl Workspace {
@@ -284,8 +307,12 @@ impl Workspace {
             self.threads.resize(number + 1, None);
         }
         let rows = || {
-            let row = |element| reach.launch.threads_of(reach.wave, element);
-            Box::new([0, 1, 2].map(|element| Word(row(element).map(|value| value as u32))))
+            let mut rows = Rows::new(3);
+            for (element, row) in rows.iter_mut().enumerate() {
+                let threads = reach.launch.threads_of(reach.wave, element);
+                *row = Word(threads.map(|value| value as u32));
+            }
+            rows
         };
         self.threads[number].get_or_insert_with(rows).as_ptr()
     }

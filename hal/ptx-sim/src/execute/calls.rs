@@ -108,7 +108,7 @@ impl Reach<'_> {
         // A fault may have changed the address of the function.
         self.wave.registers.extend(&program.ranges[function]);
         if program.calls.recursive.contains(&function) {
-            frame.saved = Some(self.wave.registers.of_function(callee));
+            frame.saved = Some(Box::new(self.wave.registers.of_function(callee)));
         }
         self.wave.frames.push(frame);
         for (value, slot) in passed {

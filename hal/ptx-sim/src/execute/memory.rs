@@ -4,7 +4,7 @@ use super::Reach;
 use crate::compute::{LANES, Row};
 use crate::program::{Destination, MemoryAccess, MemorySpace, MemoryValue, Source};
 use flipwave_device::{AccessKind, Address, FaultCause};
-use flipwave_machine::ByteSetBuilder;
+use flipwave_machine::{ByteSetBuilder, Line, lines_of};
 use smallvec::SmallVec;
 
 /// Values of lanes, of which vectors have several.
@@ -173,22 +173,17 @@ fn offsets(
     (!is_outside).then_some(offsets)
 }
 
-/// Records the bytes that lanes access, each of them a number of bytes.
+/// Records the bytes that lanes access: a number of bytes each, at multiples of it.
 pub(crate) fn record(set: &mut ByteSetBuilder, addresses: &Row, bytes: u64, lanes: u32) {
-    let mut run: Option<(u64, u64)> = None;
+    let mut last: Line = [0, 0];
     for lane in Reach::lanes(lanes) {
-        let address = addresses[lane];
-        run = Some(match run {
-            Some((start, length)) if start + length == address => (start, length + bytes),
-            Some((start, length)) if (start..start + length).contains(&address) => (start, length),
-            Some((start, length)) => {
-                set.insert(Address(start), length);
-                (address, bytes)
+        for [line, mask] in lines_of(addresses[lane], bytes) {
+            if line != last[0] {
+                set.insert_each(Some(last).filter(|[_, mask]| *mask != 0));
+                last = [line, 0];
             }
-            None => (address, bytes),
-        });
+            last[1] |= mask;
+        }
     }
-    if let Some((start, length)) = run {
-        set.insert(Address(start), length);
-    }
+    set.insert_each(Some(last).filter(|[_, mask]| *mask != 0));
 }

@@ -21,7 +21,7 @@ pub(crate) struct Frame {
     /// Diverged lanes. The last path executes; the others wait for it. Never empty between instructions.
     pub paths: SmallVec<[Path; 4]>,
     /// Registers of the function before the call, if it calls itself.
-    pub saved: Option<Registers>,
+    pub saved: Option<Box<Registers>>,
 }
 
 /// Lanes at the same instruction.

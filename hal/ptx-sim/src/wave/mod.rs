@@ -52,7 +52,10 @@ impl Wave {
         let all = u32::MAX >> (32 - threads.clamp(1, 32));
         let frame = Frame::new(program, kernel, None, 0, all);
         let registers = Registers::new(&RegisterRange::default());
-        Wave { id, executed: 0, all, registers, frames: vec![frame], status: Status::Running }
+        // Kernels often call a function or two.
+        let mut frames = Vec::with_capacity(4);
+        frames.push(frame);
+        Wave { id, executed: 0, all, registers, frames, status: Status::Running }
     }
 
     /// Gives the wave the registers of its kernel, unless it has begun. Until then it has none, so that clones of

@@ -70,7 +70,7 @@ pub(crate) struct Registers {
     first: [u16; 2],
     words: Rows,
     predicates: Rows,
-    carry: Word,
+    carry: [u32; LANES],
 }
 
 impl Registers {
@@ -81,7 +81,7 @@ impl Registers {
             first: [words.start, predicates.start],
             words: Rows::new(words.len()),
             predicates: Rows::new(predicates.len()),
-            carry: Word::ZERO,
+            carry: [0; LANES],
         }
     }
 
@@ -137,7 +137,7 @@ impl Registers {
         let word = match register.class.rank {
             rank if rank == WORDS.rank => self.words.get(self.word_place(number)),
             rank if rank == PREDICATES.rank => self.predicates.get(self.predicate_place(number)),
-            rank if rank == CARRY.rank => Some(&self.carry),
+            rank if rank == CARRY.rank => return Some(&self.carry),
             _ => None,
         };
         word.map(|word| &word.0)
@@ -150,7 +150,10 @@ impl Registers {
         let (row, value) = match register.class.rank {
             rank if rank == WORDS.rank => (self.words.get_mut(word), value),
             rank if rank == PREDICATES.rank => (self.predicates.get_mut(predicate), value & 1),
-            rank if rank == CARRY.rank => (Some(&mut self.carry), value & 1),
+            rank if rank == CARRY.rank => {
+                let lane = self.carry.get_mut(usize::from(lane.0));
+                return lane.map(|bit| *bit = value & 1).is_some();
+            }
             _ => (None, value),
         };
         row.and_then(|row| row.0.get_mut(usize::from(lane.0))).map(|word| *word = value).is_some()
@@ -202,7 +205,7 @@ impl Registers {
                 }
             }
             Source::Carry => {
-                for (value, bit) in row.iter_mut().zip(&self.carry.0) {
+                for (value, bit) in row.iter_mut().zip(&self.carry) {
                     *value = (*bit).into();
                 }
             }
@@ -230,7 +233,11 @@ impl Registers {
                 let place = self.predicate_place(number);
                 put(self.predicates.get_mut(place), lanes, row, |value| value as u32 & 1);
             }
-            Destination::Carry => put(Some(&mut self.carry), lanes, row, |value| value as u32 & 1),
+            Destination::Carry => {
+                let mut carry = Word(self.carry);
+                put(Some(&mut carry), lanes, row, |value| value as u32 & 1);
+                self.carry = carry.0;
+            }
             Destination::Sink => {}
         }
     }
