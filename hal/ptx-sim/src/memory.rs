@@ -1,6 +1,6 @@
 //! Device memory: allocations whose pages clones share until one of them writes.
 
-use flipwave_device::{Address, DeviceError};
+use flipwave_device::{AccessKind, Address, DeviceError};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -113,15 +113,16 @@ impl Allocation {
 
     /// The page at an offset, as far as the allocation reaches; `None` for a page that cannot be written
     /// where it is.
-    fn window(&mut self, offset: u64, is_written: bool) -> Option<Window> {
+    fn window(&mut self, offset: u64, access: AccessKind) -> Option<Window> {
         let (number, length) = self.page_at(offset);
         let (base, length) = (number as u64 * PAGE, length as u64);
         let page = self.pages.get_mut(number)?;
-        let bytes = match (page, is_written) {
-            (Some(page), true) => Arc::get_mut(page)?.as_mut_ptr(),
-            (Some(page), false) => page.as_ptr().cast_mut(),
-            (None, true) => return None,
-            (None, false) => ZEROES.as_ptr().cast_mut(),
+        let is_read = access == AccessKind::Read;
+        let bytes = match (page, is_read) {
+            (Some(page), false) => Arc::get_mut(page)?.as_mut_ptr(),
+            (Some(page), true) => page.as_ptr().cast_mut(),
+            (None, false) => return None,
+            (None, true) => ZEROES.as_ptr().cast_mut(),
         };
         Some(Window { base, length, bytes })
     }
@@ -270,11 +271,11 @@ impl Memory {
     /// The host memory around an address, for reading, or for reading and writing. It is valid until this
     /// memory is cloned, or its [generation](Memory::generation) changes. `None` if the address has no
     /// memory, or not yet any that can be written.
-    pub fn window(&mut self, address: u64, is_written: bool) -> Option<Window> {
+    pub fn window(&mut self, address: u64, access: AccessKind) -> Option<Window> {
         // Compiled code checks the alignment of offsets in a window.
         let (allocation, offset) = self.find_range(address, 1)?;
         let start = address - offset;
-        let window = allocation.window(offset, is_written)?;
+        let window = allocation.window(offset, access)?;
         start.is_multiple_of(16).then(|| Window { base: start + window.base, ..window })
     }
 

@@ -5,7 +5,7 @@ use crate::execute::{Reach, record};
 use crate::memory::Window;
 use crate::program::Op;
 use crate::wave::Word;
-use flipwave_device::{Dim3, FaultCause};
+use flipwave_device::{AccessKind, Dim3, FaultCause};
 use flipwave_ptx::pc_of;
 use std::mem::offset_of;
 
@@ -167,9 +167,9 @@ pub(super) unsafe extern "C" fn interpret(frame: *mut Frame<'_, '_>, number: u32
     if reach.memory.generation() != generation {
         windows.fill(Window::NONE);
     }
-    let (access, is_store) = match &step.op {
-        Op::Load { access, .. } => (access, false),
-        Op::Store { access, .. } => (access, true),
+    let (access, kind) = match &step.op {
+        Op::Load { access, .. } => (access, AccessKind::Read),
+        Op::Store { access, .. } => (access, AccessKind::Write),
         _ => return 0,
     };
     if let Some(window) = windows.get_mut(frame.sites[number])
@@ -177,7 +177,7 @@ pub(super) unsafe extern "C" fn interpret(frame: *mut Frame<'_, '_>, number: u32
     {
         // A load may have overwritten its own address: any window of the memory before will do then.
         let address = reach.addresses(access)[lanes.trailing_zeros() as usize];
-        *window = reach.memory.window(address, is_store).unwrap_or(Window::NONE);
+        *window = reach.memory.window(address, kind).unwrap_or(Window::NONE);
     }
     0
 }

@@ -119,11 +119,11 @@ impl Tier {
             return None;
         }
         if compiling == Compiling::AtOnce {
-            program.tier.compile(region, program, (extensions, compiling), &mut InProcess);
+            program.tier.compile(region, program, extensions, compiling, &mut InProcess);
         } else {
             let program = Arc::clone(program);
             in_background(move |compiler| {
-                program.tier.compile(region, &program, (extensions, compiling), compiler);
+                program.tier.compile(region, &program, extensions, compiling, compiler);
             });
         }
         found.code.get()?.as_ref()
@@ -134,7 +134,8 @@ impl Tier {
         &self,
         region: usize,
         program: &Program,
-        (extensions, compiling): (Extensions, Compiling),
+        extensions: Extensions,
+        compiling: Compiling,
         compiler: &mut dyn Compiler,
     ) {
         let text = emit::module(program, &self.blocks, region);

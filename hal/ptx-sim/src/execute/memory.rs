@@ -3,7 +3,7 @@
 use super::Reach;
 use crate::compute::{LANES, Row};
 use crate::program::{Destination, MemoryAccess, MemorySpace, MemoryValue, Source};
-use flipwave_device::{AccessKind, Address, FaultCause};
+use flipwave_device::{AccessKind, FaultCause};
 use flipwave_machine::{ByteSetBuilder, Line, lines_of};
 use smallvec::SmallVec;
 
