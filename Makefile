@@ -118,8 +118,8 @@ bench-dependencies:
 
 # Measure the speed of the embedded GPU, compared with native code (PoCL on one thread), and of the quickstart
 # campaign; the speed of instrumentation, and the cost of counting; injections per second for the examples, for
-# applications and for their captures; the cost of compiling; and twenty complete programs, compared with the
-# host.
+# applications and for their captures; the cost of compiling; the benchmark suite on PTX, compared with an AMD
+# GPU; and twenty complete programs, compared with the host.
 bench: bench-dependencies
 	POCL_MAX_PTHREAD_COUNT=1 cargo bench --package flipwave-tests --bench throughput
 	cargo bench --package flipwave-tests --bench instrumentation
@@ -127,6 +127,7 @@ bench: bench-dependencies
 	cargo bench --package flipwave-tests --bench compiling
 	cargo bench --package flipwave-tests --bench injection
 	cargo bench --package flipwave-tests --bench application
+	cargo bench --package flipwave-tests --bench suite
 	cargo bench --package flipwave-tests --bench programs
 
 # Run each fuzzer for FUZZ_SECONDS, ten minutes by default: parsers with arbitrary bytes, the rewriter with

@@ -1,6 +1,8 @@
 //! Injection with hooks.
 
-use flipwave_injector::{Fault, Injection, InjectionError, Selection, Site, Unreached, Workload};
+use flipwave_injector::{
+    Fault, FaultTarget, Injection, InjectionError, Selection, Site, Unreached, Workload,
+};
 use flipwave_ptx_hooks::PtxHookError;
 use flipwave_tools::ToolError;
 
@@ -13,10 +15,21 @@ pub enum HookMethodError {
     /// Hooks cannot be compiled, or not inserted into PTX modules.
     #[error(transparent)]
     Ptx(#[from] Box<PtxHookError>),
+    /// Hooks cannot strike a target.
+    #[error("hooks cannot strike target {0} on this platform; inject without `--by hook`")]
+    Target(FaultTarget),
 }
 
 /// Injection with hooks in the code of a platform, on its simulated GPUs.
 pub trait HookMethod: Sync {
+    /// Checks that hooks can strike a target at some instructions.
+    ///
+    /// # Errors
+    /// [`HookMethodError::Target`].
+    fn check_target(&self, _target: FaultTarget) -> Result<(), HookMethodError> {
+        Ok(())
+    }
+
     /// Returns the words that `fault` can strike in the selection but hooks cannot.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
 //! Injection with hooks in PTX modules.
 
 use super::hooks::{HookInjection, HookMethod, HookMethodError};
-use flipwave_injector::{Fault, Injection, InjectionError, Selection, Site, Unreached, Workload};
+use flipwave_injector::{
+    Fault, FaultTarget, Injection, InjectionError, Selection, Site, Unreached, Workload,
+};
 use flipwave_injector_ptx::{PtxHookInjector, supports, unreached_by_hooks};
 use flipwave_ptx_hooks::PtxHookCompiler;
 
@@ -13,6 +15,14 @@ pub(super) struct PtxHooks {
 }
 
 impl HookMethod for PtxHooks {
+    /// Code cannot change the address at which single lanes continue.
+    fn check_target(&self, target: FaultTarget) -> Result<(), HookMethodError> {
+        match target {
+            FaultTarget::ProgramCounter => Err(HookMethodError::Target(target)),
+            _ => Ok(()),
+        }
+    }
+
     fn unreached(
         &self,
         workload: &Workload,

@@ -164,7 +164,10 @@ pub(crate) fn injection_path(
         (true, _) => InjectionPath::Hook,
     };
     if path == InjectionPath::Hook {
-        campaign.target.hooks()?;
+        let hooks = campaign.target.hooks()?;
+        if let Some(faults) = &campaign.faults {
+            hooks.check_target(faults.fault.target)?;
+        }
     }
     match campaign.faults.as_ref().map(|faults| faults.fault.target) {
         Some(target) if path == InjectionPath::Hook && target.part_of_sum().is_some() => {

@@ -6,6 +6,7 @@
 //! disk. Clients compile on a background thread, see [`in_background`], and look in the cache first.
 
 mod client;
+mod environment;
 mod load;
 mod message;
 mod object_code;
@@ -15,6 +16,7 @@ mod store;
 mod ternary_logic;
 
 pub use client::{in_background, service, start_service, use_service};
+pub use environment::{Compiling, EnvironmentError, check_environment};
 pub use load::{Code, LoadError};
 pub use object_code::{CompileError, InProcess};
 pub use service::{Service, ServiceAddress, serve_if_requested};

@@ -19,6 +19,7 @@
 //! - A wave arrives at a barrier as a whole, whichever of its lanes execute the instruction.
 
 mod address;
+mod compile;
 mod compute;
 mod device;
 mod execute;

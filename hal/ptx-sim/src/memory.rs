@@ -1,19 +1,40 @@
 //! Device memory: allocations whose pages clones share until one of them writes.
 
-use flipwave_device::{Address, DeviceError};
+use flipwave_device::{AccessKind, Address, DeviceError};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Address of the first allocation, and the least distance between allocations.
 const GAP: u64 = 1 << 16;
-/// Bytes of a page.
-const PAGE: u64 = 1 << 12;
+/// Bytes of a page. The last page of an allocation ends with it, so that copies of small allocations are
+/// cheap; compiled code accesses a page without looking up its address again.
+const PAGE: u64 = 1 << 16;
 /// End of device memory: below the windows of other state spaces.
 const END: u64 = 1 << 46;
 /// Size of device memory.
 const MOST_BYTES: u64 = 1 << 36;
 
-type Page = Arc<[u8; PAGE as usize]>;
+type Page = Arc<[u8]>;
+
+/// What pages contain that were never written.
+static ZEROES: [u8; PAGE as usize] = [0; PAGE as usize];
+
+/// Device memory in contiguous host memory, less than 2 GiB.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Window {
+    /// Address of the first byte.
+    pub base: u64,
+    /// Number of bytes.
+    pub length: u64,
+    /// The bytes. For reading only if the window is one for reading.
+    pub bytes: *mut u8,
+}
+
+impl Window {
+    /// A window without bytes. Compiled code may read from its host address if no lane does.
+    pub const NONE: Window = Window { base: 0, length: 0, bytes: ZEROES.as_ptr().cast_mut() };
+}
 
 /// An allocation.
 #[derive(Clone, PartialEq, Eq)]
@@ -47,7 +68,7 @@ impl Allocation {
 
     fn read(&self, offset: u64, bytes: &mut [u8]) {
         let start = (offset % PAGE) as usize;
-        if let Some(page) = &self.pages[(offset / PAGE).min(self.pages.len() as u64 - 1) as usize]
+        if let Some(Some(page)) = self.pages.get((offset / PAGE) as usize)
             && let Some(part) = page.get(start..start + bytes.len())
         {
             bytes.copy_from_slice(part);
@@ -62,11 +83,48 @@ impl Allocation {
         }
     }
 
-    fn write(&mut self, offset: u64, bytes: &[u8]) {
+    /// Length of a page in bytes. Pages end at multiples of 16 bytes.
+    fn page_bytes(&self, page: usize) -> usize {
+        (self.bytes.next_multiple_of(16) - page as u64 * PAGE).min(PAGE) as usize
+    }
+
+    /// Writes bytes; returns `true` if a page has moved to other host memory.
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> bool {
+        let mut has_moved = false;
         for (page, start, part) in Allocation::parts(offset, bytes.len()) {
-            let page = self.pages[page].get_or_insert_with(|| Arc::new([0; PAGE as usize]));
+            let length = self.page_bytes(page);
+            let page = &mut self.pages[page];
+            if let Some(page) = page.as_mut().and_then(Arc::get_mut) {
+                page[start..start + part.len()].copy_from_slice(&bytes[part]);
+                continue;
+            }
+            has_moved = true;
+            let page = page.get_or_insert_with(|| Arc::from(&ZEROES[..length]));
             Arc::make_mut(page)[start..start + part.len()].copy_from_slice(&bytes[part]);
         }
+        has_moved
+    }
+
+    /// Number of the page at an offset, and its length as far as the allocation reaches.
+    fn page_at(&self, offset: u64) -> (usize, usize) {
+        let number = offset / PAGE;
+        (number as usize, (self.bytes - number * PAGE).min(PAGE) as usize)
+    }
+
+    /// The page at an offset, as far as the allocation reaches; `None` for a page that cannot be written
+    /// where it is.
+    fn window(&mut self, offset: u64, access: AccessKind) -> Option<Window> {
+        let (number, length) = self.page_at(offset);
+        let (base, length) = (number as u64 * PAGE, length as u64);
+        let page = self.pages.get_mut(number)?;
+        let is_read = access == AccessKind::Read;
+        let bytes = match (page, is_read) {
+            (Some(page), false) => Arc::get_mut(page)?.as_mut_ptr(),
+            (Some(page), true) => page.as_ptr().cast_mut(),
+            (None, false) => return None,
+            (None, true) => ZEROES.as_ptr().cast_mut(),
+        };
+        Some(Window { base, length, bytes })
     }
 }
 
@@ -76,6 +134,8 @@ pub(crate) struct Memory {
     allocations: Vec<(u64, Allocation)>,
     /// Number of the allocation that the last access found: the next one is likely the same.
     last: usize,
+    /// Changes whenever [windows](Memory::window) become invalid.
+    generation: u64,
 }
 
 impl PartialEq for Memory {
@@ -110,6 +170,7 @@ impl Memory {
             return Err(DeviceError::OutOfMemory { bytes, reason });
         }
         let place = self.allocations.partition_point(|(known, _)| *known < start);
+        self.generation += 1;
         self.allocations.insert(place, (start, Allocation::new(bytes)));
         Ok(())
     }
@@ -119,6 +180,7 @@ impl Memory {
         let missing = DeviceError::NotAllocated { operation: "free", address, bytes: 0 };
         let found = self.allocations.binary_search_by_key(&address.0, |(start, _)| *start);
         self.allocations.remove(found.map_err(|_| missing)?);
+        self.generation += 1;
         Ok(())
     }
 
@@ -180,8 +242,46 @@ impl Memory {
 
     /// Writes bytes; returns `false`, and changes nothing, if they are not inside one allocation.
     pub fn write(&mut self, address: Address, bytes: &[u8]) -> bool {
-        let found = self.find_range(address.0, bytes.len());
-        found.map(|(allocation, offset)| allocation.write(offset, bytes)).is_some()
+        let Some((allocation, offset)) = self.find_range(address.0, bytes.len()) else {
+            return false;
+        };
+        let has_moved = allocation.write(offset, bytes);
+        self.generation += u64::from(has_moved);
+        true
+    }
+
+    /// Address of the page around an address, and its bytes; `None` if there are none, or if they were never
+    /// written.
+    pub fn page(&mut self, address: u64) -> Option<(u64, &[u8])> {
+        let (allocation, offset) = self.find_range(address, 1)?;
+        let (number, length) = allocation.page_at(offset);
+        let page = allocation.pages[number].as_ref()?;
+        Some((address - offset % PAGE, &page[..length]))
+    }
+
+    /// Address of the page around an address, and its bytes; `None` if there are none, or if they must be moved
+    /// before they are written.
+    pub fn page_mut(&mut self, address: u64) -> Option<(u64, &mut [u8])> {
+        let (allocation, offset) = self.find_range(address, 1)?;
+        let (number, length) = allocation.page_at(offset);
+        let page = Arc::get_mut(allocation.pages[number].as_mut()?)?;
+        Some((address - offset % PAGE, &mut page[..length]))
+    }
+
+    /// The host memory around an address, for reading, or for reading and writing. It is valid until this
+    /// memory is cloned, or its [generation](Memory::generation) changes. `None` if the address has no
+    /// memory, or not yet any that can be written.
+    pub fn window(&mut self, address: u64, access: AccessKind) -> Option<Window> {
+        // Compiled code checks the alignment of offsets in a window.
+        let (allocation, offset) = self.find_range(address, 1)?;
+        let start = address - offset;
+        let window = allocation.window(offset, access)?;
+        start.is_multiple_of(16).then(|| Window { base: start + window.base, ..window })
+    }
+
+    /// A number that changes whenever windows become invalid.
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// Parts of a range that another memory does not share, as offsets from its start.
@@ -214,13 +314,14 @@ impl Memory {
         let pages = |(start, found): &(u64, Allocation)| {
             let others = other.find(*start).filter(|(known, _)| known == start);
             let others = others.map(|(_, others)| others);
-            let pages = found.pages.iter().enumerate().filter(|(number, page)| {
-                let known = others.and_then(|others| others.pages.get(*number));
-                page.is_some() && known.is_none_or(|known| !is_shared(page, known))
-            });
-            pages.count() as u64
+            let bytes = |(number, page): (usize, &Option<Page>)| {
+                let known = others.and_then(|others| others.pages.get(number));
+                let is_added = known.is_none_or(|known| !is_shared(page, known));
+                page.as_ref().filter(|_| is_added).map_or(0, |page| page.len() as u64)
+            };
+            found.pages.iter().enumerate().map(bytes).sum::<u64>()
         };
-        self.allocations.iter().map(pages).sum::<u64>() * PAGE
+        self.allocations.iter().map(pages).sum()
     }
 }
 

@@ -10,7 +10,6 @@ mod compile;
 mod counts;
 mod device;
 mod dispatch;
-mod environment;
 mod execute;
 mod fault;
 mod fidelity;
@@ -31,9 +30,8 @@ pub use device::{EmbeddedGpu, StrictCheck, SurveyCheck, Unsupported};
 pub use dispatch::execution::{Execution, StallReport};
 pub use dispatch::leads::Leads;
 pub use dispatch::observer::{Executed, Interest, Observer, StretchObserver, Unobserved};
-pub use dispatch::policy::{Compiling, Policy};
+pub use dispatch::policy::Policy;
 pub use dispatch::wave_state::WaveState;
-pub use environment::{EnvironmentError, check_environment};
 pub use execute::address_rules;
 pub use execute::buffer::rules as buffer_rules;
 pub use execute::lane::small_float::SmallFloat;
@@ -42,6 +40,7 @@ pub use execute::matrix_sum::SummedElement;
 pub use execute::operations::{matrix_shape, numerics};
 pub use fidelity::FidelityCheck;
 pub use flipwave_arch::{MatrixElement, ProductShape, SumPart, SumType};
+pub use flipwave_jit::{Compiling, EnvironmentError, check_environment};
 pub use flipwave_machine::{
     ByteSet, FaultDetail, Footprint, FootprintUnion, Footprints, InstructionCount, Progress,
     Stalls, Watch, WaveCounts, WrittenByte,

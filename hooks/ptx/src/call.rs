@@ -129,10 +129,7 @@ impl Caller<'_> {
         reads: &Reads,
         emitter: &mut Emitter<'_>,
     ) -> Result<(), String> {
-        let carry = match self.preserves_carry {
-            true => Some(emitter.read_word(carry(), None)?),
-            false => None,
-        };
+        let kept = self.preserves_carry.then(|| emitter.read_word(carry(), None)).transpose()?;
         let guard = self.at.and_then(|at| at.guard.clone());
         emitter.guard = guard.filter(|_| call.lanes == Lanes::Executing);
         let result = self.emit_guarded(call, reads, emitter);
@@ -140,10 +137,10 @@ impl Caller<'_> {
         result?;
         let writes_carry = matches!(
             call.result,
-            Some(Place::Word(word) | Place::ReadWord(word)) if word == self::carry()
+            Some(Place::Word(word) | Place::ReadWord(word)) if word == carry()
         );
-        if let Some(kept) = carry.filter(|_| !writes_carry) {
-            emitter.write_word(self::carry(), None, &kept)?;
+        if let Some(kept) = kept.filter(|_| !writes_carry) {
+            emitter.write_word(carry(), None, &kept)?;
         }
         Ok(())
     }

@@ -150,7 +150,7 @@ impl<'a> PtxHookInjector<'a> {
             reason: Box::new(reason),
         })?;
         Ok(match rewritten {
-            Ok(Some(inserted)) => Outcome::Code(Box::new(inserted.load(workload, request)?)),
+            Ok(Some(hooked)) => Outcome::Code(Box::new(hooked.load(workload, request)?)),
             Ok(None) => Outcome::Nothing,
             Err(refusal) => Outcome::Refused(refusal),
         })

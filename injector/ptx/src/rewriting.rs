@@ -11,7 +11,7 @@ use flipwave_ptx::{Module, Ptx};
 use flipwave_ptx_hooks::{
     HookCall, Instrumentation, Lanes, PtxHookCompiler, PtxHookError, Rewritten,
 };
-use flipwave_ptx_sim::{Inserted as InsertedCode, PtxGpu};
+use flipwave_ptx_sim::{Inserted, PtxGpu};
 use std::collections::BTreeMap;
 
 /// A rewritten module on a device.
@@ -81,7 +81,7 @@ pub(crate) fn rewrite(
     request: &Request,
     waves: u64,
     compiler: &PtxHookCompiler,
-) -> Result<Result<Option<Inserted>, Refusal>, PtxHookError> {
+) -> Result<Result<Option<HookedModule>, Refusal>, PtxHookError> {
     let mut instrumentation = Instrumentation::new(module)?;
     let calls = match calls(&instrumentation, request) {
         Ok(calls) if calls.is_empty() => return Ok(Ok(None)),
@@ -114,29 +114,29 @@ pub(crate) fn rewrite(
         Some((known, symbol))
     });
     let symbols = symbols.collect();
-    Ok(Ok(Some(Inserted { rewritten, symbols })))
+    Ok(Ok(Some(HookedModule { rewritten, symbols })))
 }
 
 /// A rewritten module.
-pub(crate) struct Inserted {
+pub(crate) struct HookedModule {
     /// The code.
     pub rewritten: Rewritten,
     /// Names of variables in the module by their names in the library.
     symbols: BTreeMap<String, String>,
 }
 
-impl Inserted {
+impl HookedModule {
     /// Loads the module to a clone of the workload's device.
     pub fn load(self, workload: &Workload, request: &Request) -> Result<Rewriting, DeviceError> {
         let mut workload = workload.clone();
         let other = || DeviceError::Internal("hooks in PTX run only on a GPU for PTX".into());
         let gpu = workload.device.downcast_mut::<PtxGpu>().ok_or_else(other)?;
-        let Inserted { rewritten, symbols } = self;
+        let HookedModule { rewritten, symbols } = self;
         let module = gpu.load_rewritten(
             request.module,
             &rewritten.module,
             &rewritten.origins,
-            InsertedCode::Free,
+            Inserted::Free,
         )?;
         let mut variables = BTreeMap::new();
         for (name, symbol) in symbols {

@@ -171,6 +171,10 @@ fn unavailable_features_are_refused_with_the_reason() {
         write(folder, campaign);
         flipwave(folder, &["run", "add.yaml", "--force"], &[]).expect_refused(words);
     };
+    let campaign = CAMPAIGN.replace("flip_one_bit,", "flip_one_bit, target: program_counter,");
+    write(folder, &campaign);
+    flipwave(folder, &["run", "add.yaml", "--by", "hook"], &[])
+        .expect_refused(&["hooks cannot strike target program_counter", "without `--by hook`"]);
     let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/tools/range_check.c");
     run(&format!("{CAMPAIGN}detector: {{c: {tool}}}\n"), &amd_only);
     run(&CAMPAIGN.replace("sm_90", "gfx90a"), &["add.cu", "CUDA cannot be compiled for gfx90a"]);

@@ -4,13 +4,14 @@ use crate::programs::LEVELS;
 use crate::programs::case::{Buffer, Case};
 use crate::programs::{float, integer};
 use flipwave_device::{Completion, Dispatch};
+use flipwave_jit::Compiling;
 use flipwave_machine::{Machine, Progress, Unobserved};
-use flipwave_ptx::{Ptx, parse};
+use flipwave_ptx::{Module, Ptx, parse};
 use flipwave_ptx_sim::PtxGpu;
 use flipwave_tests::{cases, device_ptx};
 use std::sync::Arc;
 
-/// Runs a program at an optimisation level.
+/// Runs a program at an optimisation level, in the interpreter and in compiled code.
 ///
 /// # Errors
 /// If a result differs from the host's, or the program faults.
@@ -23,8 +24,22 @@ fn check(case: &Case, level: &str) -> Result<(), String> {
     let text = device_ptx(&source, &[level].into_iter().chain(options).collect::<Vec<_>>());
     let failed = |error: &dyn std::fmt::Display| format!("{} {level}: {error}", case.name);
     let module = parse(&text).map_err(|error| failed(&error))?;
+    for compiling in [Compiling::Never, Compiling::AtOnce] {
+        let found = run(case, &module, compiling);
+        found.map_err(|error| format!("{} {level} {compiling:?}: {error}", case.name))?;
+    }
+    Ok(())
+}
+
+/// Runs a program.
+///
+/// # Errors
+/// See [`check`].
+fn run(case: &Case, module: &Module, compiling: Compiling) -> Result<(), String> {
+    let failed = |error: &dyn std::fmt::Display| error.to_string();
     let mut gpu = PtxGpu::new(Ptx::new("sm_80").expect("a target"));
-    let module = gpu.load(&module).map_err(|error| failed(&error))?;
+    gpu.set_compiling(compiling);
+    let module = gpu.load(module).map_err(|error| failed(&error))?;
     let (mut kernarg, mut outputs) = (Vec::new(), Vec::new());
     for buffer in &case.buffers {
         let (bytes, is_output) = match buffer {

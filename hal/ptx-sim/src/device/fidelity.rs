@@ -5,29 +5,41 @@ use flipwave_machine::{Exactness, Fidelity, FidelityCheck, OperationFidelity};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::mem;
+use std::sync::Arc;
 
 /// Executions by operation.
 #[derive(Default)]
 pub(super) struct Executions {
     /// Counts of dispatches that have ended.
     known: BTreeMap<&'static str, (Exactness, u64)>,
-    /// Counts of the current dispatch.
-    current: BTreeMap<&'static str, (Exactness, u64)>,
+    /// The program of the current dispatch, and its counts by instruction.
+    current: Option<(Arc<Program>, Vec<u64>)>,
 }
 
 impl Executions {
     /// Begins a dispatch.
     pub fn begin(&mut self) {
-        for (name, (exactness, count)) in mem::take(&mut self.current) {
-            self.known.entry(name).or_insert((exactness, 0)).1 += count;
+        let Some((program, counts)) = self.current.take() else { return };
+        for (number, count) in counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+            let name = program.steps[number].inst.operation().name();
+            let new = || (program.exactness(number).clone(), 0);
+            self.known.entry(name).or_insert_with(new).1 += count;
         }
     }
 
-    /// Counts an execution of the instruction with a number.
-    pub fn count(&mut self, program: &Program, number: usize) {
-        let name = program.steps[number].inst.operation().name();
-        let new = || (program.exactness(number).clone(), 0);
-        self.current.entry(name).or_insert_with(new).1 += 1;
+    /// Continues a dispatch of a program.
+    pub fn enter(&mut self, program: &Arc<Program>) {
+        if !matches!(&self.current, Some((known, _)) if Arc::ptr_eq(known, program)) {
+            self.begin();
+            self.current = Some((Arc::clone(program), vec![0; program.steps.len()]));
+        }
+    }
+
+    /// Counts an execution of the instruction with a number in the program that was entered.
+    pub fn count(&mut self, number: usize) {
+        if let Some((_, counts)) = &mut self.current {
+            counts[number] += 1;
+        }
     }
 
     /// Takes the counts.
@@ -49,7 +61,7 @@ impl FidelityCheck for Executions {
     fn only_count(&mut self) {}
 
     fn forget(&mut self) {
-        self.current.clear();
+        self.current = None;
     }
 
     fn as_any_mut(&mut self) -> &mut dyn Any {

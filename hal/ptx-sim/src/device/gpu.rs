@@ -6,6 +6,7 @@ use crate::memory::Memory;
 use crate::program::{Base, Inserted, Original, Program};
 use flipwave_arch::Architecture;
 use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
+use flipwave_jit::Compiling;
 use flipwave_machine::Stalls;
 use flipwave_ptx::{Code, Module, Origin, Ptx, Slot, resolve};
 use std::sync::Arc;
@@ -23,13 +24,20 @@ pub struct PtxGpu {
     pub(super) memory: Memory,
     pub(super) modules: Vec<Arc<Program>>,
     pub(super) stalls: Stalls,
+    pub(super) compiling: Compiling,
 }
 
 impl PtxGpu {
     /// A GPU without code.
     pub fn new(architecture: Ptx) -> PtxGpu {
         let (memory, modules, stalls) = Default::default();
-        PtxGpu { architecture: Arc::new(architecture), memory, modules, stalls }
+        let (architecture, compiling) = (Arc::new(architecture), Compiling::of_process());
+        PtxGpu { architecture, memory, modules, stalls, compiling }
+    }
+
+    /// Selects the code that is compiled to host code, which does not change results.
+    pub fn set_compiling(&mut self, compiling: Compiling) {
+        self.compiling = compiling;
     }
 
     /// Loads a module.
@@ -73,7 +81,9 @@ impl PtxGpu {
         }
         let known = self.modules.get(original.0 as usize).cloned();
         let known = known.ok_or_else(|| DeviceError::Internal("an unknown module".into()))?;
-        let original = Original::new(&known.code, &code, origins, inserted);
+        let blocks = &known.tier.blocks;
+        let inside = (0..known.steps.len()).map(|number| blocks.is_inside(number)).collect();
+        let original = Original::new(&known.code, inside, &code, origins, inserted);
         let base = Base { program: &known, original };
         let program = Program::load(module, code, &mut self.memory, Some(base))?;
         self.modules.push(Arc::new(program));

@@ -6,6 +6,7 @@ mod gpu;
 mod machine;
 mod run;
 mod running;
+mod stretch;
 mod survey;
 
 pub use gpu::PtxGpu;

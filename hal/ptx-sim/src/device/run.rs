@@ -3,12 +3,19 @@
 use super::barrier;
 use super::fidelity::Executions;
 use super::gpu::PtxGpu;
-use super::running::Running;
+use super::running::{Running, Workgroup};
+use super::stretch::PtxStretch;
 use super::survey::PtxCounts;
+use crate::compile::{Limits, Outcome, Recording, Workspace};
 use crate::execute::{Effect, Reach, Rows};
-use crate::wave::Status;
+use crate::program::Program;
+use crate::wave::{RegisterRange, Registers, Status};
 use flipwave_arch::{LaneMask, Pc};
-use flipwave_device::{Completion, DeviceError, DeviceFault, FaultCause, WaveId, WaveLocation};
+use flipwave_device::{
+    AccessKind, Address, Completion, DeviceError, DeviceFault, FaultCause, Statistics, WaveId,
+    WaveLocation,
+};
+use flipwave_jit::Compiling;
 use flipwave_machine::{
     Executed, Execution, Footprints, Interest, Observer, Progress, Watch, WaveState,
 };
@@ -34,6 +41,94 @@ struct Turn {
     is_watched: bool,
 }
 
+/// Compiled code that a wave may execute.
+#[derive(Clone, Copy, Default)]
+struct Permission {
+    /// First instruction of a block that the wave may not execute.
+    stop: Option<usize>,
+    /// `true` for one block only.
+    is_single: bool,
+    /// `true` to report the block to the observer.
+    is_reported: bool,
+}
+
+impl Company<'_> {
+    /// Compiled code that a wave may execute from the first instruction of a block on; `None` if it may not.
+    fn permission(
+        &mut self,
+        program: &Program,
+        number: usize,
+        wave: WaveId,
+        executed: u64,
+        is_watched: bool,
+    ) -> Option<Permission> {
+        let is_single = self.counts.is_some() || self.fidelity.is_some();
+        let all = Permission { stop: None, is_single, is_reported: false };
+        if !is_watched {
+            return Some(all);
+        }
+        let stretch = PtxStretch::at(program, number)?;
+        let contains = |interest: Interest| {
+            stretch.steps().iter().any(|step| match interest {
+                Interest::Every => true,
+                Interest::Address(pc) => step.inst.pc == pc,
+                Interest::Operation(operation) => step.inst.operation() == operation,
+            })
+        };
+        let interest = self.observer.interest();
+        if !contains(interest) {
+            // Other blocks of the region may have the operation.
+            let Interest::Address(pc) = interest else {
+                return Some(Permission { is_single: true, ..all });
+            };
+            let number = program.code.number_of(pc);
+            let block = number.and_then(|number| program.tier.blocks.around(number));
+            return Some(Permission { stop: block.map(|block| block.instructions.start), ..all });
+        }
+        let stretches = self.observer.of_stretches()?;
+        let is_allowed = stretches.allows(wave, executed, &stretch) > 0;
+        is_allowed.then_some(Permission { stop: None, is_single: true, is_reported: true })
+    }
+
+    /// Reports the block that a wave has executed, or the part before a fault.
+    fn report(
+        &mut self,
+        program: &Program,
+        first: usize,
+        outcome: &Outcome,
+        wave: WaveId,
+        permission: Permission,
+        lanes: impl Fn(usize) -> u32,
+    ) {
+        if permission.is_reported
+            && let Some(stretch) = PtxStretch::at(program, first)
+            && let Some(stretches) = self.observer.of_stretches()
+        {
+            let mask = |number: usize| LaneMask(lanes(number).into());
+            let count = stretch.steps().len();
+            if outcome.fault.is_none() {
+                stretches.executed(wave, &stretch, 1, [mask(first), mask(first + count - 1)]);
+            } else {
+                let executed = stretch.steps().iter().take(outcome.executed as usize);
+                for (number, step) in (first..).zip(executed) {
+                    stretches.executed_one(wave, &step.inst, mask(number));
+                }
+            }
+        }
+        if !permission.is_single {
+            return;
+        }
+        for number in first..first + outcome.executed as usize {
+            if let Some(counts) = &mut self.counts {
+                counts.count(program, wave, number, lanes(number));
+            }
+            if let Some(fidelity) = &mut self.fidelity {
+                fidelity.count(number);
+            }
+        }
+    }
+}
+
 impl PtxGpu {
     /// Executes a dispatch until it ends, or until it has executed `until` instructions.
     pub(super) fn run(
@@ -45,8 +140,13 @@ impl PtxGpu {
         let other = || DeviceError::Internal("an execution of another machine".into());
         let running = execution.as_any_mut().downcast_mut::<Running>().ok_or_else(other)?;
         let program = self.modules.get(running.module.0 as usize).cloned().ok_or_else(other)?;
+        if let Some(fidelity) = &mut company.fidelity {
+            fidelity.enter(&program);
+        }
+        let compiling = self.compiling;
         let mut turn: Option<Turn> = None;
         let mut rows = Rows::default();
+        let mut workspace = Workspace::new(&program);
         loop {
             if running.statistics.wave_instructions >= until {
                 return Ok(Progress::Paused);
@@ -82,9 +182,35 @@ impl PtxGpu {
             }
             let is_watched = match turn {
                 Some(turn) if turn.wave == id => turn.is_watched,
-                _ => company.observer.watches(id),
+                _ => {
+                    workgroup.waves[index].begin(&program);
+                    company.observer.watches(id)
+                }
             };
             turn = Some(Turn { wave: id, is_watched });
+            let Some(number) = program.code.number_of(pc) else {
+                let access = AccessKind::Fetch;
+                let address = Address(pc.0);
+                return faulted(
+                    FaultCause::MemoryViolation { address, access, lane: None },
+                    pc,
+                    id,
+                );
+            };
+            let before = workgroup.waves[index].executed;
+            // Blocks of rewritten code are not those that turns end at.
+            let is_compiled = compiling != Compiling::Never
+                && program.original.is_none()
+                && program.tier.blocks.at(number).is_some();
+            let permission = is_compiled
+                .then(|| company.permission(&program, number, id, before, is_watched))
+                .flatten();
+            let memory = match (company.is_recording, &company.footprints) {
+                (true, _) => Recording::Writes,
+                (false, Some(_)) => Recording::Footprint,
+                (false, None) => Recording::Nothing,
+            };
+            let left = workgroup.left();
             let footprint = company.footprints.as_mut().map(|all| all.entry(position, 0));
             let mut reach = Reach {
                 wave: &mut workgroup.waves[index],
@@ -97,10 +223,29 @@ impl PtxGpu {
                 written: Vec::new(),
                 is_recording: company.is_recording,
             };
-            let number = match reach.fetch() {
-                Ok(number) => number,
-                Err(cause) => return faulted(cause, pc, id),
-            };
+            if let Some(permission) = permission {
+                let limits = Limits {
+                    instructions: until.min(*limit) - executed,
+                    turn: if permission.is_single { 1 } else { left },
+                    stop: permission.stop,
+                    memory,
+                };
+                let (active, tier) = (reach.wave.active(), &program.tier);
+                let outcome =
+                    tier.run(number, &program, compiling, &mut reach, &mut workspace, limits);
+                if let Some(outcome) = outcome {
+                    let lanes = |number| workspace.lanes(&program, number, active);
+                    company.report(&program, number, &outcome, id, permission, lanes);
+                    add(statistics, workgroup, &outcome);
+                    if let Some(footprints) = &mut company.footprints {
+                        footprints.entry(position, 0).statistics = workgroup.statistics;
+                    }
+                    if let Some((at, cause)) = outcome.fault {
+                        return faulted(cause, flipwave_ptx::pc_of(at), id);
+                    }
+                    continue;
+                }
+            }
             let inst = program.seen(number);
             let is_called = is_watched
                 && !is_inserted
@@ -139,29 +284,30 @@ impl PtxGpu {
                 }
             }
             if let Some(counts) = company.counts.as_mut().filter(|_| !is_inserted) {
-                counts.count(id, inst, lanes);
+                counts.count(&program, id, number, lanes);
             }
             if let Some(fidelity) = company.fidelity.as_mut().filter(|_| !is_inserted) {
-                fidelity.count(&program, number);
+                fidelity.count(number);
             }
             let has_ended = workgroup.waves[index].status == Status::Ended;
             if !is_free {
-                for statistics in [statistics, &mut workgroup.statistics] {
-                    statistics.wave_instructions += 1;
-                    statistics.lane_operations += u64::from(lanes.count_ones());
-                }
-                workgroup.count();
+                let lane_operations = lanes.count_ones().into();
+                add(statistics, workgroup, &Outcome { executed: 1, lane_operations, fault: None });
             }
             if let Some(footprints) = &mut company.footprints {
                 footprints.entry(position, 0).statistics = workgroup.statistics;
             }
-            if has_ended && let Some(counts) = &mut company.counts {
-                counts.end(id);
+            if has_ended {
+                // Nothing reads the registers any more.
+                workgroup.waves[index].registers = Registers::new(&RegisterRange::default());
+                if let Some(counts) = &mut company.counts {
+                    counts.end(id);
+                }
             }
             if has_ended || matches!(effect, Effect::Barrier { .. }) {
                 barrier::release(&mut workgroup.waves, &mut workgroup.barriers);
             }
-            if workgroup.has_ended() {
+            if has_ended && workgroup.has_ended() {
                 running.current = None;
                 if let Some(footprints) = &mut company.footprints {
                     footprints.end(position);
@@ -169,4 +315,13 @@ impl PtxGpu {
             }
         }
     }
+}
+
+/// Counts the instructions that a wave has executed.
+fn add(statistics: &mut Statistics, workgroup: &mut Workgroup, outcome: &Outcome) {
+    for statistics in [statistics, &mut workgroup.statistics] {
+        statistics.wave_instructions += outcome.executed;
+        statistics.lane_operations += outcome.lane_operations;
+    }
+    workgroup.count(outcome.executed);
 }

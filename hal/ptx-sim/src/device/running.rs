@@ -3,15 +3,14 @@
 use super::barrier::{BARRIERS, Barrier};
 use crate::execute::Launch;
 use crate::program::Program;
-use crate::wave::{Status, Wave};
+use crate::wave::{Status, Wave, Word};
 use flipwave_device::{Dim3, Dispatch, ModuleId, Statistics, WaveId};
 use flipwave_machine::DispatchState;
-use flipwave_ptx::Origin;
 use std::any::Any;
 use std::collections::VecDeque;
 
-/// Instructions that a wave executes before it is another one's turn.
-const TURN: u64 = 64;
+/// Number of instructions after which a wave's turn ends at the end of its block.
+const TURN: u64 = 1024;
 
 /// The state of a dispatch.
 #[derive(Clone, PartialEq, Eq)]
@@ -79,7 +78,7 @@ impl Running {
         self.current = Some(Workgroup {
             position,
             waves,
-            shared: vec![0; self.launch.shared as usize],
+            shared: self.launch.shared_memory(),
             barriers: [Barrier::default(); BARRIERS],
             statistics: Statistics { waves: count, ..Statistics::default() },
             turn: Turn { wave: 0, left: TURN },
@@ -90,20 +89,27 @@ impl Running {
     fn only(&self, waiting: VecDeque<Dim3>, current: Option<Workgroup>) -> Box<dyn DispatchState> {
         let statistics =
             current.as_ref().map_or_else(Statistics::default, |workgroup| workgroup.statistics);
-        Box::new(Running { waiting, current, statistics, ..self.clone() })
+        Box::new(Running {
+            module: self.module,
+            kernel: self.kernel,
+            launch: self.launch.clone(),
+            limit: self.limit,
+            statistics,
+            inserted: 0,
+            waiting,
+            current,
+        })
     }
 }
 
 impl Workgroup {
-    /// The wave whose turn it is; `None` if no wave can continue. A turn ends before an original instruction
-    /// and what was inserted before it, so that inserted instructions leave the order of waves as it is.
+    /// The wave whose turn it is; `None` if no wave can continue. Turns do not end inside blocks, so that all
+    /// blocks can be executed as compiled code.
     pub fn wave(&mut self, program: &Program) -> Option<usize> {
         let is_running = |waves: &[Wave], wave: usize| waves[wave].status == Status::Running;
-        let has_more = self.turn.left > 0
-            || program
-                .origin(self.waves[self.turn.wave].pc())
-                .is_some_and(|origin| origin == Origin::After && program.is_free(Some(origin)));
-        if has_more && is_running(&self.waves, self.turn.wave) {
+        let current = &self.waves[self.turn.wave];
+        let has_more = self.turn.left > 0 || program.continues_turn(current.pc());
+        if current.status == Status::Running && has_more {
             return Some(self.turn.wave);
         }
         let count = self.waves.len();
@@ -113,9 +119,14 @@ impl Workgroup {
         Some(wave)
     }
 
-    /// Counts an instruction of the wave whose turn it is.
-    pub fn count(&mut self) {
-        self.turn.left = self.turn.left.saturating_sub(1);
+    /// Counts instructions of the wave whose turn it is.
+    pub fn count(&mut self, instructions: u64) {
+        self.turn.left = self.turn.left.saturating_sub(instructions);
+    }
+
+    /// Number of instructions that the wave whose turn it is may execute before its turn ends.
+    pub fn left(&self) -> u64 {
+        self.turn.left
     }
 
     /// Returns `true` if all waves have ended.
@@ -146,7 +157,7 @@ impl DispatchState for Running {
     fn state_bytes(&self) -> u64 {
         let bytes = |wave: &Wave| {
             let frames = wave.frames.iter().map(|frame| frame.memory.len()).sum::<usize>();
-            wave.registers.bytes() + frames
+            wave.registers.bytes() + frames * size_of::<Word>()
         };
         self.current.as_ref().map_or(0, |workgroup| {
             let waves = workgroup.waves.iter().map(bytes).sum::<usize>();
@@ -158,8 +169,8 @@ impl DispatchState for Running {
         if self.waiting.contains(&workgroup) {
             return Some(self.only([workgroup].into(), None));
         }
-        let current = self.current.clone().filter(|current| current.position == workgroup)?;
-        Some(self.only(VecDeque::new(), Some(current)))
+        let current = self.current.as_ref().filter(|current| current.position == workgroup)?;
+        Some(self.only(VecDeque::new(), Some(current.clone())))
     }
 
     fn compacted(&self) -> Box<dyn DispatchState> {

@@ -1,12 +1,11 @@
 //! Surveys of golden runs.
 
+use crate::program::Program;
 use flipwave_arch::{Instruction, LaneMask};
 use flipwave_device::WaveId;
 use flipwave_machine::{Counts, Footprints, InstructionCount, Survey, WaveCounts};
 use flipwave_ptx::Inst;
-use rustc_hash::FxHashMap;
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::mem;
 
 /// Counts of a dispatch, if they were requested.
@@ -16,10 +15,10 @@ pub(super) struct PtxSurvey(pub Option<PtxCounts>);
 pub(super) struct PtxCounts {
     lanes: LaneMask,
     instructions: Vec<Inst>,
-    /// Numbers of instructions by address.
-    numbers: FxHashMap<u64, usize>,
-    /// Counts of the waves at work, by instruction.
-    current: BTreeMap<u32, BTreeMap<usize, InstructionCount>>,
+    /// By number of the instruction in the code: its number here.
+    numbers: Vec<Option<usize>>,
+    /// By wave of the current workgroup: counts by instruction.
+    current: Vec<Vec<InstructionCount>>,
     ended: Vec<WaveCounts>,
 }
 
@@ -30,22 +29,31 @@ impl PtxCounts {
         PtxCounts { lanes, instructions, numbers, current, ended }
     }
 
-    /// Counts an execution.
-    pub fn count(&mut self, wave: WaveId, inst: &Inst, lanes: u32) {
+    /// Counts an execution of the instruction with a number in the code.
+    pub fn count(&mut self, program: &Program, wave: WaveId, number: usize, lanes: u32) {
+        self.numbers.resize(program.steps.len(), None);
         let instructions = &mut self.instructions;
-        let number = *self.numbers.entry(inst.pc.0).or_insert_with(|| {
-            instructions.push(inst.clone());
+        let number = *self.numbers[number].get_or_insert_with(|| {
+            instructions.push(program.seen(number).clone());
             instructions.len() - 1
         });
+        let wave = wave.wave as usize;
+        if self.current.len() <= wave {
+            self.current.resize(wave + 1, Vec::new());
+        }
+        let counts = &mut self.current[wave];
+        if counts.len() <= number {
+            counts.resize(number + 1, InstructionCount::default());
+        }
         let lanes = (self.lanes.0 & u64::from(lanes)).count_ones();
-        let counts = self.current.entry(wave.wave).or_default();
-        counts.entry(number).or_default().add(1, lanes.into());
+        counts[number].add(1, lanes.into());
     }
 
     /// Ends a wave.
     pub fn end(&mut self, wave: WaveId) {
-        let counts = self.current.remove(&wave.wave).unwrap_or_default();
-        self.ended.push(WaveCounts { wave, instructions: counts.into_iter().collect() });
+        let counts = self.current.get_mut(wave.wave as usize).map(mem::take).unwrap_or_default();
+        let executed = counts.into_iter().enumerate().filter(|(_, count)| count.executions > 0);
+        self.ended.push(WaveCounts { wave, instructions: executed.collect() });
     }
 }
 

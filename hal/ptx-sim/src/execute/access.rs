@@ -4,6 +4,7 @@ use super::Reach;
 use crate::address::Windows;
 use crate::compute::{LANES, Row};
 use crate::program::{MemoryAccess, MemorySpace};
+use crate::wave::Frame;
 use flipwave_arch::Lane;
 use flipwave_device::{AccessKind, Address, FaultCause};
 use flipwave_machine::WrittenByte;
@@ -92,13 +93,12 @@ impl Reach<'_> {
             }
             MemorySpace::Shared => copy_from(self.shared, location.address, part),
             MemorySpace::Arguments => copy_from(&self.launch.arguments, location.address, part),
-            MemorySpace::Local => match self.local(location.address, bytes, lane) {
-                Some(found) => {
-                    part.copy_from_slice(found);
-                    true
-                }
-                None => false,
-            },
+            MemorySpace::Local => {
+                let frame = self.frame_at(location.address);
+                return frame
+                    .and_then(|frame| frame.read(location.address, bytes, lane))
+                    .ok_or_else(|| violation(location, kind, lane));
+            }
         };
         if is_read { Ok(u64::from_le_bytes(buffer)) } else { Err(violation(location, kind, lane)) }
     }
@@ -112,19 +112,16 @@ impl Reach<'_> {
         lane: usize,
         kind: AccessKind,
     ) -> Result<(), FaultCause> {
-        let value = value.to_le_bytes();
-        let part = &value[..bytes as usize];
+        let content = value.to_le_bytes();
+        let part = &content[..bytes as usize];
         let is_written = match location.space {
             MemorySpace::Global | MemorySpace::Generic => self.write_device(location.address, part),
             MemorySpace::Shared => copy_to(self.shared, location.address, part),
             MemorySpace::Arguments => false,
-            MemorySpace::Local => match self.local(location.address, bytes, lane) {
-                Some(found) => {
-                    found.copy_from_slice(part);
-                    true
-                }
-                None => false,
-            },
+            MemorySpace::Local => {
+                let frame = self.frame_at(location.address);
+                frame.and_then(|frame| frame.write(location.address, bytes, value, lane)).is_some()
+            }
         };
         if is_written { Ok(()) } else { Err(violation(location, kind, lane)) }
     }
@@ -150,14 +147,9 @@ impl Reach<'_> {
         is_written
     }
 
-    /// Local memory of a lane.
-    pub fn local(&mut self, address: u64, bytes: u64, lane: usize) -> Option<&mut [u8]> {
-        let frames = self.wave.frames.iter_mut().rev();
-        let frame = frames.into_iter().find(|frame| frame.base <= address)?;
-        let offset = address - frame.base;
-        let end = offset.checked_add(bytes).filter(|end| *end <= frame.bytes)?;
-        let start = frame.bytes * lane as u64;
-        frame.memory.get_mut((start + offset) as usize..(start + end) as usize)
+    /// The frame that a local address belongs to.
+    fn frame_at(&mut self, address: u64) -> Option<&mut Frame> {
+        self.wave.frames.iter_mut().rev().find(|frame| frame.base <= address)
     }
 
     /// Lanes of a mask.

@@ -15,8 +15,9 @@ const MOST_CALLS: usize = 1000;
 pub(crate) const MOST_LOCAL_BYTES: u64 = 512 << 10;
 
 /// A value that is passed: a register, or bytes per lane.
+#[allow(clippy::large_enum_variant)]
 enum Passed {
-    Row(Box<Row>),
+    Row(Row),
     Bytes(Vec<u8>),
 }
 
@@ -94,58 +95,116 @@ impl Reach<'_> {
                 lane: None,
             });
         }
-        let pairs = call.arguments.iter().zip(&callee.parameters);
-        let passed: Vec<Passed> = pairs.map(|(place, slot)| self.passed(*place, slot)).collect();
         let mut frame = Frame::new(program, function, Some(number), base, lanes);
-        if program.recursive.contains(&function) {
-            frame.saved = Some(self.wave.registers.of_function(callee));
+        let mut passed = Vec::new();
+        for (place, slot) in call.arguments.iter().zip(&callee.parameters) {
+            if !self.pass_words(*place, slot, &mut frame, lanes) {
+                passed.push((self.passed(*place, slot), slot));
+            }
+        }
+        // A fault may have changed the address of the function.
+        self.wave.registers.extend(&program.ranges[function]);
+        if program.calls.recursive.contains(&function) {
+            frame.saved = Some(Box::new(self.wave.registers.of_function(callee)));
         }
         self.wave.frames.push(frame);
-        for (value, slot) in passed.into_iter().zip(&callee.parameters) {
+        for (value, slot) in passed {
             self.put_slot(value, slot, lanes);
         }
         Ok(())
     }
 
+    /// Passes one or two words from the frame of the caller to that of the called function; returns `false` for
+    /// other arguments.
+    fn pass_words(&mut self, place: Place, slot: &Slot, frame: &mut Frame, lanes: u32) -> bool {
+        let (Place::Frame(from), Slot::Memory { offset: to, bytes }) = (place, slot) else {
+            return false;
+        };
+        let Some(caller) = self.wave.frames.last_mut() else { return false };
+        let (from, to) = (caller.base + from, frame.base + to);
+        let (Some(from), Some(to)) = (caller.rows(from, *bytes), frame.rows(to, *bytes)) else {
+            return false;
+        };
+        for (to, from) in to.iter_mut().zip(from) {
+            to.put(lanes, |lane| from.0[lane]);
+        }
+        true
+    }
+
     /// The value of an argument.
     fn passed(&mut self, place: Place, slot: &Slot) -> Passed {
         match (place, slot) {
-            (Place::Value(source), _) => Passed::Row(Box::new(self.row(source))),
-            (Place::Frame(offset), Slot::Memory { bytes, .. }) => {
+            (Place::Value(source), _) => Passed::Row(self.row(source)),
+            (Place::Frame(offset), Slot::Memory { bytes, .. }) if *bytes > 8 => {
                 Passed::Bytes(self.frame_bytes(offset, *bytes))
             }
-            (Place::Frame(offset), Slot::Register(register)) => {
-                let bytes = register.kind.bytes();
-                let content = self.frame_bytes(offset, bytes);
-                Passed::Row(Box::new(rows(&content, bytes)))
+            (Place::Frame(offset), Slot::Memory { bytes, .. }) => {
+                Passed::Row(self.frame_row(offset, *bytes))
             }
-            (Place::Register(_), _) => Passed::Row(Box::new([0; LANES])),
+            (Place::Frame(offset), Slot::Register(register)) => {
+                Passed::Row(self.frame_row(offset, register.kind.bytes()))
+            }
+            (Place::Register(_), _) => Passed::Row([0; LANES]),
         }
     }
 
     /// Bytes of the innermost frame, lane after lane; zeroes beyond its end.
     fn frame_bytes(&self, offset: u64, bytes: u64) -> Vec<u8> {
         let Some(frame) = self.wave.frames.last() else { return Vec::new() };
-        let lane = |lane: usize| {
-            let start = (frame.bytes * lane as u64 + offset) as usize;
-            let is_inside = offset + bytes <= frame.bytes;
-            let found = frame.memory.get(start..start + bytes as usize).filter(|_| is_inside);
-            found.map_or_else(|| vec![0; bytes as usize], <[u8]>::to_vec)
-        };
-        (0..LANES).flat_map(lane).collect()
+        let (address, mut content) = (frame.base + offset, Vec::new());
+        for lane in 0..LANES {
+            for (at, part) in parts(bytes) {
+                let value = frame.read(address + at, part, lane).unwrap_or(0);
+                content.extend_from_slice(&value.to_le_bytes()[..part as usize]);
+            }
+        }
+        content
+    }
+
+    /// At most 8 bytes of the innermost frame; zeroes beyond its end.
+    fn frame_row(&mut self, offset: u64, bytes: u64) -> Row {
+        let Some(frame) = self.wave.frames.last_mut() else { return [0; LANES] };
+        let address = frame.base + offset;
+        match frame.rows(address, bytes) {
+            Some([low]) => return low.0.map(u64::from),
+            Some([low, high]) => {
+                return std::array::from_fn(|lane| {
+                    u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32
+                });
+            }
+            _ => {}
+        }
+        std::array::from_fn(|lane| frame.read(address, bytes.min(8), lane).unwrap_or(0))
     }
 
     /// Writes bytes of the innermost frame.
     fn put_frame(&mut self, offset: u64, content: &[u8], lanes: u32) {
         let Some(frame) = self.wave.frames.last_mut() else { return };
-        let bytes = content.len() / LANES;
-        if offset + bytes as u64 > frame.bytes {
+        let (bytes, address) = (content.len() / LANES, frame.base + offset);
+        for lane in Self::lanes(lanes) {
+            let content = &content[lane * bytes..(lane + 1) * bytes];
+            for (at, part) in parts(bytes as u64) {
+                let value = value(&content[at as usize..(at + part) as usize]);
+                let _ = frame.write(address + at, part, value, lane);
+            }
+        }
+    }
+
+    /// Writes values, of which only 8 bytes may not be zero, to the innermost frame.
+    fn put_frame_row(&mut self, offset: u64, row: &Row, bytes: u64, lanes: u32) {
+        if bytes > 8 {
+            return self.put_frame(offset, &content(row, bytes), lanes);
+        }
+        let Some(frame) = self.wave.frames.last_mut() else { return };
+        let address = frame.base + offset;
+        if let Some(rows) = frame.rows(address, bytes) {
+            for (number, word) in rows.iter_mut().enumerate() {
+                word.put(lanes, |lane| (row[lane] >> (32 * number)) as u32);
+            }
             return;
         }
         for lane in Self::lanes(lanes) {
-            let start = (frame.bytes * lane as u64 + offset) as usize;
-            let content = &content[lane * bytes..(lane + 1) * bytes];
-            frame.memory[start..start + bytes].copy_from_slice(content);
+            let _ = frame.write(address, bytes, row[lane], lane);
         }
     }
 
@@ -157,7 +216,7 @@ impl Reach<'_> {
                 self.wave.registers.write(destination, lanes, &row);
             }
             (Passed::Row(row), Slot::Memory { offset, bytes }) => {
-                self.put_frame(*offset, &content(&row, *bytes), lanes);
+                self.put_frame_row(*offset, &row, *bytes, lanes);
             }
             (Passed::Bytes(content), Slot::Memory { offset, .. }) => {
                 self.put_frame(*offset, &content, lanes);
@@ -183,7 +242,10 @@ impl Reach<'_> {
                 Slot::Register(register) => {
                     let kind = register.kind;
                     let source = crate::program::register_source(*register, kind);
-                    Passed::Row(Box::new(self.row(source)))
+                    Passed::Row(self.row(source))
+                }
+                Slot::Memory { offset, bytes } if *bytes <= 8 => {
+                    Passed::Row(self.frame_row(*offset, *bytes))
                 }
                 Slot::Memory { offset, bytes } => Passed::Bytes(self.frame_bytes(*offset, *bytes)),
             })
@@ -208,7 +270,7 @@ impl Reach<'_> {
                     self.put_frame(*offset, &content, lanes);
                 }
                 (Passed::Row(row), Place::Frame(offset)) => {
-                    self.put_frame(*offset, &content(&row, bytes), lanes);
+                    self.put_frame_row(*offset, &row, bytes, lanes);
                 }
                 (_, Place::Value(_)) => {}
             }
@@ -218,19 +280,26 @@ impl Reach<'_> {
     }
 }
 
-/// Values of at most 8 bytes, lane after lane.
+/// Splits a number of bytes: offset and size of each part of at most 8 bytes.
+fn parts(bytes: u64) -> impl Iterator<Item = (u64, u64)> {
+    (0..bytes).step_by(8).map(move |at| (at, (bytes - at).min(8)))
+}
+
+/// The value of at most 8 bytes.
+fn value(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+/// The first values of at most 8 bytes, lane after lane.
 fn rows(content: &[u8], bytes: u64) -> Row {
     let mut row = [0; LANES];
-    for (value, part) in row.iter_mut().zip(content.chunks(bytes.max(1) as usize)) {
-        let mut buffer = [0; 8];
-        let length = part.len().min(8);
-        buffer[..length].copy_from_slice(&part[..length]);
-        *value = u64::from_le_bytes(buffer);
+    for (lane, part) in row.iter_mut().zip(content.chunks(bytes.max(1) as usize)) {
+        *lane = value(&part[..part.len().min(8)]);
     }
     row
 }
 
-/// The lowest bytes of values, lane after lane.
+/// Values with a number of bytes, lane after lane.
 fn content(row: &Row, bytes: u64) -> Vec<u8> {
     let lane = |value: &u64| {
         let mut part = value.to_le_bytes().to_vec();

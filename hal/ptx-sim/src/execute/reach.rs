@@ -5,13 +5,13 @@ use crate::address::{LANES as LANE_WINDOWS, WINDOW};
 use crate::compute::{ElementPlace, LANES, Operands, Row, low, place};
 use crate::memory::Memory;
 use crate::program::{Destination, MatrixProduct, Op, Program, Source};
-use crate::wave::Wave;
+use crate::wave::{RegisterRange, Wave};
 use flipwave_arch::{
     Instruction, Lane, LaneMask, MatrixElement, Pc, ProductShape, RegisterId, SumPart,
 };
 use flipwave_device::{AccessKind, Address, FaultCause};
 use flipwave_machine::{FootprintBuilder, SummedElement, WaveState, WrittenByte};
-use flipwave_ptx::{CARRY, INSTRUCTION_BYTES, PREDICATES, WORDS};
+use flipwave_ptx::{CARRY, INSTRUCTION_BYTES, PREDICATES, RegisterCounts, WORDS};
 
 use super::access::Location;
 use crate::program::MemorySpace;
@@ -117,11 +117,15 @@ impl WaveState for Reach<'_> {
     }
 
     fn changeable(&self) -> Vec<RegisterId> {
-        let original = self.program.original.as_ref();
-        let counts = original.map_or(&self.program.code, |original| &original.code).registers;
-        let words = (0..counts.words).map(|number| RegisterId { class: &WORDS, number });
-        let predicates =
-            (0..counts.predicates).map(|number| RegisterId { class: &PREDICATES, number });
+        let range = match &self.program.original {
+            Some(original) => {
+                let RegisterCounts { words, predicates } = original.code.registers;
+                RegisterRange { words: 0..words, predicates: 0..predicates }
+            }
+            None => self.wave.registers.range(),
+        };
+        let words = range.words.map(|number| RegisterId { class: &WORDS, number });
+        let predicates = range.predicates.map(|number| RegisterId { class: &PREDICATES, number });
         words.chain(predicates).chain([RegisterId { class: &CARRY, number: 0 }]).collect()
     }
 

@@ -8,6 +8,7 @@ use crate::program::{
 use crate::wave::next;
 use flipwave_device::{AccessKind, FaultCause};
 use flipwave_ptx::Condition;
+use smallvec::SmallVec;
 
 /// The effect of an instruction beyond its wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,28 @@ impl Reach<'_> {
                 return Ok(self.end(effect));
             }
             _ if lanes == 0 => {}
+            Op::Call(call) => {
+                self.call(call, number, lanes, after)?;
+                return Ok(self.end(effect));
+            }
+            Op::Return => {
+                self.advance(after);
+                self.return_from(lanes);
+                return Ok(self.end(effect));
+            }
+            Op::Exit => self.wave.exit(lanes),
+            Op::Trap(id) => return Err(FaultCause::Trap { id: *id }),
+            Op::Barrier(op) => effect = Effect::Barrier { op: *op, lanes },
+            _ => self.perform(number, lanes)?,
+        }
+        self.advance(after);
+        Ok(self.end(effect))
+    }
+
+    /// Executes an instruction that does not change the control flow in some lanes, of which there is at least
+    /// one. The PC remains.
+    pub fn perform(&mut self, number: usize, lanes: u32) -> Result<(), FaultCause> {
+        match &self.program.steps[number].op {
             Op::Compute { operation, sources, destinations } => {
                 let mut rows = std::mem::take(self.rows);
                 rows.operands.clear();
@@ -78,39 +101,8 @@ impl Reach<'_> {
                 }
             }
             Op::Warpgroup(product) => self.warpgroup(product, lanes)?,
-            Op::Load { access, values } => {
-                let mut rows = vec![[0; LANES]; values.len()];
-                let addresses = self.addresses(access);
-                for lane in Self::lanes(lanes) {
-                    let location = self.locate(access, addresses[lane], lane)?;
-                    for ((value, _), row) in values.iter().zip(&mut rows) {
-                        let mut part = location;
-                        part.address = part.address.wrapping_add(value.offset);
-                        let bits = self.read_at(part, value.bytes, lane, AccessKind::Read)?;
-                        let shift = 64 - 8 * value.bytes as u32;
-                        row[lane] = if value.is_signed {
-                            ((bits << shift) as i64 >> shift) as u64
-                        } else {
-                            bits
-                        };
-                    }
-                }
-                for ((_, destination), row) in values.iter().zip(&rows) {
-                    self.wave.registers.write(*destination, lanes, row);
-                }
-            }
-            Op::Store { access, values } => {
-                let rows: Vec<Row> = values.iter().map(|(_, source)| self.row(*source)).collect();
-                let addresses = self.addresses(access);
-                for lane in Self::lanes(lanes) {
-                    let location = self.locate(access, addresses[lane], lane)?;
-                    for ((value, _), row) in values.iter().zip(&rows) {
-                        let mut part = location;
-                        part.address = part.address.wrapping_add(value.offset);
-                        self.write_at(part, value.bytes, row[lane], lane, AccessKind::Write)?;
-                    }
-                }
-            }
+            Op::Load { access, values } => self.load(access, values, lanes)?,
+            Op::Store { access, values } => self.store(access, values, lanes)?,
             Op::Atomic { access, operation, values } => {
                 let addresses = self.addresses(access);
                 for value in values {
@@ -132,22 +124,9 @@ impl Reach<'_> {
             }
             Op::Copy(copy) => self.copy(copy, lanes)?,
             Op::Matrix(matrix) => self.matrix(matrix, lanes)?,
-            Op::Call(call) => {
-                self.call(call, number, lanes, after)?;
-                return Ok(self.end(effect));
-            }
-            Op::Return => {
-                self.advance(after);
-                self.return_from(lanes);
-                return Ok(self.end(effect));
-            }
-            Op::Exit => self.wave.exit(lanes),
-            Op::Trap(id) => return Err(FaultCause::Trap { id: *id }),
-            Op::Barrier(op) => effect = Effect::Barrier { op: *op, lanes },
-            Op::Nothing | Op::Gap(_) => {}
+            _ => {}
         }
-        self.advance(after);
-        Ok(self.end(effect))
+        Ok(())
     }
 
     fn end(&mut self, effect: Effect) -> Effect {
@@ -164,7 +143,7 @@ impl Reach<'_> {
 
     /// Continues groups of lanes at several addresses; groups without lanes do not count.
     pub fn diverge(&mut self, groups: &[(u64, u32)], meeting: Option<u64>) {
-        let mut joined: Vec<(u64, u32)> = Vec::new();
+        let mut joined: SmallVec<[(u64, u32); 4]> = SmallVec::new();
         for (target, lanes) in groups.iter().copied().filter(|(_, lanes)| *lanes != 0) {
             match joined.iter_mut().find(|(known, _)| *known == target) {
                 Some((_, all)) => *all |= lanes,

@@ -5,7 +5,9 @@ use super::operand::Addresses;
 use super::{Op, Original, Program, Step};
 use crate::Gap;
 use crate::address::{FUNCTIONS, INSERTED, WINDOW, Windows};
+use crate::compile::{Blocks, Tier};
 use crate::memory::Memory;
+use crate::wave::RegisterRange;
 use flipwave_device::{Address, DeviceError};
 use flipwave_ptx::{CallGraph, Code, ControlFlow, FunctionCode, Module, Name, Space, Symbol};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -106,20 +108,28 @@ impl Program {
             let op = lower(inst, number, &code, &flows[inst.function], &layout);
             Step { inst: inst.clone(), op: op.unwrap_or_else(Op::Gap) }
         });
-        let steps = steps.collect();
-        let recursive = CallGraph::of(&code).recursive;
+        let steps: Vec<Step> = steps.collect();
+        let calls = CallGraph::of(&code);
+        let reachable = |function| {
+            let reachable = calls.reachable(function);
+            RegisterRange::of(reachable.into_iter().map(|number| &code.functions[number]))
+        };
+        let ranges = (0..code.functions.len()).map(reachable).collect();
+        let tier = Tier::new(Blocks::of(&code, &flows, &steps));
         let Layout { variables, functions, .. } = layout;
-        let code = Arc::new(code);
-        let module = Arc::new(module.clone());
+        let (module, shared_bytes) = (Arc::new(module.clone()), shared);
+        let original = base.map(|base| base.original);
         Ok(Program {
             module,
-            code,
+            code: Arc::new(code),
             steps,
-            shared_bytes: shared,
-            recursive,
+            shared_bytes,
+            calls,
+            ranges,
+            tier,
             variables,
             functions,
-            original: base.map(|base| base.original),
+            original,
         })
     }
 }

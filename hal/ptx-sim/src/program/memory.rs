@@ -18,6 +18,13 @@ pub(crate) struct MemoryAccess {
     pub bytes: u64,
 }
 
+impl MemoryAccess {
+    /// Returns `true` if the memory may be device memory.
+    pub fn reaches_device(&self) -> bool {
+        matches!(self.space, MemorySpace::Global | MemorySpace::Generic)
+    }
+}
+
 /// State spaces of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MemorySpace {

@@ -21,12 +21,13 @@ pub(crate) use phase_barrier::{Phase, PhaseBarrier};
 pub(crate) use warpgroup::{Descriptor, SharedMatrix, WarpgroupLeft, WarpgroupProduct};
 
 use crate::Gap;
+use crate::compile::Tier;
 use crate::compute::Operation;
+use crate::wave::RegisterRange;
 use flipwave_arch::Pc;
 use flipwave_device::Address;
 use flipwave_machine::Exactness;
-use flipwave_ptx::{Code, Inst, MatrixForm, Module, Origin, Space};
-use std::collections::BTreeSet;
+use flipwave_ptx::{CallGraph, Code, Inst, MatrixForm, Module, Origin, Space};
 use std::sync::Arc;
 
 /// A loaded module.
@@ -39,8 +40,12 @@ pub struct Program {
     pub(crate) steps: Vec<Step>,
     /// Bytes of shared memory that the module declares.
     pub(crate) shared_bytes: u64,
-    /// Functions that may call themselves.
-    pub(crate) recursive: BTreeSet<usize>,
+    /// Calls between functions.
+    pub(crate) calls: CallGraph,
+    /// By function: registers of the functions that a call of it may reach.
+    pub(crate) ranges: Vec<RegisterRange>,
+    /// The compiled code.
+    pub(crate) tier: Tier,
     /// Addresses of variables in their state spaces, in the order of the code.
     pub(crate) variables: Vec<u64>,
     /// Addresses of functions, in the order of the code.
@@ -156,6 +161,17 @@ impl Program {
     pub(crate) fn is_free(&self, origin: Option<Origin>) -> bool {
         let is_inserted = origin.is_some_and(|origin| origin.pc().is_none());
         is_inserted && self.original.as_ref().is_some_and(|found| found.inserted == Inserted::Free)
+    }
+
+    /// Returns `true` if the turn of a wave does not end before the instruction at an address. Turns end at the
+    /// blocks of the original code; what was inserted after an instruction belongs to its turn.
+    pub(crate) fn continues_turn(&self, pc: u64) -> bool {
+        let Some(number) = self.code.number_of(Pc(pc)) else { return false };
+        let original = self.original.as_ref().filter(|found| found.inserted == Inserted::Free);
+        match original {
+            Some(original) => original.continues_turn(number),
+            None => self.tier.blocks.is_inside(number),
+        }
     }
 
     /// The instruction with a number as observers see it: that of the original code.

@@ -22,6 +22,8 @@ pub(crate) struct Original {
     pub origins: Vec<Origin>,
     /// Counting of inserted instructions.
     pub inserted: Inserted,
+    /// By instruction of the original code: `true` if it is in a block, but not the first.
+    inside: Vec<bool>,
     /// Registers that have other numbers in the rewritten code: the first, their number, and the new first.
     moved: Vec<(RegisterId, u16, u16)>,
 }
@@ -30,6 +32,7 @@ impl Original {
     /// The original of rewritten code.
     pub fn new(
         code: &Arc<Code>,
+        inside: Vec<bool>,
         rewritten: &Code,
         origins: &[Origin],
         inserted: Inserted,
@@ -47,12 +50,21 @@ impl Original {
             }
         }
         let (code, origins) = (Arc::clone(code), origins.to_vec());
-        Original { code, origins, inserted, moved }
+        Original { code, origins, inserted, inside, moved }
     }
 
     /// The original instruction at the place of an instruction of the rewritten code.
     pub fn inst(&self, number: usize) -> Option<&Inst> {
         self.code.at(self.origins.get(number)?.pc()?)
+    }
+
+    /// Returns `true` if the turn of a wave does not end before the instruction with a number.
+    pub fn continues_turn(&self, number: usize) -> bool {
+        if self.origins[number] == Origin::After {
+            return true;
+        }
+        let original = self.code.number_of(self.pc(pc_of(number)));
+        original.is_some_and(|original| self.inside[original])
     }
 
     /// The address in the original code of the instruction at an address, or of the next original one.

@@ -1,8 +1,9 @@
 //! Calls of functions, and the paths of diverged lanes.
 
-use super::Registers;
+use super::{Registers, Rows, Word};
 use crate::program::Program;
 use flipwave_ptx::INSTRUCTION_BYTES;
+use smallvec::{SmallVec, smallvec};
 
 /// A call of a function, or the kernel.
 #[derive(Clone, PartialEq, Eq)]
@@ -15,12 +16,12 @@ pub(crate) struct Frame {
     pub base: u64,
     /// Bytes of the frame per lane.
     pub bytes: u64,
-    /// Memory of the frame, lane after lane.
-    pub memory: Vec<u8>,
+    /// Memory of the frame: the first 4 bytes of all lanes, the next 4 bytes, and so on.
+    pub memory: Rows,
     /// Diverged lanes. The last path executes; the others wait for it. Never empty between instructions.
-    pub paths: Vec<Path>,
+    pub paths: SmallVec<[Path; 4]>,
     /// Registers of the function before the call, if it calls itself.
-    pub saved: Option<Registers>,
+    pub saved: Option<Box<Registers>>,
 }
 
 /// Lanes at the same instruction.
@@ -45,9 +46,49 @@ impl Frame {
     ) -> Frame {
         let code = &program.code.functions[function];
         let bytes = code.frame_bytes.next_multiple_of(16);
-        let memory = vec![0; bytes as usize * crate::compute::LANES];
+        let memory = Rows::new((bytes / 4) as usize);
         let path = Path { pc: code.entry().0, until: None, lanes };
-        Frame { function, call, base, bytes, memory, paths: vec![path], saved: None }
+        Frame { function, call, base, bytes, memory, paths: smallvec![path], saved: None }
+    }
+
+    /// Reads at most 8 bytes of a lane at a local address; `None` if they are not in the frame.
+    pub fn read(&self, address: u64, bytes: u64, lane: usize) -> Option<u64> {
+        let offset = self.offset_of(address, bytes)?;
+        let byte =
+            |at: u64| u64::from(self.memory[at as usize / 4].0[lane] >> (8 * (at % 4)) & 0xff);
+        if bytes == 4 && offset.is_multiple_of(4) {
+            return Some(self.memory[offset as usize / 4].0[lane].into());
+        }
+        Some((0..bytes).fold(0, |value, number| value | byte(offset + number) << (8 * number)))
+    }
+
+    /// Writes at most 8 bytes of a lane; `None` if they are not in the frame.
+    pub fn write(&mut self, address: u64, bytes: u64, value: u64, lane: usize) -> Option<()> {
+        let offset = self.offset_of(address, bytes)?;
+        if bytes == 4 && offset.is_multiple_of(4) {
+            self.memory[offset as usize / 4].0[lane] = value as u32;
+            return Some(());
+        }
+        for number in 0..bytes {
+            let (at, byte) = (offset + number, (value >> (8 * number)) as u32 & 0xff);
+            let (word, shift) = (&mut self.memory[at as usize / 4].0[lane], 8 * (at % 4));
+            *word = *word & !(0xff << shift) | byte << shift;
+        }
+        Some(())
+    }
+
+    /// The rows of 4 or 8 aligned bytes at a local address, which all lanes share; `None` for other accesses.
+    pub fn rows(&mut self, address: u64, bytes: u64) -> Option<&mut [Word]> {
+        let offset = self.offset_of(address, bytes)?;
+        let is_aligned = matches!(bytes, 4 | 8) && offset.is_multiple_of(4);
+        let first = (offset / 4) as usize;
+        if is_aligned { self.memory.get_mut(first..first + (bytes / 4) as usize) } else { None }
+    }
+
+    /// Offset of bytes in the frame.
+    fn offset_of(&self, address: u64, bytes: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.base)?;
+        offset.checked_add(bytes).is_some_and(|end| end <= self.bytes).then_some(offset)
     }
 
     /// Removes lanes that have returned or ended.
@@ -85,7 +126,7 @@ impl Frame {
                 until
             }
         };
-        let mut groups: Vec<(u64, u32)> = groups.to_vec();
+        let mut groups: SmallVec<[(u64, u32); 4]> = groups.into();
         groups.sort_unstable_by(|first, second| second.cmp(first));
         let is_under_way = |(target, _): &(u64, u32)| Some(*target) != until;
         let paths = groups.into_iter().filter(is_under_way);
@@ -106,7 +147,7 @@ mod tests {
         let path = |&(pc, until, lanes): &(u64, Option<u64>, u32)| Path { pc, until, lanes };
         let (function, call, base, bytes) = (0, None, 0, 0);
         let paths = paths.iter().map(path).collect();
-        Frame { function, call, base, bytes, memory: Vec::new(), paths, saved: None }
+        Frame { function, call, base, bytes, memory: Rows::new(0), paths, saved: None }
     }
 
     fn paths(frame: &Frame) -> Vec<(u64, Option<u64>, u32)> {

@@ -2,9 +2,11 @@
 
 mod frame;
 mod registers;
+mod rows;
 
 pub(crate) use frame::{Frame, Path, next};
-pub(crate) use registers::Registers;
+pub(crate) use registers::{RegisterRange, Registers, Word};
+pub(crate) use rows::Rows;
 
 use crate::program::{BarrierKind, Program};
 use flipwave_device::WaveId;
@@ -49,8 +51,21 @@ impl Wave {
     pub fn new(id: WaveId, program: &Program, kernel: usize, threads: u32) -> Wave {
         let all = u32::MAX >> (32 - threads.clamp(1, 32));
         let frame = Frame::new(program, kernel, None, 0, all);
-        let registers = Registers::new(program.code.registers);
-        Wave { id, executed: 0, all, registers, frames: vec![frame], status: Status::Running }
+        let registers = Registers::new(&RegisterRange::default());
+        // Kernels often call a function or two.
+        let mut frames = Vec::with_capacity(4);
+        frames.push(frame);
+        Wave { id, executed: 0, all, registers, frames, status: Status::Running }
+    }
+
+    /// Gives the wave the registers of its kernel, unless it has begun. Until then it has none, so that clones of
+    /// a dispatch are small.
+    pub fn begin(&mut self, program: &Program) {
+        if self.executed == 0
+            && let Some(frame) = self.frames.first()
+        {
+            self.registers.extend(&program.ranges[frame.function]);
+        }
     }
 
     /// The path that executes the next instruction.

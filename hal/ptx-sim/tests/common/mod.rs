@@ -5,6 +5,7 @@ pub mod host;
 
 use flipwave_arch::SourceLines as _;
 use flipwave_device::{Address, Completion, Dispatch, FaultCause, ModuleId, Statistics};
+use flipwave_jit::Compiling;
 use flipwave_machine::{Machine, Progress, Unobserved};
 use flipwave_ptx::{Ptx, parse};
 use flipwave_ptx_sim::PtxGpu;
@@ -75,12 +76,30 @@ impl Bench {
         }
     }
 
-    /// Executes a dispatch.
+    /// Executes a dispatch in the interpreter and as compiled code, which must be in the same state whenever
+    /// both pause.
     pub fn complete(&mut self, dispatch: &Dispatch) -> Completion {
-        let mut execution = self.gpu.begin(dispatch).unwrap_or_else(|error| panic!("{error}"));
-        match self.gpu.advance(&mut execution, &mut Unobserved, u64::MAX) {
-            Ok(Progress::Ended(completion)) => completion,
-            other => panic!("{other:?}"),
+        let mut compiled = self.gpu.clone();
+        self.gpu.set_compiling(Compiling::Never);
+        compiled.set_compiling(Compiling::AtOnce);
+        let begin =
+            |gpu: &mut PtxGpu| gpu.begin(dispatch).unwrap_or_else(|error| panic!("{error}"));
+        let mut executions = [begin(&mut self.gpu), begin(&mut compiled)];
+        let mut until = 0;
+        loop {
+            until += 1 + until / 2;
+            let [first, second] = &mut executions;
+            let ends = [
+                self.gpu.advance(first, &mut Unobserved, until),
+                compiled.advance(second, &mut Unobserved, until),
+            ];
+            let [Ok(first_end), Ok(second_end)] = ends else { panic!("{ends:?}") };
+            assert_eq!(first_end, second_end, "after {until} instructions");
+            assert!(first.continues_like(second), "after {until} instructions");
+            assert!(self.gpu.is_in_state_of(&compiled), "after {until} instructions");
+            if let Progress::Ended(completion) = first_end {
+                return completion;
+            }
         }
     }
 

@@ -20,7 +20,6 @@ mod vector;
 mod workspace;
 
 use crate::dispatch::checker::{Checker, Counting};
-use crate::dispatch::policy::Compiling;
 use crate::dispatch::turns::CurrentTurn;
 use crate::instruction::Flow;
 use crate::translate::code::DecodedCode;
@@ -30,7 +29,7 @@ use candidate::Candidate;
 use compiled::{Compiled, LONGEST_TURN, Resources};
 use execute::Ending;
 pub use execute::{Outcome, WaveContext};
-use flipwave_jit::{InProcess, in_background};
+use flipwave_jit::{Compiling, InProcess, in_background};
 use frame::Limits;
 use plan::Source;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};

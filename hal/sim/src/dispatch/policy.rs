@@ -1,9 +1,8 @@
 //! Choices of the runtime about the execution of dispatches.
 
 use crate::dispatch::leads::Leads;
-use crate::environment::{self, EnvironmentError};
+use flipwave_jit::Compiling;
 use flipwave_machine::{FaultDetail, Stalls};
-use std::sync::OnceLock;
 
 /// Choices of the runtime on which no correct program depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,39 +29,6 @@ pub struct Policy {
     pub fault_detail: FaultDetail,
     /// Selection of the code that is compiled to host code.
     pub compiling: Compiling,
-}
-
-/// Selection of the code that is compiled to host code, and the time of compilation. The results
-/// are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compiling {
-    /// Interprets everything.
-    Never,
-    /// Compiles code that is executed often.
-    WhenHot,
-    /// Compiles code that is reached a second time; for tests.
-    AtOnce,
-}
-
-impl Compiling {
-    /// The default of the process: compiles hot code if the process has a compile service
-    /// ([`flipwave_jit::use_service`]). The environment variable `FLIPWAVE_TIER` overrides it:
-    /// `interpreter`, or `compiled-at-once`, which compiles in the process itself.
-    pub fn of_process() -> Compiling {
-        static SELECTED: OnceLock<Option<Compiling>> = OnceLock::new();
-        let selected = SELECTED.get_or_init(|| Compiling::from_environment().ok().flatten());
-        let usual = match flipwave_jit::service() {
-            Some(_) => Compiling::WhenHot,
-            None => Compiling::Never,
-        };
-        selected.unwrap_or(usual)
-    }
-
-    /// Returns the choice of the environment variable `FLIPWAVE_TIER`.
-    pub(crate) fn from_environment() -> Result<Option<Compiling>, EnvironmentError> {
-        let words = [("interpreter", Compiling::Never), ("compiled-at-once", Compiling::AtOnce)];
-        environment::selected("FLIPWAVE_TIER", &words)
-    }
 }
 
 impl Default for Policy {

@@ -1,6 +1,6 @@
 //! Host vector extensions, and functions compiled for each of them.
 
-use crate::environment::{self, EnvironmentError};
+use flipwave_jit::Extensions;
 
 /// Vector extensions of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,30 +16,11 @@ pub enum Level {
 impl Level {
     /// Returns the best level of this host. `FLIPWAVE_SIMD` (`plain`, `avx2`) selects a lower one.
     pub fn detect() -> Level {
-        let selected = Level::from_environment().ok().flatten();
-        #[cfg(target_arch = "x86_64")]
-        {
-            let avx2 = is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("fma")
-                && is_x86_feature_detected!("bmi2");
-            let avx512 = avx2
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl");
-            if avx512 && selected.is_none() {
-                return Level::Avx512;
-            }
-            if avx2 && selected != Some(Level::Plain) {
-                return Level::Avx2;
-            }
+        match Extensions::of_process() {
+            Some(Extensions::Avx512) => Level::Avx512,
+            Some(Extensions::Avx2) => Level::Avx2,
+            None => Level::Plain,
         }
-        Level::Plain
-    }
-
-    /// Returns the lower level that the environment selects.
-    pub(crate) fn from_environment() -> Result<Option<Level>, EnvironmentError> {
-        environment::selected("FLIPWAVE_SIMD", &[("plain", Level::Plain), ("avx2", Level::Avx2)])
     }
 }
 
