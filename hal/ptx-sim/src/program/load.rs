@@ -8,6 +8,7 @@ use crate::address::{FUNCTIONS, WINDOW, Windows};
 use crate::memory::Memory;
 use flipwave_device::{Address, DeviceError};
 use flipwave_ptx::{CallGraph, Code, ControlFlow, Space, Symbol};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Addresses of the variables of a module, in their state spaces.
@@ -29,12 +30,16 @@ impl Addresses for Layout<'_> {
 }
 
 impl Program {
-    /// Allocates the variables of a module, and prepares its code.
+    /// Allocates the variables of a module, except those in `placed`, and prepares its code.
     ///
     /// # Errors
     /// [`DeviceError::Load`] for variables of other modules, and for textures;
     /// [`DeviceError::OutOfMemory`].
-    pub(crate) fn load(code: Code, memory: &mut Memory) -> Result<Program, DeviceError> {
+    pub(crate) fn load(
+        code: Code,
+        memory: &mut Memory,
+        placed: &BTreeMap<String, Address>,
+    ) -> Result<Program, DeviceError> {
         let mut variables = Vec::new();
         let mut shared = 0u64;
         for variable in code.variables.iter().filter(|found| !is_dynamic(found)) {
@@ -64,6 +69,9 @@ impl Program {
                 Space::Global | Space::Const if variable.is_external => {
                     return Err(unsupported("no module defines it"));
                 }
+                Space::Global | Space::Const if placed.contains_key(&*variable.name) => {
+                    placed[&*variable.name].0
+                }
                 Space::Global | Space::Const if variable.alignment <= 1 << 16 => {
                     memory.allocate(variable.bytes.max(1))?.0
                 }
@@ -80,7 +88,8 @@ impl Program {
         });
         let steps = steps.collect();
         let recursive = CallGraph::of(&code).recursive;
-        Ok(Program { code: Arc::new(code), steps, shared_bytes: shared, recursive })
+        let addresses = layout.variables.into_iter().map(Address).collect();
+        Ok(Program { code: Arc::new(code), steps, addresses, shared_bytes: shared, recursive })
     }
 }
 

@@ -16,8 +16,9 @@ pub(crate) use phase_barrier::{Phase, PhaseBarrier};
 
 use crate::Gap;
 use crate::compute::Operation;
+use flipwave_device::Address;
 use flipwave_machine::Exactness;
-use flipwave_ptx::{Code, Inst, MatrixForm};
+use flipwave_ptx::{Code, Inst, MatrixForm, Space};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub struct Program {
     pub code: Arc<Code>,
     /// The instructions with their effects, in the order of the code.
     pub(crate) steps: Vec<Step>,
+    /// Addresses of the variables, in the order of [`Code::variables`].
+    pub(crate) addresses: Vec<Address>,
     /// Bytes of shared memory that the module declares.
     pub(crate) shared_bytes: u64,
     /// Functions that may call themselves.
@@ -133,6 +136,25 @@ impl Program {
     /// Address in shared memory of the first byte that a launch provides.
     pub fn dynamic_shared(&self) -> u64 {
         self.shared_bytes.next_multiple_of(16)
+    }
+
+    /// Address and size in bytes of a variable in global or constant memory.
+    pub fn variable(&self, name: &str) -> Option<(Address, u64)> {
+        self.variables()
+            .find(|(found, ..)| *found == name)
+            .map(|(_, address, bytes)| (address, bytes))
+    }
+
+    /// Names, addresses and sizes in bytes of the variables in global and constant memory.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, Address, u64)> {
+        let all = self.code.variables.iter().zip(&self.addresses);
+        all.filter(|(variable, _)| variable.space != Space::Shared)
+            .map(|(variable, address)| (&*variable.name, *address, variable.bytes))
+    }
+
+    /// Bytes of shared memory that the module declares.
+    pub fn shared_bytes(&self) -> u64 {
+        self.shared_bytes
     }
 
     /// The gaps of the module: instructions that are not implemented, with the reason.
