@@ -1,0 +1,57 @@
+//! Compiles and runs programs as users have them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Folder of the programs.
+pub fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs")
+}
+
+/// Runs a compiler.
+#[track_caller]
+fn run(command: &mut Command) {
+    let output = command.output().expect("Debian's package clang-22 is needed by these tests");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Compiles kernels to PTX.
+#[track_caller]
+pub fn ptx(source: &Path, folder: &Path, target: &str) -> PathBuf {
+    let file = folder.join(source.file_name().expect("a name")).with_extension("ptx");
+    let mut command = Command::new("clang++-22");
+    command.args(["-xcuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-O2", "-S"]);
+    command.args(["-Wno-unknown-cuda-version", "-Xclang", "-target-feature", "-Xclang", "+ptx78"]);
+    command.arg(format!("--cuda-gpu-arch={target}")).arg(source).arg("-o").arg(&file);
+    run(&mut command);
+    file
+}
+
+/// A folder in which the dynamic loader finds the library under the names of NVIDIA's.
+pub fn libraries(folder: &Path) {
+    let test = std::env::current_exe().expect("a path");
+    let library = test.with_file_name("libflipwave_cuda.so");
+    for name in ["libcuda.so", "libcudart.so"].into_iter().chain(flipwave_cuda::LIBRARY_NAMES) {
+        let _ = std::os::unix::fs::symlink(&library, folder.join(name));
+    }
+}
+
+/// Compiles a program in C and links it with the driver or the runtime.
+#[track_caller]
+pub fn program(source: &str, folder: &Path, library: &str) -> PathBuf {
+    libraries(folder);
+    let file = folder.join(source).with_extension("exe");
+    let mut command = Command::new("clang-22");
+    command.args(["-O1", "-Wall", "-Werror", "-pthread", "-o"]).arg(&file);
+    command.arg(programs().join(source)).arg("-L").arg(folder).arg(format!("-l{library}"));
+    run(&mut command);
+    file
+}
+
+/// Runs a program with the library.
+pub fn output(program: &Path, folder: &Path, arguments: &[&str]) -> Output {
+    // A program that hangs is killed.
+    let mut command = Command::new("timeout");
+    command.arg("60").arg(program).args(arguments).env("LD_LIBRARY_PATH", folder).current_dir(folder);
+    command.output().expect("started")
+}
