@@ -8,7 +8,7 @@ macro_rules! statuses {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Status(pub i32);
 
-        #[allow(missing_docs)]
+        #[allow(missing_docs, dead_code, reason = "the codes of the documentation")]
         impl Status {
             $(pub const $constant: Status = Status($code);)*
 

@@ -223,6 +223,7 @@ macro_rules! api {
         )*
 
         /// Names and addresses of the functions.
+        #[allow(dead_code, reason = "only functions of the driver are looked up by name")]
         pub fn entries() -> Vec<(&'static str, usize)> {
             vec![
                 $(

@@ -10,7 +10,7 @@ use crate::status::Status;
 use std::sync::atomic::Ordering;
 
 /// Limits of the API that the simulator has: sizes of the stack, of the output buffer and of the heap, in bytes.
-fn limit_of(limit: i32) -> Result<usize, Status> {
+pub(in crate::api) fn limit_of(limit: i32) -> Result<usize, Status> {
     match limit {
         0 => Ok(1024),
         1 => Ok(1 << 20),
@@ -190,7 +190,7 @@ api! { convert code;
 }
 
 /// Frees the memory of a context.
-fn free_memory(context: usize) {
+pub(in crate::api) fn free_memory(context: usize) {
     let Ok(driver) = driver() else { return };
     for allocation in driver.allocations.all().into_iter().filter(|found| found.context == context)
     {

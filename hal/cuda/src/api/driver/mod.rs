@@ -1,18 +1,15 @@
 //! The driver API.
 
-mod contexts;
-mod copies;
+pub(super) mod contexts;
+pub(super) mod copies;
 mod devices;
-mod events;
-mod graphs;
-mod kernels;
-mod memory;
-mod modules;
-mod procedures;
-mod streams;
-
-pub use kernels::{LaunchRequest, launch};
-pub use modules::{image_bytes, read_image};
+pub(super) mod events;
+pub(super) mod graphs;
+pub(super) mod kernels;
+pub(super) mod memory;
+pub(super) mod modules;
+pub(super) mod procedures;
+pub(super) mod streams;
 
 use crate::status::Status;
 

@@ -11,7 +11,7 @@ use std::sync::{Once, OnceLock};
 const PER_THREAD: u64 = 2;
 
 /// The address of a function. Names without version stand for the newest one.
-fn find(name: &str, flags: u64) -> Option<usize> {
+pub(in crate::api) fn find(name: &str, flags: u64) -> Option<usize> {
     static ALL: OnceLock<HashMap<&str, usize>> = OnceLock::new();
     let all = ALL.get_or_init(|| super::entries().into_iter().collect());
     let per_thread = if flags & PER_THREAD != 0 { ["_ptsz", "_ptds", ""] } else { [""; 3] };
