@@ -54,19 +54,17 @@ impl Driver {
         }
     }
 
-    /// The memory that kernels of a device may access.
-    fn map(&self, device: usize, gpu: &PtxGpu) -> MemoryMap {
-        let all = self.allocations.all();
-        let (device_memory, host): (Vec<_>, Vec<_>) =
-            all.into_iter().partition(|found| found.kind == Kind::Device);
-        let own = device_memory.iter().filter(|found| found.device == device);
-        let device: Vec<_> = own.map(memory::range).collect();
-        let variables = gpu
-            .allocations()
-            .into_iter()
-            .filter(|(start, _)| !device.iter().any(|known| known.start == *start));
-        let variables = variables.map(|(start, bytes)| start..Address(start.0 + bytes)).collect();
-        MemoryMap { host: host.iter().map(memory::range).collect(), variables, device }
+    /// The memory that kernels of a device may access, if the launcher needs the map.
+    fn map(&self, gpu: &PtxGpu, launcher: &dyn LaunchDriver) -> MemoryMap {
+        if !launcher.needs_map() {
+            return MemoryMap::default();
+        }
+        let device = gpu.allocations().into_iter();
+        let device = device.map(|(start, bytes)| start..Address(start.0 + bytes)).collect();
+        let all = self.allocations.all().into_iter();
+        let host =
+            all.filter(|found| found.kind != Kind::Device).map(|found| memory::range(&found));
+        MemoryMap { device, host: host.collect() }
     }
 
     fn run(&self, device: &Device, launch: KernelLaunch) -> Result<(), Status> {
@@ -99,10 +97,7 @@ impl Driver {
     ) -> Result<Completion, DeviceError> {
         let mut launcher = lock(&self.launcher);
         let mut gpu = device.gpu();
-        let map = |gpu: &PtxGpu, launcher: &dyn LaunchDriver| {
-            if launcher.needs_map() { self.map(launch.device, gpu) } else { MemoryMap::default() }
-        };
-        let before = map(&gpu, &**launcher);
+        let before = self.map(&gpu, &**launcher);
         launcher.begin(&gpu, &before, launch)?;
         let mut dispatch = launch.dispatch.clone();
         dispatch.instruction_limit = launcher.limit(launch);
@@ -114,7 +109,7 @@ impl Driver {
             self.run_alone(device, gpu, &mut **launcher, execution)?
         };
         let gpu = device.gpu();
-        let after = map(&gpu, &**launcher);
+        let after = self.map(&gpu, &**launcher);
         launcher.end(&gpu, &after, launch, &completion)?;
         Ok(completion)
     }
@@ -185,7 +180,9 @@ impl Driver {
         let device = self.device_of(address).ok_or(Status::INVALID_VALUE)?;
         let gpu = self.devices[device].gpu();
         if is_for_host {
-            lock(&self.launcher).before_read(&gpu, Address(address), bytes.len() as u64);
+            let mut launcher = lock(&self.launcher);
+            let map = self.map(&gpu, &**launcher);
+            launcher.before_read(&gpu, &map, Address(address), bytes.len() as u64);
         }
         gpu.read(Address(address), bytes).map_err(|_| Status::ILLEGAL_ADDRESS)
     }

@@ -24,24 +24,20 @@ pub struct KernelLaunch {
     pub is_cooperative: bool,
 }
 
-/// Code of a loaded module, from which the module can be loaded again at the same addresses.
+/// Code of a loaded module.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LoadedCode {
-    /// The PTX text, with a comment for each variable in managed memory, see [`crate::module_of`].
+    /// The PTX text, with a comment for the address of each variable, see [`crate::module_of`].
     pub text: String,
-    /// Address from which the variables of the module are placed.
-    pub base: Address,
 }
 
-/// Memory that kernels may access.
+/// Memory that kernels of a device may access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryMap {
-    /// Device memory of the application, without variables of modules.
+    /// Device memory: allocations and variables of modules.
     pub device: Vec<Range<Address>>,
     /// Host memory.
     pub host: Vec<Range<Address>>,
-    /// Variables of modules.
-    pub variables: Vec<Range<Address>>,
 }
 
 /// Drives the execution of kernels. All calls come from one thread.
@@ -59,7 +55,7 @@ pub trait LaunchDriver: Send {
         Ok(())
     }
 
-    /// Returns `true` if [`LaunchDriver::begin`] and [`LaunchDriver::end`] need the map of memory.
+    /// Returns `true` if the other functions need the map of memory; without, it is empty.
     fn needs_map(&self) -> bool {
         false
     }
@@ -105,7 +101,7 @@ pub trait LaunchDriver: Send {
     }
 
     /// Called before the host reads device memory.
-    fn before_read(&mut self, _gpu: &PtxGpu, _from: Address, _bytes: u64) {}
+    fn before_read(&mut self, _gpu: &PtxGpu, _map: &MemoryMap, _from: Address, _bytes: u64) {}
 }
 
 /// Runs kernels without further tasks, and prints faults to standard error.

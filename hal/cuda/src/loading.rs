@@ -57,12 +57,12 @@ impl Driver {
                 placed.insert(variable.name.to_string(), Address(added.start));
             }
         }
-        let text = image.text_with(&placed);
         let mut gpu = self.devices[device].gpu();
-        let base = gpu.next_variable().unwrap_or(Address(0));
         let id = gpu.load_with_variables(&image.module, &placed)?;
+        let variables = gpu.program(id).into_iter().flat_map(|program| program.variables());
+        let text = image.text_with(variables.map(|(name, address, _)| (name, address)));
         drop(gpu);
-        let code = Arc::new(LoadedCode { text, base });
+        let code = Arc::new(LoadedCode { text });
         let managed = placed.values().map(|address| address.0).collect();
         let functions = Mutex::default();
         Ok(self.modules.add(LoadedModule { device, context, id, code, functions, managed }))
@@ -126,12 +126,12 @@ impl Driver {
     }
 }
 
-/// Makes the module of code that was loaded in another process, at the same addresses.
+/// Loads code of another process, whose variables are at the same addresses as there. Their memory and content
+/// are up to the caller.
 ///
 /// # Errors
-/// [`DeviceError`].
-pub fn load_again(gpu: &mut PtxGpu, code: &LoadedCode) -> Result<ModuleId, DeviceError> {
-    let (module, placed) = module_of(&code.text)?;
-    gpu.place_variables(code.base);
-    gpu.load_with_variables(&module, &placed)
+/// [`DeviceError::Load`].
+pub fn load_again(gpu: &mut PtxGpu, text: &str) -> Result<ModuleId, DeviceError> {
+    let (module, variables) = module_of(text)?;
+    gpu.load_with_variables(&module, &variables)
 }

@@ -12,8 +12,8 @@ const DEVICE_FUNCTIONS: &str = include_str!("device_functions.ptx");
 /// The variable with the output of kernels.
 pub const OUTPUT: &str = "__flipwave_output";
 
-/// Begins a comment with the address of a managed variable.
-const PLACED: &str = "\n// flipwave: managed variable ";
+/// Begins a comment with the address of a variable.
+const PLACED: &str = "\n// flipwave: variable ";
 
 /// A module of the application, before it is loaded.
 pub struct Image {
@@ -21,7 +21,7 @@ pub struct Image {
     pub text: String,
     /// The module, with device functions.
     pub module: Module,
-    /// Names and sizes in bytes of the variables in managed memory.
+    /// Names of the variables in managed memory.
     pub managed: Vec<String>,
 }
 
@@ -66,11 +66,10 @@ impl Image {
         Ok(Image { text, module, managed })
     }
 
-    /// The text with comments for variables in managed memory, from which [`module_of`] makes the module
-    /// again.
-    pub fn text_with(&self, placed: &BTreeMap<String, Address>) -> String {
+    /// The text with comments for the addresses of variables, which [`module_of`] reads.
+    pub fn text_with<'a>(&self, variables: impl Iterator<Item = (&'a str, Address)>) -> String {
         let mut text = self.text.clone();
-        for (name, address) in placed {
+        for (name, address) in variables {
             // Writing to a string cannot fail.
             let _ = write!(text, "{PLACED}{name} at {:#x}", address.0);
         }
@@ -79,7 +78,7 @@ impl Image {
 }
 
 /// Parses a module, adds the device functions that it expects of the driver, and returns the addresses of its
-/// variables in managed memory.
+/// variables if the text names them.
 ///
 /// # Errors
 /// [`DeviceError::Load`].
@@ -144,13 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_managed_variables_are_kept_in_the_text() {
+    fn addresses_of_variables_are_kept_in_the_text() {
         let text =
             format!("{HEADER}.visible .global .attribute(.managed) .align 4 .u32 counter;\n");
         let image = Image::read(text.as_bytes(), 90).expect("an image");
         assert_eq!(image.managed, ["counter"]);
         let placed = BTreeMap::from([("counter".to_owned(), Address(0x7fff_0000))]);
-        let (_, found) = module_of(&image.text_with(&placed)).expect("a module");
+        let variables = placed.iter().map(|(name, address)| (&**name, *address));
+        let (_, found) = module_of(&image.text_with(variables)).expect("a module");
         assert_eq!(found, placed);
     }
 

@@ -109,11 +109,6 @@ impl Memory {
         self.next = Some(start.0.next_multiple_of(GAP));
     }
 
-    /// Address of the next allocation without address, if it was set.
-    pub fn next_address(&self) -> Option<Address> {
-        self.next.map(Address)
-    }
-
     /// Host memory that the GPU may access.
     pub fn host_mut(&mut self) -> &mut HostMemory {
         &mut self.host

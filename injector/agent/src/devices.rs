@@ -31,17 +31,34 @@ pub fn devices_folder(session: &Session, cache: &Path) -> Result<PathBuf, Device
     let targets = session.targets().map_err(DevicesError::Machine)?;
     let files = device_files(&targets);
     let files = files.map_err(|error| DevicesError::Machine(error.to_string()))?;
-    let folder = cache.join(format!("devices-{}", digest(&files)));
+    folder_of("devices", &files, cache)
+}
+
+/// The folder with these files, created below `cache` if it does not exist.
+fn folder_of(kind: &str, files: &[DeviceFile], cache: &Path) -> Result<PathBuf, DevicesError> {
+    let folder = cache.join(format!("{kind}-{}", digest(files)));
     if !folder.is_dir() {
-        let temporary = cache.join(format!("devices-{}.part", std::process::id()));
+        let temporary = cache.join(format!("{kind}-{}.part", std::process::id()));
         let failed = |reason| DevicesError::Folder { folder: temporary.clone(), reason };
-        write(&files, &temporary).map_err(failed)?;
+        write(files, &temporary).map_err(failed)?;
         // Fails if another process has already created the folder, with the same files.
         if std::fs::rename(&temporary, &folder).is_err() {
             std::fs::remove_dir_all(&temporary).map_err(failed)?;
         }
     }
     Ok(folder)
+}
+
+/// The folder in which CUDA applications find the agent under the names of NVIDIA's libraries, created below `cache`
+/// if it does not exist.
+pub fn cuda_folder(agent: &Path, cache: &Path) -> Result<PathBuf, DevicesError> {
+    let target = agent.to_string_lossy().into_owned();
+    let link = |name: &str| DeviceFile {
+        path: name.to_owned(),
+        content: FileContent::Link(target.clone()),
+    };
+    let files: Vec<DeviceFile> = flipwave_cuda::LIBRARY_NAMES.into_iter().map(link).collect();
+    folder_of("cuda", &files, cache)
 }
 
 /// A digest of the paths and contents of files, as sixteen hexadecimal digits.

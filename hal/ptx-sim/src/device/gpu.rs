@@ -69,11 +69,6 @@ impl PtxGpu {
         self.memory.allocate_from(start);
     }
 
-    /// Address of the next variable, if [`PtxGpu::place_variables`] was called.
-    pub fn next_variable(&self) -> Option<Address> {
-        self.memory.next_address()
-    }
-
     /// Lets kernels access memory of the host at the host's addresses. Returns `false` if the range is empty
     /// or overlaps with other such memory. Clones of the GPU access the same memory.
     ///
