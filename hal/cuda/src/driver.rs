@@ -14,7 +14,9 @@ use flipwave_ptx::Ptx;
 use flipwave_ptx_sim::PtxGpu;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Size of device memory in bytes.
@@ -64,6 +66,8 @@ pub struct Device {
     pub(crate) gpu: Mutex<PtxGpu>,
     /// Number of threads that wait for the device.
     pub(crate) waiting: AtomicUsize,
+    /// `true` while a kernel runs, also between two slices.
+    pub(crate) is_running: AtomicBool,
     /// The error that all calls return after a fault; 0 without one.
     pub(crate) fault: AtomicI32,
     /// The clock.
@@ -273,10 +277,20 @@ impl Driver {
         let device = |(number, target): (usize, Ptx)| {
             let mut gpu = PtxGpu::new(target.clone());
             gpu.place_variables(Address(memory::variables_of(number)));
-            let (waiting, fault, clock, primary, primary_flags) = Default::default();
+            let (waiting, is_running, fault, clock, primary, primary_flags) = Default::default();
             let gpu = Mutex::new(gpu);
             let default_stream = Arc::new(Stream::new(0, number, 0, 0, 0));
-            Device { target, gpu, waiting, fault, clock, primary, primary_flags, default_stream }
+            Device {
+                target,
+                gpu,
+                waiting,
+                is_running,
+                fault,
+                clock,
+                primary,
+                primary_flags,
+                default_stream,
+            }
         };
         Driver {
             process: std::process::id(),
@@ -339,7 +353,7 @@ impl Driver {
         self.wait(device, self.queue.last())
     }
 
-    /// Prints the output of kernels. Returns `true` if an assertion failed.
+    /// Prints the output of kernels that have ended. Returns `true` if an assertion failed.
     pub(crate) fn print_output(&self, device: &Device) -> bool {
         let number = self.devices.iter().position(|found| std::ptr::eq(found, device));
         let mut has_failed = false;
@@ -348,6 +362,10 @@ impl Driver {
                 continue;
             }
             let mut gpu = device.gpu();
+            if device.is_running.load(Ordering::Acquire) {
+                // The kernel may have written a part of a record.
+                break;
+            }
             let Some((start, _)) = gpu.program(module.id).and_then(|found| found.variable(OUTPUT))
             else {
                 continue;

@@ -70,7 +70,10 @@ impl Driver {
     fn run(&self, device: &Device, launch: KernelLaunch) -> Result<(), Status> {
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
         let launch = KernelLaunch { number, ..launch };
-        match self.run_launch(device, &launch) {
+        device.is_running.store(true, Ordering::Release);
+        let completion = self.run_launch(device, &launch);
+        device.is_running.store(false, Ordering::Release);
+        match completion {
             Ok(Completion::Completed(statistics)) => {
                 device.clock.add(statistics.wave_instructions);
                 Ok(())

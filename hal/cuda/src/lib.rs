@@ -31,5 +31,11 @@ pub use loading::load_again;
 pub use module::module_of;
 
 /// Names under which programs look for the library.
-pub const LIBRARY_NAMES: [&str; 5] =
-    ["libcuda.so.1", "libcuda.so", "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"];
+pub const LIBRARY_NAMES: [&str; 6] = [
+    "libcuda.so.1",
+    "libcuda.so",
+    "libcudart.so",
+    "libcudart.so.11.0",
+    "libcudart.so.12",
+    "libcudart.so.13",
+];

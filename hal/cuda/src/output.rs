@@ -77,6 +77,8 @@ pub fn take(gpu: &mut PtxGpu, start: Address) -> Output {
 fn assertion(gpu: &PtxGpu, record: &[u8]) -> Option<String> {
     let address = |at: usize| Some(u64::from_le_bytes(*record.get(at..)?.first_chunk()?));
     let number = |at: usize| Some(u32::from_le_bytes(*record.get(at..)?.first_chunk()?));
+    // A kernel that ended with a fault may have written a part of the record.
+    address(16).filter(|message| *message != 0)?;
     let text = |at: usize| Some(String::from_utf8_lossy(&string(gpu, address(at)?)).into_owned());
     let (message, file, function) = (text(16)?, text(24)?, text(32)?);
     let position =

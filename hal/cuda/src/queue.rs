@@ -4,6 +4,7 @@
 use crate::driver::Driver;
 use crate::handles::lock;
 use crate::launch::KernelLaunch;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -129,6 +130,7 @@ impl Queue {
 
     /// Executes work until the process ends.
     pub fn run(&self, driver: &Driver) {
+        IS_EXECUTING.set(true);
         loop {
             let mut state = lock(&self.state);
             let submitted = loop {
@@ -145,6 +147,16 @@ impl Queue {
             self.changed.notify_all();
         }
     }
+}
+
+thread_local! {
+    /// `true` on the thread that executes work.
+    static IS_EXECUTING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns `true` on the thread that executes work.
+pub fn is_executing() -> bool {
+    IS_EXECUTING.get()
 }
 
 /// The clock of a device in nanoseconds. It counts work, not time, so that it is the same in each run: one

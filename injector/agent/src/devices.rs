@@ -1,6 +1,7 @@
 //! The files with which the driver describes the GPUs, in a cached folder per machine configuration.
 
 use crate::session::Session;
+use crate::versioned_library::versioned_library;
 use flipwave_kfd::{DeviceFile, FileContent, device_files};
 use sha2::{Digest, Sha256};
 use std::io;
@@ -31,16 +32,22 @@ pub fn devices_folder(session: &Session, cache: &Path) -> Result<PathBuf, Device
     let targets = session.targets().map_err(DevicesError::Machine)?;
     let files = device_files(&targets);
     let files = files.map_err(|error| DevicesError::Machine(error.to_string()))?;
-    folder_of("devices", &files, cache)
+    folder_with("devices", &files, cache, |folder| write(&files, folder))
 }
 
-/// The folder with these files, created below `cache` if it does not exist.
-fn folder_of(kind: &str, files: &[DeviceFile], cache: &Path) -> Result<PathBuf, DevicesError> {
+/// The folder for these files, which `write` writes if it does not exist below `cache`.
+fn folder_with(
+    kind: &str,
+    files: &[DeviceFile],
+    cache: &Path,
+    write: impl FnOnce(&Path) -> io::Result<()>,
+) -> Result<PathBuf, DevicesError> {
     let folder = cache.join(format!("{kind}-{}", digest(files)));
     if !folder.is_dir() {
         let temporary = cache.join(format!("{kind}-{}.part", std::process::id()));
         let failed = |reason| DevicesError::Folder { folder: temporary.clone(), reason };
-        write(files, &temporary).map_err(failed)?;
+        let written = std::fs::create_dir_all(&temporary).and_then(|()| write(&temporary));
+        written.map_err(failed)?;
         // Fails if another process has already created the folder, with the same files.
         if std::fs::rename(&temporary, &folder).is_err() {
             std::fs::remove_dir_all(&temporary).map_err(failed)?;
@@ -58,7 +65,17 @@ pub fn cuda_folder(agent: &Path, cache: &Path) -> Result<PathBuf, DevicesError> 
         content: FileContent::Link(target.clone()),
     };
     let files: Vec<DeviceFile> = flipwave_cuda::LIBRARY_NAMES.into_iter().map(link).collect();
-    folder_of("cuda", &files, cache)
+    folder_with("cuda", &files, cache, |folder| {
+        for name in flipwave_cuda::LIBRARY_NAMES {
+            let file = folder.join(name);
+            if name.starts_with("libcudart.so.") {
+                std::fs::write(file, versioned_library(name, &target))?;
+            } else {
+                symlink(&target, file)?;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// A digest of the paths and contents of files, as sixteen hexadecimal digits.

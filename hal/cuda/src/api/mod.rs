@@ -8,6 +8,7 @@ mod runtime;
 
 use crate::driver::{Context, Device, Driver, Stream, opened};
 use crate::handles::lock;
+use crate::queue;
 use crate::status::Status;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
@@ -176,9 +177,14 @@ impl Current {
     /// The context of this thread, also after a fault.
     ///
     /// # Errors
-    /// [`Status::NOT_INITIALIZED`], [`Status::INVALID_CONTEXT`].
+    /// [`Status::NOT_INITIALIZED`], [`Status::INVALID_CONTEXT`], and [`Status::NOT_PERMITTED`] in a function that
+    /// the application has put into a stream.
     fn any() -> Result<Current, Status> {
         let driver = driver()?;
+        if queue::is_executing() {
+            // A function that the application has put into a stream would wait for itself.
+            return Err(Status::NOT_PERMITTED);
+        }
         let handle = with_contexts(|contexts| contexts.last().copied()).unwrap_or(0);
         let context = driver.contexts.get(handle).ok_or(Status::INVALID_CONTEXT)?;
         Ok(Current { driver, handle, context })

@@ -33,7 +33,7 @@ pub fn ptx(source: &Path, folder: &Path, target: &str) -> PathBuf {
 pub fn libraries(folder: &Path) {
     let test = std::env::current_exe().expect("a path");
     let library = test.with_file_name("libflipwave_cuda.so");
-    for name in ["libcuda.so", "libcudart.so"].into_iter().chain(flipwave_cuda::LIBRARY_NAMES) {
+    for name in flipwave_cuda::LIBRARY_NAMES {
         let _ = std::os::unix::fs::symlink(&library, folder.join(name));
     }
 }

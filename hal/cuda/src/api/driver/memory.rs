@@ -104,7 +104,9 @@ pub(in crate::api) fn free_in_stream(pointer: u64, stream: usize) -> Result<(), 
     let current = Current::get()?;
     let stream = current.stream(stream)?;
     if pointer != 0 {
-        current.driver.allocations.around(pointer).ok_or(Status::INVALID_VALUE)?;
+        let found = current.driver.allocations.around(pointer);
+        let is_start = |found: &Allocation| found.kind == Kind::Device && found.start == pointer;
+        found.filter(is_start).ok_or(Status::INVALID_VALUE)?;
         current.driver.submit(&stream, Work::Free(pointer));
     }
     Ok(())

@@ -57,6 +57,9 @@ pub(in crate::api) fn wait_event(stream: usize, event: usize) -> Result<(), Stat
     let stream = current.stream(stream)?;
     let event = current.driver.events.get(event).ok_or(Status::INVALID_HANDLE)?;
     if let Some(graph) = *lock(&event.capture) {
+        if stream.number == 0 {
+            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
+        }
         *lock(&stream.capture) = Some(graph);
     }
     Ok(())

@@ -6,7 +6,6 @@ use crate::api::{In, Out, Text, api, primary_context, put_text};
 use crate::device;
 use crate::driver::{Device, open, report};
 use crate::status::Status;
-use std::ffi::CStr;
 
 /// Size of the beginning of `cudaDeviceProp` that versions 11 and 12 share, in bytes.
 const SHARED_BYTES: usize = 728;
@@ -59,16 +58,12 @@ fn properties(device: &Device) -> Vec<u8> {
     bytes
 }
 
-/// Name of the file from which the library was loaded: one of the names that programs look for.
-fn is_loaded_as(name: &str) -> bool {
-    // SAFETY: writes one structure of pointers; the name is never freed and ends with a zero.
-    unsafe {
-        let mut information: libc::Dl_info = std::mem::zeroed();
-        let address = is_loaded_as as *const ();
-        libc::dladdr(address.cast(), &raw mut information) != 0
-            && !information.dli_fname.is_null()
-            && CStr::from_ptr(information.dli_fname).to_string_lossy().ends_with(name)
-    }
+/// Returns `true` if the program uses version 13 of the runtime.
+fn is_version_13() -> bool {
+    // SAFETY: finds a library that is already loaded, under its name.
+    let found =
+        unsafe { libc::dlopen(c"libcudart.so.13".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    !found.is_null()
 }
 
 fn put(result: Out<u8>, bytes: &[u8], size: usize) -> Result<(), Status> {
@@ -120,7 +115,7 @@ api! { convert code;
     }
 
     cudaGetDeviceProperties(result: Out<u8>, device: i32) {
-        if is_loaded_as(".13") {
+        if is_version_13() {
             report(&"cudaGetDeviceProperties of CUDA 13 is not supported; use cudaDeviceGetAttribute");
             return Err(Status::NOT_SUPPORTED);
         }
