@@ -135,3 +135,29 @@ fn faults_have_the_same_outcomes_in_the_application_and_in_its_capture() {
     };
     assert_eq!(found(&in_application), found(&replayed));
 }
+
+/// Programs that were linked with NVIDIA's runtime need its symbol version.
+#[test]
+fn programs_with_versions_of_the_runtime_are_loaded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let program = "#include <stdio.h>\nint cudaGetDeviceCount(int *);\n\
+                   int main(void) { int count; int error = cudaGetDeviceCount(&count); \
+                   return printf(\"%d devices, error %d\\n\", count, error) < 0; }\n";
+    for version in ["11.0", "12", "13"] {
+        let name = format!("libcudart.so.{version}");
+        std::fs::write(folder.join("program.c"), program).expect("written");
+        std::fs::write(folder.join("stub.c"), "int cudaGetDeviceCount(int *c) { return 1; }\n")
+            .expect("written");
+        std::fs::write(folder.join("versions"), format!("{name} {{ global: *; }};\n"))
+            .expect("written");
+        let mut library = Command::new("clang-22");
+        library.current_dir(folder).args(["-shared", "-fPIC", "stub.c", "-o", &name]);
+        compile(library.args([&format!("-Wl,-soname,{name}"), "-Wl,--version-script=versions"]));
+        let mut linked = Command::new("clang-22");
+        compile(linked.current_dir(folder).args(["program.c", "-o", "program", &name]));
+        let finished = flipwave(folder, &["exec", "--gpu", "2xsm_90", "--", "./program"], &[]);
+        let finished = finished.expect_success();
+        assert_eq!((&*finished.stdout, &*finished.stderr), ("2 devices, error 0\n", ""));
+    }
+}

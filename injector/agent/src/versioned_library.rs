@@ -20,7 +20,6 @@ struct Layout {
     hash: u64,
     versions: u64,
     definitions: u64,
-    dynamic: u64,
     end: u64,
 }
 
@@ -60,7 +59,7 @@ pub fn versioned_library(name: &str, needed: &str) -> Vec<u8> {
         ]
     };
     let mut layout =
-        Layout { names: start, symbols, hash: hash_table, versions, definitions, dynamic, end: 0 };
+        Layout { names: start, symbols, hash: hash_table, versions, definitions, end: 0 };
     layout.end = dynamic + 16 * entries(&layout).len() as u64;
 
     let mut file = Vec::new();
