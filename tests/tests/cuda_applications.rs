@@ -1,7 +1,7 @@
 //! Applications for CUDA, without NVIDIA's software: runs, campaigns and captures.
 
 use flipwave_analysis::{Outcome, Row, read_rows};
-use flipwave_tests::{Finished, flipwave, flipwave_within};
+use flipwave_tests::{Finished, Python, flipwave, flipwave_within};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -160,4 +160,19 @@ fn programs_with_versions_of_the_runtime_are_loaded() {
         let finished = finished.expect_success();
         assert_eq!((&*finished.stdout, &*finished.stderr), ("2 devices, error 0\n", ""));
     }
+}
+
+/// Triton compiles a kernel and launches it with its own launcher, without PyTorch and NVIDIA's assembler.
+#[test]
+fn triton_launches_kernels() {
+    let Some(python) = Python::find() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("applications/cuda/triton_add.py");
+    let (python, script) = (python.path().to_str().expect("text"), script.to_str().expect("text"));
+    let cache = folder.path().join("triton");
+    let environment = [("TRITON_CACHE_DIR", cache.to_str().expect("text"))];
+    let arguments = ["exec", "--gpu", "sm_90", "--count", "--", python, script];
+    let finished = flipwave(folder.path(), &arguments, &environment).expect_success();
+    assert_eq!(finished.stdout, "add: ok\n");
+    assert!(finished.stderr.contains("add              1           "), "{}", finished.stderr);
 }

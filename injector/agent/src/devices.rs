@@ -4,8 +4,9 @@ use crate::session::Session;
 use crate::versioned_library::versioned_library;
 use flipwave_kfd::{DeviceFile, FileContent, device_files};
 use sha2::{Digest, Sha256};
+use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// Errors returned when writing the device files.
@@ -56,6 +57,24 @@ fn folder_with(
     Ok(folder)
 }
 
+/// File name of [`PTXAS`].
+pub const ASSEMBLER: &str = "ptxas";
+
+/// A script in place of NVIDIA's assembler, for Triton: the driver executes PTX, so that nothing is assembled.
+/// Triton derives the version of PTX from the version of the assembler.
+const PTXAS: &str = r#"#!/bin/sh
+# Copies PTX to the output.
+while [ $# -gt 0 ]; do
+  case $1 in
+    --version) echo "ptxas of Flipwave, which copies PTX, release 12.8"; exit 0 ;;
+    -o) output=$2; shift ;;
+    *.ptx) input=$1 ;;
+  esac
+  shift
+done
+exec cp "$input" "$output"
+"#;
+
 /// The folder in which CUDA applications find the agent under the names of NVIDIA's libraries, created below `cache`
 /// if it does not exist.
 pub fn cuda_folder(agent: &Path, cache: &Path) -> Result<PathBuf, DevicesError> {
@@ -64,8 +83,13 @@ pub fn cuda_folder(agent: &Path, cache: &Path) -> Result<PathBuf, DevicesError> 
         path: name.to_owned(),
         content: FileContent::Link(target.clone()),
     };
-    let files: Vec<DeviceFile> = flipwave_cuda::LIBRARY_NAMES.into_iter().map(link).collect();
+    let mut files: Vec<DeviceFile> = flipwave_cuda::LIBRARY_NAMES.into_iter().map(link).collect();
+    let content = FileContent::Text(PTXAS.to_owned());
+    files.push(DeviceFile { path: ASSEMBLER.to_owned(), content });
     folder_with("cuda", &files, cache, |folder| {
+        let assembler = folder.join(ASSEMBLER);
+        std::fs::write(&assembler, PTXAS)?;
+        std::fs::set_permissions(assembler, Permissions::from_mode(0o755))?;
         for name in flipwave_cuda::LIBRARY_NAMES {
             let file = folder.join(name);
             if name.starts_with("libcudart.so.") {

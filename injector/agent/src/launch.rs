@@ -1,6 +1,6 @@
 //! Starts applications with the agent, which is loaded because of environment variables.
 
-use crate::devices::{DevicesError, cuda_folder, devices_folder};
+use crate::devices::{ASSEMBLER, DevicesError, cuda_folder, devices_folder};
 use crate::process_tree::{ProcessTree, die_by, signals};
 use crate::run_files::RunFiles;
 use crate::session::{Session, VARIABLE};
@@ -122,9 +122,14 @@ impl Library {
             }
             all.push((Library::PRELOAD, preloads));
             if session.is_for_ptx() {
-                let mut paths = cuda_folder(&self.agent, &self.cache)?.into_os_string();
-                let inherited = inherited(Library::PATHS).filter(|list| !list.is_empty());
-                if let Some(inherited) = inherited {
+                let folder = cuda_folder(&self.agent, &self.cache)?;
+                for name in ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"] {
+                    if inherited(name).is_none() {
+                        all.push((name, folder.join(ASSEMBLER).into()));
+                    }
+                }
+                let mut paths = folder.into_os_string();
+                if let Some(inherited) = inherited(Library::PATHS).filter(|list| !list.is_empty()) {
                     paths.push(":");
                     paths.push(inherited);
                 }
