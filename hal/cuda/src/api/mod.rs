@@ -246,7 +246,7 @@ macro_rules! api_function {
         #[unsafe(no_mangle)]
         #[allow(non_snake_case)]
         unsafe extern "C" fn $name($($argument: $type),*) -> i32 {
-            $convert((|| -> Result<(), $crate::status::Status> { $body })())
+            $convert(|| -> Result<(), $crate::status::Status> { $body })
         }
     };
 }

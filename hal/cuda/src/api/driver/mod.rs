@@ -13,9 +13,9 @@ pub(super) mod streams;
 
 use crate::status::Status;
 
-/// The code of a result.
-fn code(result: Result<(), Status>) -> i32 {
-    result.map_or_else(|status| status.0, |()| 0)
+/// Executes a call and returns its code.
+fn code(body: impl FnOnce() -> Result<(), Status>) -> i32 {
+    body().map_or_else(|status| status.0, |()| 0)
 }
 
 /// Names and addresses of all functions.

@@ -20,9 +20,9 @@ thread_local! {
     static DEVICE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The code of a result; an error becomes the last error of the thread.
-fn code(result: Result<(), Status>) -> i32 {
-    match result {
+/// Executes a call and returns its code; an error becomes the last error of the thread.
+fn code(body: impl FnOnce() -> Result<(), Status>) -> i32 {
+    match body() {
         Ok(()) => 0,
         Err(Status::NOT_READY) => Status::NOT_READY.0,
         Err(status) => {
