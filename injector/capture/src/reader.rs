@@ -445,7 +445,8 @@ mod tests {
         );
         let count = "SELECT count(*) FROM data";
         let stored: i64 = capture.database.query_row(count, (), |row| row.get(0)).unwrap();
-        assert_eq!(stored, 3);
+        // The code, the patch, the arguments and the output.
+        assert_eq!(stored, 4);
     }
 
     #[test]
@@ -562,10 +563,10 @@ mod tests {
     fn data_use_no_more_than_the_available_memory() {
         let folder = tempfile::tempdir().unwrap();
         let capture = Capture::open(&written(folder.path())).unwrap();
-        // The patch, twice, and the output.
-        capture.left.set(5003 + 5003 + 16);
+        // The patch, twice, the arguments, and the output.
+        capture.left.set(5003 + 5003 + 3 + 16);
         assert!(capture.steps().is_ok());
-        capture.left.set(5003 + 5003 + 15);
+        capture.left.set(5003 + 5003 + 3 + 15);
         assert!(matches!(capture.steps(), Err(CaptureError::TooLarge { .. })));
     }
 
