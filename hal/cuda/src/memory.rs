@@ -14,6 +14,9 @@ const DEVICE: u64 = 1 << 38;
 /// Alignment of allocations, and the unit in which they are mapped, in bytes.
 const ALIGNMENT: u64 = 1 << 16;
 const UNIT: u64 = 512;
+/// Addresses for host memory that the driver allocates.
+const HOST: u64 = 0x3000_0000_0000;
+const HOST_END: u64 = 0x4000_0000_0000;
 /// Size of a page of the host in bytes.
 const PAGE: u64 = 4096;
 
@@ -94,25 +97,14 @@ impl Allocations {
         bytes: u64,
     ) -> Result<Allocation, Status> {
         let first = START + device as u64 * DEVICE;
-        let end = first + DEVICE / 2;
-        let kind = Kind::Device;
         let mut all = lock(&self.all);
-        let mut start = first;
-        for (known, allocation) in all.range(first..end) {
-            if known - start >= bytes.saturating_add(UNIT) {
-                break;
-            }
-            start = (known + allocation.mapped_bytes() + 1).next_multiple_of(ALIGNMENT);
-        }
-        if bytes > DEVICE / 2 || start + bytes.next_multiple_of(UNIT) > end {
-            return Err(Status::OUT_OF_MEMORY);
-        }
-        let allocation = Allocation { start, bytes, kind, device, context };
+        let start = place(&all, first..first + DEVICE / 2, bytes).ok_or(Status::OUT_OF_MEMORY)?;
+        let allocation = Allocation { start, bytes, kind: Kind::Device, device, context };
         all.insert(start, allocation);
         Ok(allocation)
     }
 
-    /// Allocates host memory that GPUs may access.
+    /// Allocates host memory that GPUs may access, at an address that is the same in each run.
     pub fn add_host(
         &self,
         device: usize,
@@ -121,16 +113,24 @@ impl Allocations {
         kind: Kind,
     ) -> Result<Allocation, Status> {
         let size = bytes.checked_next_multiple_of(PAGE).ok_or(Status::OUT_OF_MEMORY)?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let mut all = lock(&self.all);
+        let wanted = place(&all, HOST..HOST_END, size).ok_or(Status::OUT_OF_MEMORY)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: new memory.
-        let start =
-            unsafe { libc::mmap(std::ptr::null_mut(), size as usize, protection, flags, -1, 0) };
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let map = |flags| {
+            // SAFETY: new memory, which replaces none.
+            unsafe { libc::mmap(wanted as *mut _, size as usize, protection, flags, -1, 0) }
+        };
+        let mut start = map(flags | libc::MAP_FIXED_NOREPLACE);
+        if start == libc::MAP_FAILED {
+            // The application has memory there.
+            start = map(flags);
+        }
         if start == libc::MAP_FAILED {
             return Err(Status::OUT_OF_MEMORY);
         }
         let allocation = Allocation { start: start as u64, bytes, kind, device, context };
-        lock(&self.all).insert(start as u64, allocation);
+        all.insert(start as u64, allocation);
         Ok(allocation)
     }
 
@@ -175,6 +175,19 @@ impl Allocations {
     }
 }
 
+/// The first place in a range for an allocation.
+fn place(all: &BTreeMap<u64, Allocation>, range: Range<u64>, bytes: u64) -> Option<u64> {
+    let mut start = range.start;
+    for (known, allocation) in all.range(range.clone()) {
+        if known.saturating_sub(start) >= bytes.saturating_add(UNIT) {
+            break;
+        }
+        start = (known + allocation.mapped_bytes() + 1).next_multiple_of(ALIGNMENT);
+    }
+    let end = start.checked_add(bytes.checked_next_multiple_of(UNIT)?)?;
+    (end <= range.end).then_some(start)
+}
+
 /// Returns memory to the system. Nobody may use it afterwards.
 pub fn unmap(allocation: &Allocation) {
     if matches!(allocation.kind, Kind::Managed | Kind::Host(_)) {
@@ -205,6 +218,21 @@ mod tests {
         assert_eq!(allocations.around(START + 99).map(|found| found.bytes), Some(100));
         assert_eq!(allocations.around(START + 100), None);
         assert_eq!(device_of(START + DEVICE), Some(1));
+    }
+
+    #[test]
+    fn host_memory_has_the_same_addresses_in_each_run() {
+        let allocations = Allocations::default();
+        let add = |bytes| allocations.add_host(0, 1, bytes, Kind::Managed).expect("memory");
+        let (first, second) = (add(10), add(1 << 17));
+        assert_eq!([first.start - HOST, second.start - HOST], [0, 1 << 16]);
+        // SAFETY: memory of the driver, which nobody else uses.
+        unsafe { *((second.start + (1 << 17) - 1) as *mut u8) = 1 };
+        assert_eq!(allocations.add_host(0, 1, u64::MAX, Kind::Managed), Err(Status::OUT_OF_MEMORY));
+        for memory in [first, second] {
+            assert!(allocations.remove(memory.start, |kind| kind == Kind::Managed).is_some());
+            unmap(&memory);
+        }
     }
 
     #[test]

@@ -62,8 +62,15 @@ fn faults_poison_the_context_and_are_reported() {
     // Host memory that was not registered.
     assert!(fault("host", "700").contains("memory violation: write to 0x7"));
     assert!(fault("misaligned", "716").contains("misaligned access"));
+    assert!(fault("stop", "719").contains("kernel stop: trap"));
     let text = fault("check", "710");
     let expected =
         "kernels.cu:7: check: block: [0,0,0], thread: [4,0,0] Assertion `x <= most` failed.";
     assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn undocumented_tables_are_refused_with_a_reason() {
+    let text = fault("table", "500");
+    assert!(text.contains("link with `-cudart shared`") && text.lines().count() == 1, "{text}");
 }

@@ -8,6 +8,14 @@ int main(int count, char **arguments)
     CUdeviceptr memory, pointer = 0x1234;
     CALL(cuMemAlloc_v2(&memory, 512));
     int value = 3, expected = atoi(arguments[3]);
+    if (!strcmp(name, "table")) {
+        // Undocumented; the error does not stay.
+        const void *table = name;
+        EXPECT(expected, cuGetExportTable(&table, name));
+        CHECK(!table);
+        CALL(cuCtxSynchronize());
+        return 0;
+    }
     if (!strcmp(name, "store"))
         CALL(LAUNCH(kernel(module, name), 1, 1, &pointer, &value));
     else if (!strcmp(name, "host")) {
