@@ -43,9 +43,8 @@ fn exec(folder: &Path, options: &[&str], arguments: &[&str]) -> Finished {
 fn expected() -> String {
     let input: Vec<f32> = (0..100).map(|i| i as f32 * 1.25 - 20.0).collect();
     let (mut text, mut sum) = (String::new(), 7u32);
-    for (i, start) in input.iter().enumerate() {
-        let step = |value: f32, round: usize| value * 0.5 + input[(i + round) % 100];
-        let value = (0..4).fold(*start, step);
+    for (i, first) in input.iter().enumerate() {
+        let value = (0..8).fold(*first, |value, _| value * 0.5 + first);
         sum = sum.wrapping_add(value as i32 as u32);
         text += &format!("{:08x}{}", value.to_bits(), if i % 10 == 9 { "\n" } else { " " });
     }
@@ -58,11 +57,11 @@ fn programs_compute_what_the_host_computes() {
     build(folder.path());
     let finished = exec(folder.path(), &["--count"], &[]).expect_success();
     assert_eq!(finished.stdout, expected());
-    let counts = "kernel  dispatches  instructions\nstep             1           180\nsum              1            68\n";
+    let counts = "kernel  dispatches  instructions\nstep             1           288\nsum              1            68\n";
     assert_eq!(finished.stderr, counts);
     let finished = exec(folder.path(), &["--fidelity"], &[]).expect_success();
     assert!(
-        finished.stderr.ends_with("all 18 operations executed are exact\n"),
+        finished.stderr.ends_with("all 22 operations executed are exact\n"),
         "{}",
         finished.stderr
     );
@@ -123,6 +122,9 @@ fn faults_have_the_same_outcomes_in_the_application_and_in_its_capture() {
     let in_application = rows(&table);
     let outcomes: BTreeSet<Outcome> = in_application.iter().map(|row| row.outcome).collect();
     assert_eq!(outcomes.len(), 3, "masked, SDC and DUE: {outcomes:?}");
+    let causes: BTreeSet<String> =
+        in_application.iter().filter_map(|row| row.cause.clone()).collect();
+    assert!(causes.contains("watchdog") && causes.contains("memory_violation"), "{causes:?}");
 
     let capture =
         ["capture", "--gpu", "sm_90", "--out", "steps.capture", "--", "./steps", "steps.ptx"];

@@ -4,7 +4,7 @@ use crate::driver::{Device, Driver};
 use crate::handles::lock;
 use crate::launch::{KernelLaunch, LaunchDriver, MemoryMap};
 use crate::memory::{self, Kind};
-use crate::queue::{Clock, CopyWork, FillWork, HostFunction, Place, Work};
+use crate::queue::{Clock, CopyWork, FillWork, HostFunction, Place, Source, Work};
 use crate::status::Status;
 use flipwave_device::{
     Address, Completion, DeviceError, DeviceFault, FaultCause, FaultClass, Statistics,
@@ -34,8 +34,8 @@ impl Driver {
         found.clock.add(Clock::WORK);
         let done = match work {
             Work::Kernel(launch) => self.run(found, *launch),
-            Work::Copy(copy) => self.copy(device, &copy),
-            Work::Fill(fill) => self.fill(device, &fill),
+            Work::Copy(copy) => self.copy(&copy),
+            Work::Fill(fill) => self.fill(&fill),
             Work::Call(function, argument) => {
                 call(function, argument, 0);
                 Ok(())
@@ -139,50 +139,48 @@ impl Driver {
         }
     }
 
-    fn copy(&self, device: usize, copy: &CopyWork) -> Result<(), Status> {
+    fn copy(&self, copy: &CopyWork) -> Result<(), Status> {
         let mut row = vec![0; copy.width as usize];
         let mut done = 0;
         for slice in 0..copy.counts[1] {
             for line in 0..copy.counts[0] {
                 let offset = |pitches: [u64; 2]| line * pitches[0] + slice * pitches[1];
                 match &copy.from {
-                    Place::Device(start) => {
+                    Source::Memory(Place::Device(start)) => {
                         let address = start + offset(copy.from_pitches);
-                        self.read(address, &mut row, matches!(copy.to, Place::Host(_)))?;
+                        self.read(address, &mut row, copy.to)?;
                     }
-                    Place::Host(start) => {
+                    Source::Memory(Place::Host(start)) => {
                         let source = (start + offset(copy.from_pitches)) as *const u8;
                         // SAFETY: memory of the application, as the API demands.
                         unsafe {
                             std::ptr::copy_nonoverlapping(source, row.as_mut_ptr(), row.len())
                         };
                     }
-                    Place::Bytes(bytes) => {
+                    Source::Bytes(bytes) => {
                         let end = done + row.len();
                         row.copy_from_slice(&bytes[done..end]);
                         done = end;
                     }
                 }
-                match &copy.to {
+                match copy.to {
                     Place::Device(start) => self.write(start + offset(copy.to_pitches), &row)?,
                     Place::Host(start) => {
                         let target = (start + offset(copy.to_pitches)) as *mut u8;
                         // SAFETY: memory of the application, as the API demands.
                         unsafe { std::ptr::copy_nonoverlapping(row.as_ptr(), target, row.len()) };
                     }
-                    Place::Bytes(_) => {}
                 }
             }
         }
-        let _ = device;
         Ok(())
     }
 
-    /// Reads memory of a device. `is_for_host` is `true` if the host sees the bytes.
-    fn read(&self, address: u64, bytes: &mut [u8], is_for_host: bool) -> Result<(), Status> {
+    /// Reads memory of a device, to be copied to a place.
+    fn read(&self, address: u64, bytes: &mut [u8], to: Place) -> Result<(), Status> {
         let device = self.device_of(address).ok_or(Status::INVALID_VALUE)?;
         let gpu = self.devices[device].gpu();
-        if is_for_host {
+        if matches!(to, Place::Host(_)) {
             let mut launcher = lock(&self.launcher);
             let map = self.map(&gpu, &**launcher);
             launcher.before_read(&gpu, &map, Address(address), bytes.len() as u64);
@@ -196,7 +194,7 @@ impl Driver {
         gpu.write(Address(address), bytes).map_err(|_| Status::ILLEGAL_ADDRESS)
     }
 
-    fn fill(&self, _: usize, fill: &FillWork) -> Result<(), Status> {
+    fn fill(&self, fill: &FillWork) -> Result<(), Status> {
         let row = fill.element.repeat(fill.width as usize);
         for line in 0..fill.height {
             let address = fill.to + line * fill.pitch;

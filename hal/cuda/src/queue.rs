@@ -9,14 +9,21 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// Side of a copy.
-#[derive(Clone, Debug)]
+/// An address, by the memory that it belongs to.
+#[derive(Clone, Copy, Debug)]
 pub enum Place {
     /// Memory of a device.
     Device(u64),
     /// Memory of the host.
     Host(u64),
-    /// A copy of memory of the host, row after row without padding.
+}
+
+/// Source of a copy.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Memory, which is read when the copy is executed.
+    Memory(Place),
+    /// Content of memory of the host, row after row without padding.
     Bytes(Arc<[u8]>),
 }
 
@@ -24,7 +31,7 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct CopyWork {
     /// The source.
-    pub from: Place,
+    pub from: Source,
     /// The destination.
     pub to: Place,
     /// Bytes of a row.

@@ -2,8 +2,19 @@
 
 use flipwave_device::{DeviceError, FaultCause, FaultClass};
 
+/// Codes that only the runtime returns.
+const OF_RUNTIME: [Status; 5] = [
+    Status::INVALID_CONFIGURATION,
+    Status::INVALID_SYMBOL,
+    Status::INVALID_MEMCPY_DIRECTION,
+    Status::MISSING_CONFIGURATION,
+    Status::INVALID_DEVICE_FUNCTION,
+];
+
+/// Defines errors: name in the driver API without `CUDA_ERROR_`, code, name in the runtime API without `cudaError`,
+/// and description.
 macro_rules! statuses {
-    ($($constant:ident = $code:literal, $driver:literal, $runtime:literal, $text:literal;)*) => {
+    ($($constant:ident = $code:literal, $runtime:literal, $text:literal;)*) => {
         /// The result of a call that failed. The driver and the runtime use the same codes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Status(pub i32);
@@ -15,69 +26,77 @@ macro_rules! statuses {
             /// Name in the driver API, with the final zero; `None` for unknown codes and for codes of the
             /// runtime alone.
             pub fn driver_name(self) -> Option<&'static str> {
-                match self.0 { $($code => Some(concat!($driver, "\0")),)* _ => None }
-                    .filter(|name| name.len() > 1)
+                match self.0 {
+                    0 => Some("CUDA_SUCCESS\0"),
+                    $($code => Some(concat!("CUDA_ERROR_", stringify!($constant), "\0")),)*
+                    _ => None,
+                }
+                .filter(|_| !OF_RUNTIME.contains(&self))
             }
 
             /// Name in the runtime API, with the final zero.
             pub fn runtime_name(self) -> &'static str {
                 match self.0 {
-                    $($code => concat!($runtime, "\0"),)*
+                    0 => "cudaSuccess\0",
+                    $($code => concat!("cudaError", $runtime, "\0"),)*
                     _ => "unrecognized error code\0",
                 }
             }
 
             /// Description, with the final zero; `None` for unknown codes.
             pub fn description(self) -> Option<&'static str> {
-                match self.0 { $($code => Some(concat!($text, "\0")),)* _ => None }
+                match self.0 {
+                    0 => Some("no error\0"),
+                    $($code => Some(concat!($text, "\0")),)*
+                    _ => None,
+                }
             }
         }
     };
 }
 
 statuses! {
-    SUCCESS = 0, "CUDA_SUCCESS", "cudaSuccess", "no error";
-    INVALID_VALUE = 1, "CUDA_ERROR_INVALID_VALUE", "cudaErrorInvalidValue", "invalid argument";
-    OUT_OF_MEMORY = 2, "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation", "out of memory";
-    NOT_INITIALIZED = 3, "CUDA_ERROR_NOT_INITIALIZED", "cudaErrorInitializationError", "initialization error";
-    DEINITIALIZED = 4, "CUDA_ERROR_DEINITIALIZED", "cudaErrorCudartUnloading", "driver shutting down";
-    INVALID_CONFIGURATION = 9, "", "cudaErrorInvalidConfiguration", "invalid configuration argument";
-    INVALID_SYMBOL = 13, "", "cudaErrorInvalidSymbol", "invalid device symbol";
-    INVALID_MEMCPY_DIRECTION = 21, "", "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy";
-    MISSING_CONFIGURATION = 52, "", "cudaErrorMissingConfiguration", "__global__ function call is not configured";
-    INVALID_DEVICE_FUNCTION = 98, "", "cudaErrorInvalidDeviceFunction", "invalid device function";
-    NO_DEVICE = 100, "CUDA_ERROR_NO_DEVICE", "cudaErrorNoDevice", "no CUDA-capable device is detected";
-    INVALID_DEVICE = 101, "CUDA_ERROR_INVALID_DEVICE", "cudaErrorInvalidDevice", "invalid device ordinal";
-    INVALID_IMAGE = 200, "CUDA_ERROR_INVALID_IMAGE", "cudaErrorInvalidKernelImage", "device kernel image is invalid";
-    INVALID_CONTEXT = 201, "CUDA_ERROR_INVALID_CONTEXT", "cudaErrorDeviceUninitialized", "invalid device context";
-    NO_BINARY_FOR_GPU = 209, "CUDA_ERROR_NO_BINARY_FOR_GPU", "cudaErrorNoKernelImageForDevice", "no kernel image is available for execution on the device";
-    INVALID_PTX = 218, "CUDA_ERROR_INVALID_PTX", "cudaErrorInvalidPtx", "a PTX JIT compilation failed";
-    INVALID_SOURCE = 300, "CUDA_ERROR_INVALID_SOURCE", "cudaErrorInvalidSource", "device kernel image is invalid";
-    FILE_NOT_FOUND = 301, "CUDA_ERROR_FILE_NOT_FOUND", "cudaErrorFileNotFound", "file not found";
-    INVALID_HANDLE = 400, "CUDA_ERROR_INVALID_HANDLE", "cudaErrorInvalidResourceHandle", "invalid resource handle";
-    NOT_FOUND = 500, "CUDA_ERROR_NOT_FOUND", "cudaErrorSymbolNotFound", "named symbol not found";
-    NOT_READY = 600, "CUDA_ERROR_NOT_READY", "cudaErrorNotReady", "device not ready";
-    ILLEGAL_ADDRESS = 700, "CUDA_ERROR_ILLEGAL_ADDRESS", "cudaErrorIllegalAddress", "an illegal memory access was encountered";
-    LAUNCH_OUT_OF_RESOURCES = 701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "cudaErrorLaunchOutOfResources", "too many resources requested for launch";
-    LAUNCH_TIMEOUT = 702, "CUDA_ERROR_LAUNCH_TIMEOUT", "cudaErrorLaunchTimeout", "the launch timed out and was terminated";
-    PEER_ACCESS_ALREADY_ENABLED = 704, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled";
-    PEER_ACCESS_NOT_ENABLED = 705, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED", "cudaErrorPeerAccessNotEnabled", "peer access has not been enabled";
-    PRIMARY_CONTEXT_ACTIVE = 708, "CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE", "cudaErrorSetOnActiveProcess", "cannot set while device is active in this process";
-    CONTEXT_IS_DESTROYED = 709, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "cudaErrorContextIsDestroyed", "context is destroyed";
-    ASSERT = 710, "CUDA_ERROR_ASSERT", "cudaErrorAssert", "device-side assert triggered";
-    HOST_MEMORY_ALREADY_REGISTERED = 712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "cudaErrorHostMemoryAlreadyRegistered", "part or all of the requested memory range is already mapped";
-    HOST_MEMORY_NOT_REGISTERED = 713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "cudaErrorHostMemoryNotRegistered", "pointer does not correspond to a registered memory region";
-    ILLEGAL_INSTRUCTION = 715, "CUDA_ERROR_ILLEGAL_INSTRUCTION", "cudaErrorIllegalInstruction", "an illegal instruction was encountered";
-    MISALIGNED_ADDRESS = 716, "CUDA_ERROR_MISALIGNED_ADDRESS", "cudaErrorMisalignedAddress", "misaligned address";
-    INVALID_PC = 718, "CUDA_ERROR_INVALID_PC", "cudaErrorInvalidPc", "invalid program counter";
-    LAUNCH_FAILED = 719, "CUDA_ERROR_LAUNCH_FAILED", "cudaErrorLaunchFailure", "unspecified launch failure";
-    COOPERATIVE_LAUNCH_TOO_LARGE = 720, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "cudaErrorCooperativeLaunchTooLarge", "too many blocks in cooperative launch";
-    NOT_PERMITTED = 800, "CUDA_ERROR_NOT_PERMITTED", "cudaErrorNotPermitted", "operation not permitted";
-    NOT_SUPPORTED = 801, "CUDA_ERROR_NOT_SUPPORTED", "cudaErrorNotSupported", "operation not supported";
-    STREAM_CAPTURE_UNSUPPORTED = 900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing";
-    STREAM_CAPTURE_INVALIDATED = 901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "cudaErrorStreamCaptureInvalidated", "operation failed due to a previous error during capture";
-    STREAM_CAPTURE_UNMATCHED = 903, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", "cudaErrorStreamCaptureUnmatched", "capture was not ended in the same stream as it began";
-    UNKNOWN = 999, "CUDA_ERROR_UNKNOWN", "cudaErrorUnknown", "unknown error";
+    INVALID_VALUE = 1, "InvalidValue", "invalid argument";
+    OUT_OF_MEMORY = 2, "MemoryAllocation", "out of memory";
+    NOT_INITIALIZED = 3, "InitializationError", "initialization error";
+    DEINITIALIZED = 4, "CudartUnloading", "driver shutting down";
+    INVALID_CONFIGURATION = 9, "InvalidConfiguration", "invalid configuration argument";
+    INVALID_SYMBOL = 13, "InvalidSymbol", "invalid device symbol";
+    INVALID_MEMCPY_DIRECTION = 21, "InvalidMemcpyDirection", "invalid copy direction for memcpy";
+    MISSING_CONFIGURATION = 52, "MissingConfiguration", "__global__ function call is not configured";
+    INVALID_DEVICE_FUNCTION = 98, "InvalidDeviceFunction", "invalid device function";
+    NO_DEVICE = 100, "NoDevice", "no CUDA-capable device is detected";
+    INVALID_DEVICE = 101, "InvalidDevice", "invalid device ordinal";
+    INVALID_IMAGE = 200, "InvalidKernelImage", "device kernel image is invalid";
+    INVALID_CONTEXT = 201, "DeviceUninitialized", "invalid device context";
+    NO_BINARY_FOR_GPU = 209, "NoKernelImageForDevice", "no kernel image is available for execution on the device";
+    INVALID_PTX = 218, "InvalidPtx", "a PTX JIT compilation failed";
+    INVALID_SOURCE = 300, "InvalidSource", "device kernel image is invalid";
+    FILE_NOT_FOUND = 301, "FileNotFound", "file not found";
+    INVALID_HANDLE = 400, "InvalidResourceHandle", "invalid resource handle";
+    NOT_FOUND = 500, "SymbolNotFound", "named symbol not found";
+    NOT_READY = 600, "NotReady", "device not ready";
+    ILLEGAL_ADDRESS = 700, "IllegalAddress", "an illegal memory access was encountered";
+    LAUNCH_OUT_OF_RESOURCES = 701, "LaunchOutOfResources", "too many resources requested for launch";
+    LAUNCH_TIMEOUT = 702, "LaunchTimeout", "the launch timed out and was terminated";
+    PEER_ACCESS_ALREADY_ENABLED = 704, "PeerAccessAlreadyEnabled", "peer access is already enabled";
+    PEER_ACCESS_NOT_ENABLED = 705, "PeerAccessNotEnabled", "peer access has not been enabled";
+    PRIMARY_CONTEXT_ACTIVE = 708, "SetOnActiveProcess", "cannot set while device is active in this process";
+    CONTEXT_IS_DESTROYED = 709, "ContextIsDestroyed", "context is destroyed";
+    ASSERT = 710, "Assert", "device-side assert triggered";
+    HOST_MEMORY_ALREADY_REGISTERED = 712, "HostMemoryAlreadyRegistered", "part or all of the requested memory range is already mapped";
+    HOST_MEMORY_NOT_REGISTERED = 713, "HostMemoryNotRegistered", "pointer does not correspond to a registered memory region";
+    ILLEGAL_INSTRUCTION = 715, "IllegalInstruction", "an illegal instruction was encountered";
+    MISALIGNED_ADDRESS = 716, "MisalignedAddress", "misaligned address";
+    INVALID_PC = 718, "InvalidPc", "invalid program counter";
+    LAUNCH_FAILED = 719, "LaunchFailure", "unspecified launch failure";
+    COOPERATIVE_LAUNCH_TOO_LARGE = 720, "CooperativeLaunchTooLarge", "too many blocks in cooperative launch";
+    NOT_PERMITTED = 800, "NotPermitted", "operation not permitted";
+    NOT_SUPPORTED = 801, "NotSupported", "operation not supported";
+    STREAM_CAPTURE_UNSUPPORTED = 900, "StreamCaptureUnsupported", "operation not permitted when stream is capturing";
+    STREAM_CAPTURE_INVALIDATED = 901, "StreamCaptureInvalidated", "operation failed due to a previous error during capture";
+    STREAM_CAPTURE_UNMATCHED = 903, "StreamCaptureUnmatched", "capture was not ended in the same stream as it began";
+    UNKNOWN = 999, "Unknown", "unknown error";
 }
 
 impl Status {

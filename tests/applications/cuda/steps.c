@@ -57,6 +57,7 @@ int main(int count, char **arguments)
         host[i] = i * 1.25f - 20;
     pointer in, out, total;
     int n = N;
+    unsigned rounds = 8;
     call("cuMemAlloc_v2", (long)&in, sizeof host, 0, 0);
     call("cuMemAlloc_v2", (long)&out, sizeof host, 0, 0);
     call("cuMemAllocManaged", (long)&total, 4, 1, 0);
@@ -68,7 +69,7 @@ int main(int count, char **arguments)
         start(wild, 1, 1, (void *[]){&out});
         call("cuCtxSynchronize", 0, 0, 0, 0);
     }
-    start(step, 4, 32, (void *[]){&in, &out, &factor, &n});
+    start(step, 4, 32, (void *[]){&in, &out, &factor, &n, &rounds});
     start(sum, 4, 32, (void *[]){&out, &total, &n});
     call("cuMemcpyDtoH_v2", (long)host, (long)out, sizeof host, 0);
     for (int i = 0; i < N; i++) {

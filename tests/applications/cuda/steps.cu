@@ -3,14 +3,16 @@
 
 extern "C" {
 
-__global__ void step(const float *in, float *out, float factor, int n)
+// A flipped bit of the counter can make the loop very long.
+__global__ void step(const float *in, float *out, float factor, int n, unsigned rounds)
 {
     int i = __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
     if (i >= n)
         return;
-    float value = in[i];
-    for (int round = 0; round < 4; round++)
-        value = value * factor + in[(i + round) % n];
+    float first = in[i], value = first;
+#pragma clang loop unroll(disable)
+    for (unsigned round = 0; round != rounds; round++)
+        value = value * factor + first;
     out[i] = value;
 }
 

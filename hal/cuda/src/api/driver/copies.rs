@@ -4,9 +4,18 @@ use super::code;
 use crate::api::{Current, In, api};
 use crate::driver::Driver;
 use crate::handles::lock;
-use crate::queue::{CopyWork, FillWork, Place, Work};
+use crate::queue::{CopyWork, FillWork, Place, Source, Work};
 use crate::status::Status;
 use std::sync::Arc;
+
+/// The time at which a call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::api) enum Return {
+    /// As soon as the work is submitted. Pageable memory may change from then on.
+    AtOnce,
+    /// When the work has ended.
+    AfterEnd,
+}
 
 /// A copy of rows between addresses, of devices or of the host.
 #[derive(Clone, Copy, Debug)]
@@ -62,15 +71,14 @@ impl Copy {
         Ok(())
     }
 
-    fn work(&self, driver: &Driver, keeps_source: bool) -> Work {
+    fn work(&self, driver: &Driver, returns: Return) -> Work {
         let place = |address: u64| match driver.device_of(address) {
             Some(_) => Place::Device(address),
             None => Place::Host(address),
         };
         let wide = |values: [usize; 2]| values.map(|value| value as u64);
         let from = match place(self.from) {
-            // Pageable memory may change as soon as the call returns.
-            Place::Host(start) if keeps_source && !driver.is_pinned(start) => {
+            Place::Host(start) if returns == Return::AtOnce && !driver.is_pinned(start) => {
                 let mut bytes = Vec::with_capacity(self.width * self.counts[0] * self.counts[1]);
                 for slice in 0..self.counts[1] {
                     for row in 0..self.counts[0] {
@@ -82,9 +90,9 @@ impl Copy {
                         });
                     }
                 }
-                Place::Bytes(Arc::from(bytes))
+                Source::Bytes(Arc::from(bytes))
             }
-            place => place,
+            place => Source::Memory(place),
         };
         Work::Copy(CopyWork {
             from,
@@ -107,7 +115,7 @@ impl Copy {
         }
         self.check(current.driver)?;
         let stream = current.stream(0)?;
-        current.driver.submit_and_wait(&stream, self.work(current.driver, false))
+        current.driver.submit_and_wait(&stream, self.work(current.driver, Return::AfterEnd))
     }
 
     /// Copies in the order of a stream.
@@ -121,7 +129,7 @@ impl Copy {
             return Ok(());
         }
         self.check(current.driver)?;
-        let work = self.work(current.driver, true);
+        let work = self.work(current.driver, Return::AtOnce);
         let is_captured = lock(&stream.capture).is_some();
         let goes_to_pageable =
             current.driver.device_of(self.to).is_none() && !current.driver.is_pinned(self.to);
@@ -180,11 +188,11 @@ impl Fill {
         Ok(())
     }
 
-    /// Fills in the order of a stream; with `waits`, returns after the end.
+    /// Fills in the order of a stream.
     ///
     /// # Errors
     /// [`Status::INVALID_VALUE`], and the error of a fault.
-    pub fn submit(self, stream: usize, waits: bool) -> Result<(), Status> {
+    pub fn submit(self, stream: usize, returns: Return) -> Result<(), Status> {
         let current = Current::get()?;
         let stream = current.stream(stream)?;
         if self.width == 0 || self.height == 0 {
@@ -199,7 +207,7 @@ impl Fill {
             height: height as u64,
             pitch: pitch as u64,
         };
-        if waits {
+        if returns == Return::AfterEnd {
             return current.driver.submit_and_wait(&stream, Work::Fill(work));
         }
         current.driver.submit(&stream, Work::Fill(work));
@@ -207,9 +215,15 @@ impl Fill {
     }
 }
 
-fn fill(to: u64, element: &[u8], count: usize, stream: usize, waits: bool) -> Result<(), Status> {
+fn fill(
+    to: u64,
+    element: &[u8],
+    count: usize,
+    stream: usize,
+    returns: Return,
+) -> Result<(), Status> {
     let pitch = count.saturating_mul(element.len());
-    Fill { to, element: element.to_vec(), width: count, height: 1, pitch }.submit(stream, waits)
+    Fill { to, element: element.to_vec(), width: count, height: 1, pitch }.submit(stream, returns)
 }
 
 fn fill_rows(
@@ -218,9 +232,9 @@ fn fill_rows(
     element: &[u8],
     [width, height]: [usize; 2],
     stream: usize,
-    waits: bool,
+    returns: Return,
 ) -> Result<(), Status> {
-    Fill { to, element: element.to_vec(), width, height, pitch }.submit(stream, waits)
+    Fill { to, element: element.to_vec(), width, height, pitch }.submit(stream, returns)
 }
 
 /// `CUDA_MEMCPY2D`.
@@ -393,50 +407,50 @@ api! { convert code;
     }
 
     cuMemsetD8_v2 | cuMemsetD8 | cuMemsetD8_v2_ptds (to: u64, value: u8, count: usize) {
-        fill(to, &[value], count, 0, true)
+        fill(to, &[value], count, 0, Return::AfterEnd)
     }
 
     cuMemsetD16_v2 | cuMemsetD16 | cuMemsetD16_v2_ptds (to: u64, value: u16, count: usize) {
-        fill(to, &value.to_le_bytes(), count, 0, true)
+        fill(to, &value.to_le_bytes(), count, 0, Return::AfterEnd)
     }
 
     cuMemsetD32_v2 | cuMemsetD32 | cuMemsetD32_v2_ptds (to: u64, value: u32, count: usize) {
-        fill(to, &value.to_le_bytes(), count, 0, true)
+        fill(to, &value.to_le_bytes(), count, 0, Return::AfterEnd)
     }
 
     cuMemsetD8Async | cuMemsetD8Async_ptsz (to: u64, value: u8, count: usize, stream: usize) {
-        fill(to, &[value], count, stream, false)
+        fill(to, &[value], count, stream, Return::AtOnce)
     }
 
     cuMemsetD16Async | cuMemsetD16Async_ptsz (to: u64, value: u16, count: usize, stream: usize) {
-        fill(to, &value.to_le_bytes(), count, stream, false)
+        fill(to, &value.to_le_bytes(), count, stream, Return::AtOnce)
     }
 
     cuMemsetD32Async | cuMemsetD32Async_ptsz (to: u64, value: u32, count: usize, stream: usize) {
-        fill(to, &value.to_le_bytes(), count, stream, false)
+        fill(to, &value.to_le_bytes(), count, stream, Return::AtOnce)
     }
 
     cuMemsetD2D8_v2 | cuMemsetD2D8 (to: u64, pitch: usize, value: u8, width: usize, height: usize) {
-        fill_rows(to, pitch, &[value], [width, height], 0, true)
+        fill_rows(to, pitch, &[value], [width, height], 0, Return::AfterEnd)
     }
 
     cuMemsetD2D16_v2 | cuMemsetD2D16 (to: u64, pitch: usize, value: u16, width: usize, height: usize) {
-        fill_rows(to, pitch, &value.to_le_bytes(), [width, height], 0, true)
+        fill_rows(to, pitch, &value.to_le_bytes(), [width, height], 0, Return::AfterEnd)
     }
 
     cuMemsetD2D32_v2 | cuMemsetD2D32 (to: u64, pitch: usize, value: u32, width: usize, height: usize) {
-        fill_rows(to, pitch, &value.to_le_bytes(), [width, height], 0, true)
+        fill_rows(to, pitch, &value.to_le_bytes(), [width, height], 0, Return::AfterEnd)
     }
 
     cuMemsetD2D8Async(to: u64, pitch: usize, value: u8, width: usize, height: usize, stream: usize) {
-        fill_rows(to, pitch, &[value], [width, height], stream, false)
+        fill_rows(to, pitch, &[value], [width, height], stream, Return::AtOnce)
     }
 
     cuMemsetD2D16Async(to: u64, pitch: usize, value: u16, width: usize, height: usize, stream: usize) {
-        fill_rows(to, pitch, &value.to_le_bytes(), [width, height], stream, false)
+        fill_rows(to, pitch, &value.to_le_bytes(), [width, height], stream, Return::AtOnce)
     }
 
     cuMemsetD2D32Async(to: u64, pitch: usize, value: u32, width: usize, height: usize, stream: usize) {
-        fill_rows(to, pitch, &value.to_le_bytes(), [width, height], stream, false)
+        fill_rows(to, pitch, &value.to_le_bytes(), [width, height], stream, Return::AtOnce)
     }
 }

@@ -2,7 +2,6 @@
 
 use super::code;
 use crate::api::{Current, In, Out, Text, api, driver};
-use crate::device::VERSION;
 use crate::driver::report;
 use crate::fat_binary::{HEADER_BYTES, WRAPPER, container_bytes};
 use crate::status::Status;
@@ -196,7 +195,7 @@ api! { convert code;
     }
 
     cuLinkCreate_v2 | cuLinkCreate (_count: u32, _options: usize, _values: usize, _state: Out<usize>) {
-        report(&format!("linking of modules (cuLinkCreate) is not supported by version {VERSION} of this driver"));
+        report(&"linking of modules (cuLinkCreate) is not supported");
         Err(Status::NOT_SUPPORTED)
     }
 }

@@ -71,18 +71,11 @@ struct FunctionAttributes {
     numbers: [i32; 7],
 }
 
-fn start(
-    host: usize,
-    grid: Dim3,
-    block: Dim3,
-    arguments: In<usize>,
-    shared_bytes: usize,
-    stream: usize,
-    is_cooperative: bool,
-) -> Result<(), Status> {
+/// Starts the kernel of the host function `request.function`.
+fn start(request: LaunchRequest) -> Result<(), Status> {
     ready()?;
-    let function = kernel(host)?;
-    let (grid, block) = (grid.array(), block.array());
+    let function = kernel(request.function)?;
+    let (grid, block) = (request.grid, request.block);
     let threads: u64 = block.iter().map(|size| u64::from(*size)).product();
     let has_threads = grid.iter().all(|count| *count > 0) && (1..=1024).contains(&threads);
     if !has_threads || grid[1] > 65535 || grid[2] > 65535 || block[2] > 64 {
@@ -91,17 +84,7 @@ fn start(
     if threads > find(function)?.most_threads {
         return Err(Status::LAUNCH_OUT_OF_RESOURCES);
     }
-    let extra = In(std::ptr::null());
-    launch(LaunchRequest {
-        function,
-        grid,
-        block,
-        shared_bytes,
-        stream,
-        arguments,
-        extra,
-        is_cooperative,
-    })
+    launch(LaunchRequest { function, ..request })
 }
 
 api! { convert code;
@@ -119,19 +102,46 @@ api! { convert code;
     cudaLaunchKernel | cudaLaunchKernel_ptsz (
         host: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared_bytes: usize, stream: usize,
     ) {
-        start(host, grid, block, arguments, shared_bytes, stream, false)
+        start(LaunchRequest {
+            function: host,
+            grid: grid.array(),
+            block: block.array(),
+            shared_bytes,
+            stream,
+            arguments,
+            extra: In(std::ptr::null()),
+            is_cooperative: false,
+        })
     }
 
     cudaLaunchCooperativeKernel | cudaLaunchCooperativeKernel_ptsz (
         host: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared_bytes: usize, stream: usize,
     ) {
-        start(host, grid, block, arguments, shared_bytes, stream, true)
+        start(LaunchRequest {
+            function: host,
+            grid: grid.array(),
+            block: block.array(),
+            shared_bytes,
+            stream,
+            arguments,
+            extra: In(std::ptr::null()),
+            is_cooperative: true,
+        })
     }
 
     cudaLaunchKernelExC | cudaLaunchKernelExC_ptsz (config: In<LaunchConfig>, host: usize, arguments: In<usize>) {
         let LaunchConfig { grid, block, shared_bytes, stream, attributes, count } = config.get()?;
         let is_cooperative = count > 0 && read_attributes(attributes, count)?;
-        start(host, grid, block, arguments, shared_bytes, stream, is_cooperative)
+        start(LaunchRequest {
+            function: host,
+            grid: grid.array(),
+            block: block.array(),
+            shared_bytes,
+            stream,
+            arguments,
+            extra: In(std::ptr::null()),
+            is_cooperative,
+        })
     }
 
     cudaFuncGetAttributes(result: Out<FunctionAttributes>, host: usize) {

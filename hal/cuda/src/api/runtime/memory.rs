@@ -2,7 +2,7 @@
 
 use super::registry::symbol;
 use super::{code, ready};
-use crate::api::driver::copies::{Copy, Fill, copy_in_stream, copy_now};
+use crate::api::driver::copies::{Copy, Fill, Return, copy_in_stream, copy_now};
 use crate::api::driver::memory;
 use crate::api::{In, Out, api};
 use crate::memory::Kind;
@@ -290,24 +290,24 @@ api! { convert code;
 
     cudaMemset | cudaMemset_ptds (to: u64, value: i32, bytes: usize) {
         ready()?;
-        Fill { to, element: vec![value as u8], width: bytes, height: 1, pitch: bytes }.submit(0, true)
+        Fill { to, element: vec![value as u8], width: bytes, height: 1, pitch: bytes }.submit(0, Return::AfterEnd)
     }
 
     cudaMemsetAsync | cudaMemsetAsync_ptsz (to: u64, value: i32, bytes: usize, stream: usize) {
         ready()?;
-        Fill { to, element: vec![value as u8], width: bytes, height: 1, pitch: bytes }.submit(stream, false)
+        Fill { to, element: vec![value as u8], width: bytes, height: 1, pitch: bytes }.submit(stream, Return::AtOnce)
     }
 
     cudaMemset2D | cudaMemset2D_ptds (to: u64, pitch: usize, value: i32, width: usize, height: usize) {
         ready()?;
-        Fill { to, element: vec![value as u8], width, height, pitch }.submit(0, true)
+        Fill { to, element: vec![value as u8], width, height, pitch }.submit(0, Return::AfterEnd)
     }
 
     cudaMemset2DAsync | cudaMemset2DAsync_ptsz (
         to: u64, pitch: usize, value: i32, width: usize, height: usize, stream: usize,
     ) {
         ready()?;
-        Fill { to, element: vec![value as u8], width, height, pitch }.submit(stream, false)
+        Fill { to, element: vec![value as u8], width, height, pitch }.submit(stream, Return::AtOnce)
     }
 
     cudaPointerGetAttributes(result: Out<PointerAttributes>, pointer: u64) {
