@@ -52,7 +52,9 @@ impl FromStr for GpuList {
             all.extend(std::iter::repeat_n(name.to_owned(), count));
         }
         if all.iter().any(|name| is_for_ptx(name)) && !all.iter().all(|name| is_for_ptx(name)) {
-            return Err("expected GPUs of AMD or GPUs for PTX; an application cannot use both".into());
+            return Err(
+                "expected GPUs of AMD or GPUs for PTX; an application cannot use both".into()
+            );
         }
         Ok(GpuList(all))
     }

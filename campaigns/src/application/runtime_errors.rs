@@ -68,7 +68,15 @@ mod tests {
 
     #[test]
     fn other_text_is_not_an_error() {
-        for text in ["hipSuccess", "myhipErrorX", "hipError", ":3:hip.cpp :1: trace", "fault", "cudaSuccess", ""] {
+        for text in [
+            "hipSuccess",
+            "myhipErrorX",
+            "hipError",
+            ":3:hip.cpp :1: trace",
+            "fault",
+            "cudaSuccess",
+            "",
+        ] {
             assert_eq!(found(text), None, "{text}");
         }
     }

@@ -45,9 +45,7 @@ impl ReplayDevice {
     /// Loads recorded code. Its memory is allocated and written by the recorded steps.
     pub fn load(&mut self, code: &RecordedCode) -> Result<ModuleId, CodeError> {
         match self {
-            ReplayDevice::Amdgpu(gpu) => {
-                Ok(gpu.adopt(&CodeObject::parse(&code.elf)?, code.bias)?)
-            }
+            ReplayDevice::Amdgpu(gpu) => Ok(gpu.adopt(&CodeObject::parse(&code.elf)?, code.bias)?),
             ReplayDevice::Ptx(gpu) => {
                 let text = str::from_utf8(&code.elf).map_err(|_| CodeError::Text)?;
                 Ok(flipwave_cuda::load_again(gpu, text)?)
