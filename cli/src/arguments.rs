@@ -1,12 +1,11 @@
 //! Definitions of the command line.
 
 use crate::cluster_arguments::{MergeArguments, StatusArguments, SubmitArguments};
-use crate::gpus::GpusArgument;
+use crate::gpus::{GpusArgument, parse_gpu};
 use crate::results_arguments::{
     CompareArguments, ComparePublishedArguments, FitArguments, RatesArguments, ReportArguments,
 };
 use crate::tool_arguments::{InspectArguments, ToolArguments};
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flipwave_campaigns::{InjectionPath, Part};
 use flipwave_injector::Accelerations;
@@ -137,7 +136,10 @@ pub struct SiteArguments {
 #[command(after_help = "\
 Needs AMD's runtime (libamdhip64 and libhsa-runtime64) and no GPU. Applications run with ROCm 5.2.3 \
 (Debian 12), HIP 5.7 on ROCm 6.1 (Debian 13) and ROCm 6.4; other versions have not been tested. Output \
-and exit code are the application's.")]
+and exit code are the application's.
+
+With `--gpu sm_90`, applications for CUDA run without NVIDIA's software if they use the driver, or the \
+shared runtime (`nvcc -cudart shared`), and contain PTX. One thread executes all kernels.")]
 pub struct ExecArguments {
     #[command(flatten)]
     pub gpus: GpusArgument,
@@ -182,17 +184,12 @@ pub struct CaptureArguments {
     /// With --list, also print mapped memory, copies and outputs, in recorded order
     #[arg(long, requires = "list")]
     pub maps: bool,
-    /// GPU that the application finds
-    #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = gpus())]
+    /// GPU that the application finds, such as gfx90a, or sm_90 for CUDA
+    #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = parse_gpu)]
     pub gpu: String,
     /// Application and its arguments
     #[arg(required_unless_present = "list", trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,
-}
-
-/// The processors that the embedded GPU can present to AMD's runtime.
-pub fn gpus() -> PossibleValuesParser {
-    PossibleValuesParser::new(flipwave_agent::processors())
 }
 
 #[derive(Debug, Args)]

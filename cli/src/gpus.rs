@@ -3,13 +3,14 @@
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Args};
 use flipwave_agent::processors;
+use flipwave_ptx::Ptx;
 use std::ffi::OsStr;
 use std::str::FromStr;
 
 /// Options that select the GPUs that an application finds.
 #[derive(Debug, Args)]
 pub struct GpusArgument {
-    /// GPUs that the application finds, such as gfx90a,2xgfx1030 for three
+    /// GPUs that the application finds, such as gfx90a,2xgfx1030 for three, or sm_90 for CUDA
     #[arg(long, value_name = "GPU", default_value = "gfx90a", value_parser = GpuListParser)]
     gpu: GpuList,
     /// Repeat the list of GPUs N times
@@ -39,16 +40,45 @@ impl FromStr for GpuList {
             let counted =
                 part.split_once('x').and_then(|(count, name)| Some((count.parse().ok()?, name)));
             let (count, name) = counted.unwrap_or((1usize, part));
-            if !processors().any(|processor| processor == name) {
+            if !is_gpu(name) {
                 let known = processors().collect::<Vec<_>>().join(", ");
-                return Err(format!("unknown GPU `{name}`; expected one of {known}"));
+                return Err(format!(
+                    "unknown GPU `{name}`; expected one of {known}, or sm_90 and others for PTX"
+                ));
             }
             if count == 0 || all.len() + count > MAX_GPUS {
                 return Err(format!("expected 1 to {MAX_GPUS} GPUs"));
             }
             all.extend(std::iter::repeat_n(name.to_owned(), count));
         }
+        if all.iter().any(|name| is_for_ptx(name)) && !all.iter().all(|name| is_for_ptx(name)) {
+            return Err(
+                "expected GPUs of AMD or GPUs for PTX; an application cannot use both".into()
+            );
+        }
         Ok(GpuList(all))
+    }
+}
+
+/// Returns `true` for a GPU that executes PTX.
+fn is_for_ptx(name: &str) -> bool {
+    Ptx::new(name).is_some()
+}
+
+/// Returns `true` for the name of a GPU that applications can find.
+fn is_gpu(name: &str) -> bool {
+    is_for_ptx(name) || processors().any(|processor| processor == name)
+}
+
+/// Parses the name of a GPU.
+///
+/// # Errors
+/// A message that lists the known names.
+pub fn parse_gpu(name: &str) -> Result<String, String> {
+    let list: GpuList = name.parse()?;
+    match &list.0[..] {
+        [gpu] => Ok(gpu.clone()),
+        gpus => Err(format!("{} GPUs; expected 1", gpus.len())),
     }
 }
 
@@ -70,7 +100,7 @@ impl TypedValueParser for GpuListParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(processors().map(PossibleValue::new)))
+        Some(Box::new(processors().chain(["sm_80", "sm_90"]).map(PossibleValue::new)))
     }
 }
 
@@ -85,6 +115,7 @@ mod tests {
             ("gfx90a", "gfx90a"),
             ("gfx90a,gfx1030", "gfx90a gfx1030"),
             ("2xgfx90a,gfx1100,1xgfx90a", "gfx90a gfx90a gfx1100 gfx90a"),
+            ("2xsm_90a", "sm_90a sm_90a"),
         ] {
             assert_eq!(list(text).as_deref(), Ok(all));
         }
@@ -95,6 +126,8 @@ mod tests {
             ("xgfx90a", "unknown GPU `xgfx90a`"),
             ("gfx90a x2", "unknown GPU `gfx90a x2`"),
             ("0xgfx90a", "1 to 16 GPUs"),
+            ("sm_90,gfx90a", "cannot use both"),
+            ("sm_9", "unknown GPU `sm_9`"),
             ("9xgfx90a,8xgfx90a", "1 to 16 GPUs"),
         ] {
             let error = list(text).expect_err(text);

@@ -49,6 +49,11 @@ impl Python {
         }
     }
 
+    /// The interpreter.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(&self.0);
         command.env("PYTHONPATH", root().join("python/src"));

@@ -18,6 +18,7 @@ mod benchmarks;
 mod book;
 mod compare;
 mod compiled;
+mod cuda_applications;
 mod defects;
 mod detectors;
 mod determinism;

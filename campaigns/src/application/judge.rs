@@ -29,7 +29,7 @@ pub enum JudgedRun {
     },
     /// The run ended in another way, such as with another exit code.
     Ended(Ended),
-    /// The run printed an error of AMD's runtime, in this line.
+    /// The run printed an error of AMD's runtime or of CUDA, in this line.
     RuntimeError(String),
 }
 

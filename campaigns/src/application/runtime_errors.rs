@@ -1,10 +1,10 @@
-//! Recognizes errors of AMD's runtime in the output of a program.
+//! Recognizes errors of AMD's runtime and of CUDA in the output of a program.
 
 use regex_lite::Regex;
 use std::sync::LazyLock;
 
 /// Patterns of the messages, with their sources.
-const MESSAGES: [&str; 6] = [
+const MESSAGES: [&str; 9] = [
     // ROCr, Runtime::VMFaultHandler: "Memory access fault by GPU node-1 (Agent handle: 0x...) on
     // address 0x.... Reason: Unknown." Then it aborts.
     r"Memory access fault by GPU node",
@@ -20,6 +20,11 @@ const MESSAGES: [&str; 6] = [
     r"\bhipError[A-Z]\w+",
     // HIP's device library, __assert_fail: "file.hip:3: kernel: Device-side assertion `x' failed."
     r"Device-side assertion",
+    // CUDA, cudaGetErrorName and cuGetErrorName, which programs print when a call fails.
+    r"\bcudaError[A-Z]\w+",
+    r"\bCUDA_ERROR_[A-Z]\w+",
+    // CUDA, assert in a kernel: "file.cu:3: kernel: block: [0,0,0], thread: [1,0,0] Assertion `x' failed."
+    r"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion",
 ];
 
 static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
@@ -53,6 +58,9 @@ mod tests {
              aborting with error : 0x29",
             "error: 'hipErrorIllegalAddress'(700) at a.hip:12",
             "a.hip:3: void kernel(int): Device-side assertion `x < 4' failed.",
+            "cudaErrorIllegalAddress: an illegal memory access was encountered",
+            "line 5: CUDA_ERROR_LAUNCH_FAILED",
+            "a.cu:3: k(int): block: [0,0,0], thread: [12,0,0] Assertion `x < 4` failed.",
         ] {
             assert_eq!(found(&format!("start\n{line}\nend\n")).as_deref(), Some(line));
         }
@@ -60,7 +68,15 @@ mod tests {
 
     #[test]
     fn other_text_is_not_an_error() {
-        for text in ["hipSuccess", "myhipErrorX", "hipError", ":3:hip.cpp :1: trace", "fault", ""] {
+        for text in [
+            "hipSuccess",
+            "myhipErrorX",
+            "hipError",
+            ":3:hip.cpp :1: trace",
+            "fault",
+            "cudaSuccess",
+            "",
+        ] {
             assert_eq!(found(text), None, "{text}");
         }
     }

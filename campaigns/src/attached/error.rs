@@ -47,7 +47,8 @@ pub enum AttachError {
     },
     /// The application did not use a GPU.
     #[error(
-        "the application did not use a GPU: it is not linked with AMD's runtime, or ended before"
+        "the application did not use a GPU: it is not linked with AMD's runtime, or for targets such as sm_90 \
+         with CUDA's driver or its shared runtime, or ended before"
     )]
     NoGpu,
     /// Several processes dispatch kernels, and none is selected.

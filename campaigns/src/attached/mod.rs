@@ -77,11 +77,15 @@ impl<'a> AttachedProgram<'a> {
         campaign: &Campaign,
         application: Cow<'a, Application>,
     ) -> Result<Self, CampaignError> {
+        if campaign.target.ptx().is_none() || application.device.is_hardware() {
+            // Only AMD's GPUs and those for PTX run applications, and hardware is AMD's.
+            campaign.target.amdgpu()?;
+        }
         let library = Library::find(&cache_folder()).map_err(AttachError::from)?;
         let failed = |reason| AttachError::Files { folder: std::env::temp_dir(), reason };
         Ok(AttachedProgram {
             application,
-            gpu: campaign.target.amdgpu()?.processor().to_owned(),
+            gpu: campaign.target.gpu().to_owned(),
             library,
             folder: tempfile::tempdir().map_err(failed)?,
             runs: AtomicU64::new(0),

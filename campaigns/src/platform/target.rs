@@ -4,6 +4,7 @@ use super::other_platform::OtherPlatformError;
 use super::{HookMethod, Platform, platforms};
 use flipwave_arch::Architecture;
 use flipwave_isa::Target;
+use flipwave_ptx::Ptx;
 use flipwave_sim::Amdgpu;
 use std::fmt;
 use std::sync::Arc;
@@ -52,6 +53,19 @@ impl CampaignTarget {
     /// [`OtherPlatformError`] if the platform has none.
     pub(crate) fn hooks(&self) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
         self.platform.hooks(self.architecture())
+    }
+
+    /// The target, if its code is PTX.
+    pub(crate) fn ptx(&self) -> Option<&Ptx> {
+        self.architecture.as_any().downcast_ref()
+    }
+
+    /// Name of the GPU that applications find.
+    pub(crate) fn gpu(&self) -> &str {
+        match self.amdgpu() {
+            Ok(target) => target.processor(),
+            Err(_) => self.architecture.target(),
+        }
     }
 
     /// The AMD target.

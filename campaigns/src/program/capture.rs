@@ -4,17 +4,15 @@ use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, CaptureSource};
 use crate::file::element::ElementType;
 use crate::outputs::compare::{OutputFormat, OutputRole, Tolerance};
+use crate::platform::CampaignTarget;
 use crate::program::prepare::{Origin, Prepared};
+use crate::program::replay_device::{CodeError, ReplayDevice};
 use crate::run::injection_path::InjectionPath;
 use flipwave_capture::{Capture, CaptureError, CodeObjectId, RecordedDispatch, Step};
-use flipwave_codeobj::{CodeObject, CodeObjectError};
-use flipwave_device::{Address, Change, DeviceError, Dispatch, KernelPacket, ModuleId};
+use flipwave_device::{Address, Change, DeviceError, Dispatch, ModuleId};
 use flipwave_injector::{
-    Buffer, CancellationToken, Changes, Golden, GoldenError, Program, Workload, instruction_limit,
+    Buffer, CancellationToken, Changes, Golden, GoldenError, Program, Workload,
 };
-use flipwave_isa::Target;
-use flipwave_machine::Simulator;
-use flipwave_sim::EmbeddedGpu;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -60,7 +58,7 @@ pub enum ReplayError {
         /// Number of the code object.
         number: u32,
         /// Cause.
-        reason: CodeObjectError,
+        reason: CodeError,
     },
     /// The selected dispatches do not exist.
     #[error("{}: no dispatches {} to {}; it has {count}, numbered from 0", file.display(), wanted.start(), wanted.end())]
@@ -109,20 +107,22 @@ pub(crate) struct Replayed {
 ///
 /// # Errors
 /// [`ReplayError`].
-pub(crate) fn prepare(source: &CaptureSource, target: &Target) -> Result<Replayed, ReplayError> {
+pub(crate) fn prepare(
+    source: &CaptureSource,
+    target: &CampaignTarget,
+) -> Result<Replayed, ReplayError> {
     let CaptureSource { file, dispatches: range } = source;
     let capture = Capture::open(file)?;
     let captured = capture.gpu()?;
-    if captured != target.processor() {
+    if captured != target.gpu() {
         let wanted = target.to_string();
         return Err(ReplayError::Target { file: file.clone(), captured, wanted });
     }
     let is_complete = capture.is_complete()?;
-    let mut builder = Builder::new(file, target)?;
+    let mut builder = Builder::new(file, ReplayDevice::new(target)?);
     for (id, code) in capture.code_objects()? {
         let failed = |reason| ReplayError::CodeObject { file: file.clone(), number: id.0, reason };
-        let code_object = CodeObject::parse(&code.elf).map_err(failed)?;
-        builder.modules.insert(id.0, builder.device.adopt(&code_object, code.bias)?);
+        builder.modules.insert(id.0, builder.device.load(&code).map_err(failed)?);
     }
     let steps = capture.steps()?;
     let count = steps.iter().filter(|step| matches!(step, Step::Dispatch(_))).count();
@@ -180,7 +180,7 @@ impl Replayed {
 
 struct Builder<'a> {
     file: &'a Path,
-    device: EmbeddedGpu,
+    device: ReplayDevice,
     modules: HashMap<u32, ModuleId>,
     dispatches: Vec<Dispatch>,
     recorded: Vec<RecordedDispatch>,
@@ -192,10 +192,10 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(file: &'a Path, target: &Target) -> Result<Builder<'a>, DeviceError> {
-        Ok(Builder {
+    fn new(file: &'a Path, device: ReplayDevice) -> Builder<'a> {
+        Builder {
             file,
-            device: EmbeddedGpu::new(target.clone())?,
+            device,
             modules: HashMap::new(),
             dispatches: Vec::new(),
             recorded: Vec::new(),
@@ -203,7 +203,7 @@ impl<'a> Builder<'a> {
             outputs: Vec::new(),
             read: None,
             next_output: OUTPUTS,
-        })
+        }
     }
 
     /// Adds a memory change before the next dispatch.
@@ -222,7 +222,6 @@ impl<'a> Builder<'a> {
             }
             Step::Read { .. } => {}
             Step::Dispatch(recorded) => {
-                let KernelPacket { grid, workgroup, lds_bytes, .. } = recorded.packet;
                 let CodeObjectId(number) = recorded.code_object;
                 let module = self.modules.get(&number).copied();
                 let missing = || {
@@ -230,20 +229,7 @@ impl<'a> Builder<'a> {
                     ReplayError::NoCodeObject { file, dispatch, number }
                 };
                 let module = module.ok_or_else(missing)?;
-                let object = self.device.code_object(module);
-                let kernel = object.and_then(|object| object.kernel(&recorded.kernel));
-                let declared =
-                    kernel.map_or(0, |kernel| kernel.descriptor.group_segment_fixed_size);
-                self.dispatches.push(Dispatch {
-                    module,
-                    kernel: recorded.kernel.clone(),
-                    grid,
-                    workgroup,
-                    kernarg: Vec::new(),
-                    dynamic_lds: lds_bytes.saturating_sub(declared),
-                    instruction_limit: instruction_limit(recorded.instructions),
-                    queued: Some(recorded.queued),
-                });
+                self.dispatches.push(self.device.dispatch(module, &recorded));
                 self.recorded.push(*recorded);
             }
         }
@@ -293,7 +279,7 @@ impl<'a> Builder<'a> {
         let formats = vec![format; self.outputs.len()];
         let labels = self.recorded.iter().map(|dispatch| dispatch.range.clone()).collect();
         let workload = Workload {
-            device: Simulator::new(self.device),
+            device: self.device.into_simulator(),
             program: Program {
                 dispatches: self.dispatches,
                 changes: self.changes,
@@ -317,7 +303,7 @@ pub(crate) fn prepare_checked(
     campaign: &Campaign,
     source: &CaptureSource,
 ) -> Result<Prepared, CampaignError> {
-    let mut replayed = prepare(source, campaign.target.amdgpu()?)?;
+    let mut replayed = prepare(source, &campaign.target)?;
     replayed.prepared.workload.cancellation = campaign.cancellation.clone();
     let golden = match replayed.prepared.workload.golden() {
         // Instruction limits are multiples of the recorded counts.

@@ -13,6 +13,7 @@ pub mod image;
 pub mod launch;
 pub mod object_file;
 pub mod prepare;
+mod replay_device;
 pub mod triton;
 
 use crate::attached::recorded;

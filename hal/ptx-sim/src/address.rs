@@ -1,8 +1,8 @@
 //! Generic addresses: windows of state spaces.
 //!
 //! Global and constant memory are device memory, whose addresses are generic addresses. Shared memory, local
-//! memory and kernel parameters have windows above all device memory. The manual leaves the locations of
-//! windows open.
+//! memory and kernel parameters have windows above all device memory and above the addresses of host programs.
+//! The manual leaves the locations of windows open.
 
 use flipwave_ptx::Space;
 
@@ -11,7 +11,7 @@ pub(crate) struct Windows;
 
 /// Size of a window in bytes.
 pub(crate) const WINDOW: u64 = 1 << 32;
-const SHARED: u64 = 0x7f00_0000_0000;
+const SHARED: u64 = 0xff00_0000_0000;
 const LOCAL: u64 = SHARED + WINDOW;
 const PARAMETERS: u64 = LOCAL + WINDOW;
 /// Addresses of functions: this base plus the address of the first instruction.
@@ -19,7 +19,7 @@ pub(crate) const FUNCTIONS: u64 = PARAMETERS + WINDOW;
 /// Start of the memory of variables that hooks have: many bits from addresses that programs use.
 pub(crate) const INSERTED: u64 = 0x1a5a_a5a5_0000;
 /// Local memory of all lanes, as observers address it: lane after lane.
-pub(crate) const LANES: u64 = 0x7e00_0000_0000;
+pub(crate) const LANES: u64 = 0xfe00_0000_0000;
 
 impl Windows {
     /// The first generic address of a state space.

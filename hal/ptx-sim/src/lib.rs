@@ -24,6 +24,7 @@ mod compute;
 mod device;
 mod execute;
 mod gap;
+mod host_memory;
 mod memory;
 mod program;
 mod wave;

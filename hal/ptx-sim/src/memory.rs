@@ -1,5 +1,7 @@
-//! Device memory: allocations whose pages clones share until one of them writes.
+//! Device memory: allocations whose pages clones share until one of them writes, and host memory that the GPU
+//! may access.
 
+use crate::host_memory::HostMemory;
 use flipwave_device::{AccessKind, Address, DeviceError};
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,8 +11,8 @@ const GAP: u64 = 1 << 16;
 /// Bytes of a page. The last page of an allocation ends with it, so that copies of small allocations are
 /// cheap; compiled code accesses a page without looking up its address again.
 const PAGE: u64 = 1 << 16;
-/// End of device memory: below the windows of other state spaces.
-const END: u64 = 1 << 46;
+/// End of device memory, and of the addresses of host programs: below the windows of other state spaces.
+const END: u64 = 1 << 47;
 /// Size of device memory.
 const MOST_BYTES: u64 = 1 << 36;
 
@@ -136,20 +138,40 @@ pub(crate) struct Memory {
     last: usize,
     /// Changes whenever [windows](Memory::window) become invalid.
     generation: u64,
+    /// Host memory that the GPU may access. Clones access the same memory.
+    host: HostMemory,
+    /// Address for the next allocation; `None` to place it after all others.
+    next: Option<u64>,
 }
 
 impl PartialEq for Memory {
     fn eq(&self, other: &Memory) -> bool {
-        self.allocations == other.allocations
+        self.allocations == other.allocations && self.host == other.host
     }
 }
 
 impl Memory {
     /// Allocates zeroed memory.
     pub fn allocate(&mut self, bytes: u64) -> Result<Address, DeviceError> {
+        if let Some(start) = self.next {
+            self.allocate_at(Address(start), bytes)?;
+            let end = start.saturating_add(bytes);
+            self.next = Some(end.saturating_add(GAP).next_multiple_of(GAP));
+            return Ok(Address(start));
+        }
         let end = self.allocations.last().map_or(0, |(start, last)| start + last.bytes);
         let start = (end + GAP).next_multiple_of(GAP);
         self.insert(start, bytes).map(|()| Address(start))
+    }
+
+    /// Places the following allocations without address from `start` upwards.
+    pub fn allocate_from(&mut self, start: Address) {
+        self.next = Some(start.0.next_multiple_of(GAP));
+    }
+
+    /// Host memory that the GPU may access.
+    pub fn host_mut(&mut self) -> &mut HostMemory {
+        &mut self.host
     }
 
     /// Allocates zeroed memory at an address.
@@ -224,26 +246,29 @@ impl Memory {
 
     /// Reads bytes; returns `false`, and changes nothing, if they are not inside one allocation.
     pub fn read(&self, address: Address, bytes: &mut [u8]) -> bool {
-        let Some((start, found)) = self.find(address.0) else { return false };
+        let Some((start, found)) = self.find(address.0) else {
+            return self.host.read(address.0, bytes);
+        };
         let offset = address.0 - start;
         let is_inside =
             offset.checked_add(bytes.len() as u64).is_some_and(|end| end <= found.bytes);
         if is_inside {
             found.read(offset, bytes);
         }
-        is_inside
+        is_inside || self.host.read(address.0, bytes)
     }
 
     /// Reads bytes like [`Memory::read`], faster if the last access was to the same allocation.
     pub fn load(&mut self, address: Address, bytes: &mut [u8]) -> bool {
         let found = self.find_range(address.0, bytes.len());
         found.map(|(allocation, offset)| allocation.read(offset, bytes)).is_some()
+            || self.host.read(address.0, bytes)
     }
 
     /// Writes bytes; returns `false`, and changes nothing, if they are not inside one allocation.
     pub fn write(&mut self, address: Address, bytes: &[u8]) -> bool {
         let Some((allocation, offset)) = self.find_range(address.0, bytes.len()) else {
-            return false;
+            return self.host.write(address.0, bytes);
         };
         let has_moved = allocation.write(offset, bytes);
         self.generation += u64::from(has_moved);

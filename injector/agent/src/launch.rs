@@ -1,6 +1,6 @@
 //! Starts applications with the agent, which is loaded because of environment variables.
 
-use crate::devices::{DevicesError, devices_folder};
+use crate::devices::{ASSEMBLER, DevicesError, cuda_folder, devices_folder};
 use crate::process_tree::{ProcessTree, die_by, signals};
 use crate::run_files::RunFiles;
 use crate::session::{Session, VARIABLE};
@@ -121,6 +121,21 @@ impl Library {
                 preloads.push(inherited);
             }
             all.push((Library::PRELOAD, preloads));
+            if session.is_for_ptx() {
+                let folder = cuda_folder(&self.agent, &self.cache)?;
+                for name in ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"] {
+                    if inherited(name).is_none() {
+                        all.push((name, folder.join(ASSEMBLER).into()));
+                    }
+                }
+                let mut paths = folder.into_os_string();
+                if let Some(inherited) = inherited(Library::PATHS).filter(|list| !list.is_empty()) {
+                    paths.push(":");
+                    paths.push(inherited);
+                }
+                all.push((Library::PATHS, paths));
+                return Ok(all);
+            }
             all.push((Library::DEVICES, devices_folder(session, &self.cache)?.into()));
             // Makes HIP copy GPU memory for the host instead of mapping it, so that captures see the
             // bytes that the host reads.

@@ -14,6 +14,7 @@ mod report;
 mod run_files;
 mod session;
 mod tool;
+mod versioned_library;
 
 pub use devices::DevicesError;
 pub use flipwave_kfd::processors;

@@ -8,6 +8,7 @@ use crate::tool::{ToolPath, ToolSession};
 use flipwave_isa::Target;
 use flipwave_jit::ServiceAddress;
 use flipwave_process_tree::ProcessPath;
+use flipwave_ptx::Ptx;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ pub const VARIABLE: &str = "FLIPWAVE_SESSION";
 /// The agent's task in an application, and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// The GPUs that the application finds, such as `gfx90a`, in order.
+    /// The GPUs that the application finds, such as `gfx90a` or `sm_90`, in order.
     pub gpus: Vec<String>,
     /// The task.
     pub task: Task,
@@ -148,6 +149,27 @@ impl Session {
                  the same build, install both again"
             )
         })
+    }
+
+    /// Returns `true` if the GPUs are NVIDIA's, which execute PTX.
+    pub fn is_for_ptx(&self) -> bool {
+        self.gpus.iter().any(|gpu| Ptx::new(gpu).is_some())
+    }
+
+    /// The targets of the GPUs that execute PTX.
+    ///
+    /// # Errors
+    /// A message, if a GPU is another one.
+    pub(crate) fn ptx_targets(&self) -> Result<Vec<Ptx>, String> {
+        let target = |gpu: &String| {
+            let other = || {
+                format!(
+                    "the application uses CUDA, but {gpu} is not a GPU for it; use `--gpu sm_90`"
+                )
+            };
+            Ptx::new(gpu).ok_or_else(other)
+        };
+        self.gpus.iter().map(target).collect()
     }
 
     /// The targets of the GPUs.

@@ -319,7 +319,9 @@ impl Capture {
                     .next()
                     .filter(|(step, _)| *step == id)
                     .ok_or_else(|| self.damaged(format!("missing dispatch of step {id}")))?;
-                Step::Dispatch(Box::new(dispatch))
+                let has_arguments = !digest.is_empty();
+                let arguments = if has_arguments { self.data(&digest)? } else { Vec::new() };
+                Step::Dispatch(Box::new(RecordedDispatch { arguments, ..dispatch }))
             }
             _ => return Err(self.damaged(format!("unknown kind of step {id}"))),
         })
@@ -360,6 +362,7 @@ fn dispatch(row: &Row<'_>) -> rusqlite::Result<Option<RecordedDispatch>> {
         code_object: CodeObjectId(row.get(3)?),
         packet: KernelPacket::from_bytes(packet),
         queued: QueuedPacket { packet: address(5)?, queue: address(6)?, number: count(7)? },
+        arguments: Vec::new(),
         instructions: count(8)?,
         written,
     }))
@@ -398,6 +401,7 @@ mod tests {
             code_object: CodeObjectId(1),
             packet: KernelPacket { grid: [64, 1, 1], workgroup: [64, 1, 1], ..Default::default() },
             queued: QueuedPacket { packet: Address(64), queue: Address(4096), number: 3 },
+            arguments: vec![1, 2, 3],
             instructions: 12,
             written: vec![(Address(0x1000), 4)],
         };
@@ -441,7 +445,8 @@ mod tests {
         );
         let count = "SELECT count(*) FROM data";
         let stored: i64 = capture.database.query_row(count, (), |row| row.get(0)).unwrap();
-        assert_eq!(stored, 3);
+        // The code, the patch, the arguments and the output.
+        assert_eq!(stored, 4);
     }
 
     #[test]
@@ -558,10 +563,10 @@ mod tests {
     fn data_use_no_more_than_the_available_memory() {
         let folder = tempfile::tempdir().unwrap();
         let capture = Capture::open(&written(folder.path())).unwrap();
-        // The patch, twice, and the output.
-        capture.left.set(5003 + 5003 + 16);
+        // The patch, twice, the arguments, and the output.
+        capture.left.set(5003 + 5003 + 3 + 16);
         assert!(capture.steps().is_ok());
-        capture.left.set(5003 + 5003 + 15);
+        capture.left.set(5003 + 5003 + 3 + 15);
         assert!(matches!(capture.steps(), Err(CaptureError::TooLarge { .. })));
     }
 

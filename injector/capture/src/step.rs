@@ -27,7 +27,7 @@ pub struct CodeObjectId(pub u32);
 pub struct RecordedCode {
     /// Load bias: the difference between load address and ELF virtual address.
     pub bias: u64,
-    /// Bytes of the ELF file.
+    /// Bytes of the ELF file, or the text of the PTX module.
     pub elf: Vec<u8>,
 }
 
@@ -49,6 +49,9 @@ pub struct RecordedDispatch {
     pub packet: KernelPacket,
     /// Addresses of the packet and its queue.
     pub queued: QueuedPacket,
+    /// Arguments of the kernel, if they are not in memory: on GPUs for PTX, which have no packets. Grid,
+    /// workgroup and dynamic shared memory of their launches are those of the packet.
+    pub arguments: Vec<u8>,
     /// Number of executed wave instructions.
     pub instructions: u64,
     /// Address and size in bytes of each range of memory that the kernel wrote, by ascending

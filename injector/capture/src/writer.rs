@@ -124,7 +124,13 @@ impl Writer {
                 self.execute(statement, values)
             }
             Step::Dispatch(dispatch) => {
-                insert("dispatch", [dispatch.packet.kernel.0, 0, 0])?;
+                if dispatch.arguments.is_empty() {
+                    insert("dispatch", [dispatch.packet.kernel.0, 0, 0])?;
+                } else {
+                    let digest = self.store(&dispatch.arguments)?;
+                    let statement = "INSERT INTO step (kind, digest) VALUES ('dispatch', ?1)";
+                    self.execute(statement, params![digest])?;
+                }
                 self.add_dispatch(self.database.last_insert_rowid(), dispatch)
             }
         }

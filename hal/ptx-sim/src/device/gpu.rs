@@ -9,6 +9,7 @@ use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
 use flipwave_jit::Compiling;
 use flipwave_machine::Stalls;
 use flipwave_ptx::{Code, Module, Origin, Ptx, Slot, resolve};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Threads that a workgroup can have (CUDA C++ Programming Guide, "Technical Specifications per Compute
@@ -46,13 +47,26 @@ impl PtxGpu {
     /// [`DeviceError::Load`] if names are unknown, or variables are not defined in the module;
     /// [`DeviceError::OutOfMemory`].
     pub fn load(&mut self, module: &Module) -> Result<ModuleId, DeviceError> {
+        self.load_with_variables(module, &BTreeMap::new())
+    }
+
+    /// Loads a module like [`PtxGpu::load`]. Variables in global memory that `placed` names have these
+    /// addresses, in memory that is already accessible.
+    ///
+    /// # Errors
+    /// See [`PtxGpu::load`].
+    pub fn load_with_variables(
+        &mut self,
+        module: &Module,
+        placed: &BTreeMap<String, Address>,
+    ) -> Result<ModuleId, DeviceError> {
         if module.address_bits() != 64 {
             return Err(DeviceError::Load(
                 "only modules with 64-bit addresses are supported".into(),
             ));
         }
         let code = resolve(module).map_err(|error| DeviceError::Load(error.to_string()))?;
-        let program = Program::load(module, code, &mut self.memory, None)?;
+        let program = Program::load(module, code, &mut self.memory, None, placed)?;
         self.modules.push(Arc::new(program));
         Ok(ModuleId(self.modules.len() as u32 - 1))
     }
@@ -85,7 +99,7 @@ impl PtxGpu {
         let inside = (0..known.steps.len()).map(|number| blocks.is_inside(number)).collect();
         let original = Original::new(&known.code, inside, &code, origins, inserted);
         let base = Base { program: &known, original };
-        let program = Program::load(module, code, &mut self.memory, Some(base))?;
+        let program = Program::load(module, code, &mut self.memory, Some(base), &BTreeMap::new())?;
         self.modules.push(Arc::new(program));
         Ok(ModuleId(self.modules.len() as u32 - 1))
     }
@@ -93,6 +107,29 @@ impl PtxGpu {
     /// Address and size in bytes of a variable of a loaded module in device memory.
     pub fn variable(&self, module: ModuleId, name: &str) -> Option<(Address, u64)> {
         self.program(module)?.variable(name)
+    }
+
+    /// Places the variables of modules that are loaded from now on at `start` and above, each at a multiple of
+    /// 64 KiB. Without this call, they are placed above all other allocations.
+    pub fn place_variables(&mut self, start: Address) {
+        self.memory.allocate_from(start);
+    }
+
+    /// Lets kernels access memory of the host at the host's addresses. Returns `false` if the range is empty
+    /// or overlaps with other such memory. Clones of the GPU access the same memory.
+    ///
+    /// # Safety
+    /// The range is readable and writable memory of this process until [`PtxGpu::unmap_host_memory`] was
+    /// called on this GPU and all its clones. The host accesses it like memory that is shared with another
+    /// process.
+    pub unsafe fn map_host_memory(&mut self, start: Address, bytes: u64) -> bool {
+        // SAFETY: promised by the caller.
+        unsafe { self.memory.host_mut().add(start.0, bytes) }
+    }
+
+    /// Takes memory of the host away from kernels. Returns `false` if no mapped range begins at `start`.
+    pub fn unmap_host_memory(&mut self, start: Address) -> bool {
+        self.memory.host_mut().remove(start.0)
     }
 
     /// The code of a loaded module.

@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::wave::RegisterRange;
 use flipwave_device::{Address, DeviceError};
 use flipwave_ptx::{CallGraph, Code, ControlFlow, FunctionCode, Module, Name, Space, Symbol};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Addresses of the variables of a module, in their state spaces.
@@ -35,7 +35,7 @@ impl Addresses for Layout<'_> {
 }
 
 impl Program {
-    /// Allocates the variables of a module, and prepares its code.
+    /// Allocates the variables of a module, except those in `placed`, and prepares its code.
     ///
     /// # Errors
     /// [`DeviceError::Load`] for variables of other modules, and for textures;
@@ -45,6 +45,7 @@ impl Program {
         code: Code,
         memory: &mut Memory,
         base: Option<Base<'_>>,
+        placed: &BTreeMap<String, Address>,
     ) -> Result<Program, DeviceError> {
         let mut known = base.as_ref().map(|base| Known::new(base.program)).unwrap_or_default();
         let mut initialized = BTreeSet::new();
@@ -77,6 +78,9 @@ impl Program {
                 }
                 Space::Global | Space::Const if variable.is_external => {
                     return Err(unsupported("no module defines it"));
+                }
+                Space::Global | Space::Const if placed.contains_key(&*variable.name) => {
+                    placed[&*variable.name].0
                 }
                 Space::Global | Space::Const if variable.alignment <= 1 << 16 => {
                     if let Some(address) = known.take(&variable.name) {

@@ -180,18 +180,28 @@ impl Program {
         original.unwrap_or(&self.steps[number].inst)
     }
 
-    /// Address and size in bytes of a variable in device memory.
-    pub fn variable(&self, name: &str) -> Option<(Address, u64)> {
-        let is_found = |found: &flipwave_ptx::Variable| *found.name == *name;
-        let number = self.code.variables.iter().position(is_found)?;
-        let variable = &self.code.variables[number];
-        let is_device = matches!(variable.space, Space::Global | Space::Const);
-        is_device.then(|| (Address(self.variables[number]), variable.bytes))
-    }
-
     /// Address in shared memory of the first byte that a launch provides.
     pub fn dynamic_shared(&self) -> u64 {
         self.shared_bytes.next_multiple_of(16)
+    }
+
+    /// Address and size in bytes of a variable in global or constant memory.
+    pub fn variable(&self, name: &str) -> Option<(Address, u64)> {
+        self.variables()
+            .find(|(found, ..)| *found == name)
+            .map(|(_, address, bytes)| (address, bytes))
+    }
+
+    /// Names, addresses and sizes in bytes of the variables in global and constant memory.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, Address, u64)> {
+        let all = self.code.variables.iter().zip(&self.variables);
+        all.filter(|(variable, _)| variable.space != Space::Shared)
+            .map(|(variable, address)| (&*variable.name, Address(*address), variable.bytes))
+    }
+
+    /// Bytes of shared memory that the module declares.
+    pub fn shared_bytes(&self) -> u64 {
+        self.shared_bytes
     }
 
     /// The gaps of the module: instructions that are not implemented, with the reason.

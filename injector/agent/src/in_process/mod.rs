@@ -1,6 +1,9 @@
 //! The part of the agent that runs inside the application's process: it opens the embedded GPUs with the
 //! driver of the session's task, and reports events.
 
+mod capture_file;
+mod cuda;
+mod cuda_recorder;
 mod driver_calls;
 mod fidelity;
 mod identity;
@@ -18,16 +21,19 @@ use fidelity::FidelityDriver;
 use flipwave_device::DeviceError;
 use flipwave_injector_amdgpu::register_function;
 use flipwave_kfd::{CopyObserver, DispatchDriver, Machine};
+use flipwave_sim::Amdgpu;
 use flipwave_sim::strict::StrictOptions;
-use injection::InjectionDriver;
+use injection::{InjectionDriver, SiteInjection};
 use plain::PlainDriver;
 use progress::ProgressDriver;
 use recorder::Recorder;
+use std::path::Path;
 use std::sync::Arc;
 use strict::StrictDriver;
 
 extern "C" fn initialize() {
     flipwave_kfd::on_open(open);
+    flipwave_cuda::on_open(cuda::open);
 }
 
 /// Makes the dynamic loader call [`initialize`] when it loads the agent.
@@ -72,14 +78,11 @@ fn start() -> Result<Arc<Machine>, String> {
                 return Err(format!("cannot inject a fault with {count} GPUs; expected 1"));
             };
             if let Some(file) = function {
-                let name = file.display();
-                let text = flipwave_host::input::read_text(file, flipwave_host::input::TEXT)
-                    .map_err(|error| format!("{name}: {error}"))?;
-                let source =
-                    serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
-                register_function(source).map_err(|error| error.to_string())?;
+                load_function(file)?;
             }
-            Box::new(InjectionDriver::new(process, site, limits, target)?)
+            let architecture = Amdgpu::new(target.clone());
+            let injection = SiteInjection::new(process, site, limits, &architecture)?;
+            Box::new(InjectionDriver(injection))
         }
         Task::Capture { file, command } => {
             let recorder = Recorder::create(file, &session, command)?;
@@ -101,6 +104,15 @@ fn start() -> Result<Arc<Machine>, String> {
         }
     };
     flipwave_kfd::start(&targets, driver, copy_observer, failed).map_err(|error| error.to_string())
+}
+
+/// Loads the function of a fault site from its file.
+fn load_function(file: &Path) -> Result<(), String> {
+    let name = file.display();
+    let text = flipwave_host::input::read_text(file, flipwave_host::input::TEXT)
+        .map_err(|error| format!("{name}: {error}"))?;
+    let source = serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
+    register_function(source).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Handles a failure of the machine.

@@ -18,6 +18,11 @@ const TICK: Duration = Duration::from_millis(500);
 /// DispatchDriver that delegates to another driver and reports progress.
 pub struct ProgressDriver {
     driver: Box<dyn DispatchDriver>,
+    progress: ProgressReporter,
+}
+
+/// Reports progress of dispatches. A thread looks at the current one from time to time.
+pub struct ProgressReporter {
     current: Arc<Mutex<Option<CurrentDispatch>>>,
     /// Reports each dispatch at its end.
     counts: bool,
@@ -35,15 +40,9 @@ struct CurrentDispatch {
 }
 
 impl CurrentDispatch {
-    fn new(dispatch: &KernelDispatch) -> CurrentDispatch {
-        let kernel = dispatch.kernel.as_ref();
-        CurrentDispatch {
-            dispatch: kernel.map(|kernel| kernel.number),
-            kernel: kernel.map_or_else(String::new, |kernel| kernel.name.to_string()),
-            since: Instant::now(),
-            instructions: 0,
-            next: FIRST,
-        }
+    fn new(dispatch: Option<u32>, kernel: String) -> CurrentDispatch {
+        let since = Instant::now();
+        CurrentDispatch { dispatch, kernel, since, instructions: 0, next: FIRST }
     }
 
     /// The event to report after a run time of `elapsed`, if any is due.
@@ -67,6 +66,17 @@ impl ProgressDriver {
     /// # Errors
     /// If the thread cannot be started.
     pub fn new(driver: Box<dyn DispatchDriver>, counts: bool) -> std::io::Result<ProgressDriver> {
+        Ok(ProgressDriver { driver, progress: ProgressReporter::new(counts)? })
+    }
+}
+
+impl ProgressReporter {
+    /// Starts the thread that reports long-running dispatches. With `counts`, each dispatch is reported at
+    /// its end.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub fn new(counts: bool) -> std::io::Result<ProgressReporter> {
         let current = Arc::<Mutex<Option<CurrentDispatch>>>::default();
         let watched = Arc::clone(&current);
         let watch = move || {
@@ -82,7 +92,40 @@ impl ProgressDriver {
             }
         };
         std::thread::Builder::new().name("flipwave watch".into()).spawn(watch)?;
-        Ok(ProgressDriver { driver, current, counts })
+        Ok(ProgressReporter { current, counts })
+    }
+
+    /// Begins a dispatch; `number` is `None` for runtime kernels.
+    pub fn begin(&self, number: Option<u32>, kernel: &str) {
+        if number.is_some() {
+            report_dispatches();
+        }
+        *lock(&self.current) = Some(CurrentDispatch::new(number, kernel.to_owned()));
+    }
+
+    /// Sets the number of wave instructions that the current dispatch has executed.
+    pub fn advance(&self, instructions: u64) {
+        if let Some(current) = &mut *lock(&self.current) {
+            current.instructions = instructions;
+        }
+    }
+
+    /// Ends the current dispatch.
+    pub fn end(&self, completion: &Completion) {
+        let ended = lock(&self.current).take().filter(|_| self.counts);
+        if let Some(CurrentDispatch { dispatch, kernel, instructions, .. }) = ended {
+            // A dispatch executed by several threads is counted only at its end.
+            let instructions = match completion {
+                Completion::Completed(statistics) => statistics.wave_instructions,
+                Completion::Faulted(_) => instructions,
+            };
+            report_event(&Event::Executed { dispatch, kernel, instructions });
+        }
+    }
+
+    /// Forgets the current dispatch.
+    pub fn abandon(&self) {
+        *lock(&self.current) = None;
     }
 }
 
@@ -92,10 +135,9 @@ fn lock(current: &Mutex<Option<CurrentDispatch>>) -> MutexGuard<'_, Option<Curre
 
 impl DispatchDriver for ProgressDriver {
     fn begin(&mut self, machine: &Machine, dispatch: &KernelDispatch) -> Result<(), DeviceError> {
-        if dispatch.kernel.is_some() {
-            report_dispatches();
-        }
-        *lock(&self.current) = Some(CurrentDispatch::new(dispatch));
+        let kernel = dispatch.kernel.as_ref();
+        let name = kernel.map_or("", |kernel| &kernel.name);
+        self.progress.begin(kernel.map(|kernel| kernel.number), name);
         self.driver.begin(machine, dispatch)
     }
 
@@ -110,9 +152,7 @@ impl DispatchDriver for ProgressDriver {
         until: u64,
     ) -> Result<Progress, DeviceError> {
         let progress = self.driver.advance(gpu, execution, until);
-        if let Some(current) = &mut *lock(&self.current) {
-            current.instructions = execution.statistics().wave_instructions;
-        }
+        self.progress.advance(execution.statistics().wave_instructions);
         progress
     }
 
@@ -135,20 +175,12 @@ impl DispatchDriver for ProgressDriver {
         dispatch: &KernelDispatch,
         completion: &Completion,
     ) -> Result<(), DeviceError> {
-        let ended = lock(&self.current).take().filter(|_| self.counts);
-        if let Some(CurrentDispatch { dispatch, kernel, instructions, .. }) = ended {
-            // A dispatch executed by several threads is counted only at its end.
-            let instructions = match completion {
-                Completion::Completed(statistics) => statistics.wave_instructions,
-                Completion::Faulted(_) => instructions,
-            };
-            report_event(&Event::Executed { dispatch, kernel, instructions });
-        }
+        self.progress.end(completion);
         self.driver.end(machine, gpu, dispatch, completion)
     }
 
     fn abandon(&mut self) {
-        *lock(&self.current) = None;
+        self.progress.abandon();
         self.driver.abandon();
     }
 

@@ -1,7 +1,7 @@
 //! Records a run in a capture: dispatches, and memory contents that no kernel has written.
 
-use super::identity::{self, Identity};
-use super::reporting::{fail, fault_text, output_file, report_fault};
+use super::capture_file;
+use super::reporting::{fail, fault_text, report_fault};
 use super::shadow_memory::ShadowMemory;
 use crate::session::Session;
 use flipwave_capture::{CaptureError, CodeObjectId, RecordedDispatch, Step, Writer};
@@ -36,20 +36,6 @@ struct Recording {
     code_objects: HashMap<usize, (Arc<CodeObject>, CodeObjectId)>,
 }
 
-/// The process ID and the recording to finish when the process exits.
-static RECORDING: Mutex<Option<(u32, Arc<Mutex<Recording>>)>> = Mutex::new(None);
-
-extern "C" fn finish() {
-    let recording = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).take();
-    // A forked process has a copy, but must not finish the recording.
-    let recording = recording.filter(|(process, _)| *process == std::process::id());
-    let Some((_, recording)) = recording else { return };
-    let writer = lock(&recording).writer.take();
-    if let Some(Err(error)) = writer.map(Writer::finish) {
-        fail(&error.to_string());
-    }
-}
-
 fn lock(recording: &Mutex<Recording>) -> MutexGuard<'_, Recording> {
     recording.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -57,28 +43,12 @@ fn lock(recording: &Mutex<Recording>) -> MutexGuard<'_, Recording> {
 impl Recorder {
     /// Creates the capture file of this process.
     pub fn create(file: &Path, session: &Session, command: &str) -> Result<Recorder, String> {
-        let [gpu] = &session.gpus[..] else {
-            let count = session.gpus.len();
-            return Err(format!("cannot capture a run with {count} GPUs; expected 1"));
-        };
-        let file = output_file(file)?;
-        // The application's command belongs to its first process.
-        let identity = Identity::of_process();
-        let process_command = (!identity.is_first()).then(identity::command);
-        let command = process_command.as_deref().unwrap_or(command);
-        let writer = Writer::create(&file, gpu, command).map_err(|e| e.to_string())?;
-        if let Some(rank) = identity.path.rank {
-            writer.set_rank(rank).map_err(|e| e.to_string())?;
-        }
+        let writer = capture_file::create(file, session, command)?;
         let (shadow, code_objects) = Default::default();
         let recording = Recording { writer: Some(writer), shadow, code_objects };
         let recording = Arc::new(Mutex::new(recording));
-        let current = (std::process::id(), Arc::clone(&recording));
-        let previous = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).replace(current);
-        if previous.is_none() {
-            // SAFETY: registers an exit handler.
-            unsafe { libc::atexit(finish) };
-        }
+        let finished = Arc::clone(&recording);
+        capture_file::finish_at_exit(move || lock(&finished).writer.take());
         Ok(Recorder { recording, footprints: None })
     }
 }
@@ -141,6 +111,7 @@ impl Recording {
             code_object,
             packet: dispatch.packet,
             queued: dispatch.queued,
+            arguments: Vec::new(),
             instructions,
             written,
         })))?;

@@ -1,0 +1,138 @@
+//! Interface to the code that runs an application's kernels: plain, or observed by a tool.
+
+use flipwave_device::{Address, Completion, DeviceError, DeviceFault, Dispatch, demangled_kernel};
+use flipwave_machine::{Execution, Machine, Progress, Unobserved};
+use flipwave_ptx_sim::PtxGpu;
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A kernel launch of the application.
+#[derive(Clone, Debug)]
+pub struct KernelLaunch {
+    /// Number of the launch, in order of execution.
+    pub number: u32,
+    /// Number of the device.
+    pub device: usize,
+    /// Number of the stream, in order of creation; 0 for the default stream.
+    pub stream: u64,
+    /// The dispatch.
+    pub dispatch: Dispatch,
+    /// The module of the kernel.
+    pub code: Arc<LoadedCode>,
+    /// `true` if all workgroups must be able to wait for each other.
+    pub is_cooperative: bool,
+}
+
+/// Code of a loaded module.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LoadedCode {
+    /// The PTX text, with a comment for the address of each variable, see [`crate::module_of`].
+    pub text: String,
+}
+
+/// Memory that kernels of a device may access.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryMap {
+    /// Device memory: allocations and variables of modules.
+    pub device: Vec<Range<Address>>,
+    /// Host memory.
+    pub host: Vec<Range<Address>>,
+}
+
+/// Drives the execution of kernels. All calls come from one thread.
+pub trait LaunchDriver: Send {
+    /// Called before the first instruction of a kernel.
+    ///
+    /// # Errors
+    /// Errors of the tool; they end the application.
+    fn begin(
+        &mut self,
+        _gpu: &PtxGpu,
+        _map: &MemoryMap,
+        _launch: &KernelLaunch,
+    ) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    /// Returns `true` if the other functions need the map of memory; without, it is empty.
+    fn needs_map(&self) -> bool {
+        false
+    }
+
+    /// Called when a kernel is ready and before its first instruction.
+    ///
+    /// # Errors
+    /// As [`LaunchDriver::begin`].
+    fn start(&mut self, _gpu: &PtxGpu, _execution: &Execution) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    /// Continues a kernel until it has executed `until` wave instructions since its start.
+    ///
+    /// # Errors
+    /// As [`Machine::advance`].
+    fn advance(
+        &mut self,
+        gpu: &mut PtxGpu,
+        execution: &mut Execution,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        gpu.advance(execution, &mut Unobserved, until)
+    }
+
+    /// Number of wave instructions after which the watchdog ends a kernel as hung.
+    fn limit(&self, _: &KernelLaunch) -> u64 {
+        u64::MAX
+    }
+
+    /// Called when a kernel has ended, before the application is notified.
+    ///
+    /// # Errors
+    /// As [`LaunchDriver::begin`].
+    fn end(
+        &mut self,
+        _gpu: &PtxGpu,
+        _map: &MemoryMap,
+        _launch: &KernelLaunch,
+        _completion: &Completion,
+    ) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    /// Called before the host reads device memory.
+    fn before_read(&mut self, _gpu: &PtxGpu, _map: &MemoryMap, _from: Address, _bytes: u64) {}
+}
+
+/// Runs kernels without further tasks, and prints faults to standard error.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlainLaunchDriver;
+
+impl LaunchDriver for PlainLaunchDriver {
+    fn end(
+        &mut self,
+        gpu: &PtxGpu,
+        _: &MemoryMap,
+        launch: &KernelLaunch,
+        completion: &Completion,
+    ) -> Result<(), DeviceError> {
+        if let Completion::Faulted(fault) = completion {
+            let kernel = demangled_kernel(&launch.dispatch.kernel);
+            let text = fault_text(gpu, launch, fault);
+            // Standard error may be closed.
+            let _ = writeln!(
+                std::io::stderr(),
+                "flipwave: dispatch {}, kernel {kernel}: {text}",
+                launch.number
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Describes a fault, with the source line if the module has lines.
+pub fn fault_text(gpu: &PtxGpu, launch: &KernelLaunch, fault: &DeviceFault) -> String {
+    let lines = gpu.lines(launch.dispatch.module);
+    let line = lines.and_then(|lines| lines.lookup(fault.place.pc));
+    fault.report(line.as_ref()).to_string()
+}
