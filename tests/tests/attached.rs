@@ -269,14 +269,14 @@ fn trace_comparison_detects_one_different_access() {
 fn number_of_lost_records_is_equal_with_hooks() {
     let application = Application::build("variables");
     let [by_hooks, embedded] = ["hook", "embedded"].map(|by| {
-        let line = ["tool", "memory-trace", "--records", "100", "--by", by, "--out", "table.csv"];
+        let line = ["tool", "memory-trace", "--records", "50", "--by", by, "--out", "table.csv"];
         let stderr = application.run(&line).stderr;
         let table = application.folder.path().join("table.csv");
         (stderr, std::fs::read_to_string(table).expect("the table").lines().count())
     });
     assert_eq!(by_hooks, embedded);
     let (stderr, lines) = embedded;
-    assert_eq!(lines, 1 + 3 * 100);
+    assert_eq!(lines, 1 + 3 * 50);
     assert!(
         stderr.contains("records lost because the buffer was full; increase --records"),
         "{stderr}"

@@ -14,7 +14,7 @@ const TAKEN: u64 = 8;
 const WAITS: u64 = 16;
 
 /// The largest number of records that a wave appends at once. Waves can wait only for a ring of this size.
-const MOST_AT_ONCE: u64 = 64;
+pub(super) const MOST_AT_ONCE: u64 = 64;
 
 /// The header of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,23 +4,20 @@
 //! the interpreter for instructions that are not [compiled](emit), and returns where lanes
 //! diverge. Calls, returns, barriers and blocks that do not fit into the rest of a turn are interpreted.
 
-mod blocks;
 mod emit;
 mod frame;
-
-pub(crate) use blocks::Blocks;
 
 use crate::compute::{LANES, Row};
 use crate::execute::Reach;
 use crate::memory::Window;
-use crate::program::{Op, Program};
+use crate::program::{Blocks, Op, Program};
 use crate::wave::{Path, Rows, Status, Word};
 use flipwave_device::FaultCause;
 use flipwave_jit::{Code, Compiler, Compiling, Extensions, InProcess, in_background};
 use flipwave_ptx::{INSTRUCTION_BYTES, pc_of};
 use frame::{Entry, Frame, NOWHERE};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Arrivals at the blocks of a region after which it is compiled.
@@ -28,10 +25,6 @@ const HOT: u32 = 64;
 
 /// The compiled code of a program.
 pub(crate) struct Tier {
-    /// The blocks.
-    pub blocks: Blocks,
-    /// Number of the first block, which is unique in the process.
-    pub first_number: u64,
     regions: Vec<Region>,
     /// Vector extensions of this host; `None` if it lacks those that compiled code needs.
     extensions: Option<Extensions>,
@@ -93,16 +86,19 @@ pub(crate) struct Outcome {
 }
 
 impl Tier {
-    /// A tier without compiled code.
-    pub fn new(blocks: Blocks) -> Tier {
+    /// A tier without compiled code for a program with these blocks.
+    pub fn new(blocks: &Blocks) -> Tier {
         let regions = blocks.regions.iter().map(|_| Region::default()).collect();
-        static NUMBERS: AtomicU64 = AtomicU64::new(0);
-        let first_number = NUMBERS.fetch_add(blocks.all.len() as u64, Ordering::Relaxed);
-        Tier { blocks, first_number, regions, extensions: Extensions::of_process() }
+        Tier { regions, extensions: Extensions::of_process() }
     }
 
     /// The code of a region, if it is compiled. Compiles it if it is hot.
-    fn code(&self, region: usize, program: &Arc<Program>, compiling: Compiling) -> Option<&Code> {
+    fn code(
+        self: &Arc<Self>,
+        region: usize,
+        program: &Arc<Program>,
+        compiling: Compiling,
+    ) -> Option<&Code> {
         let found = &self.regions[region];
         if let Some(code) = found.code.get() {
             return code.as_ref();
@@ -119,11 +115,11 @@ impl Tier {
             return None;
         }
         if compiling == Compiling::AtOnce {
-            program.tier.compile(region, program, extensions, compiling, &mut InProcess);
+            self.compile(region, program, extensions, compiling, &mut InProcess);
         } else {
-            let program = Arc::clone(program);
+            let (tier, program) = (Arc::clone(self), Arc::clone(program));
             in_background(move |compiler| {
-                program.tier.compile(region, &program, extensions, compiling, compiler);
+                tier.compile(region, &program, extensions, compiling, compiler);
             });
         }
         found.code.get()?.as_ref()
@@ -138,7 +134,7 @@ impl Tier {
         compiling: Compiling,
         compiler: &mut dyn Compiler,
     ) {
-        let text = emit::module(program, &self.blocks, region);
+        let text = emit::module(program, region);
         #[cfg(test)]
         let text = match MISTAKE.get() {
             Some((right, wrong)) => text.replace(right, wrong),
@@ -160,7 +156,7 @@ impl Tier {
     /// Executes compiled code from the wave's next instruction on, which is the first of a block; `None` if it
     /// is not compiled, or if the wave cannot execute it.
     pub fn run(
-        &self,
+        self: &Arc<Self>,
         number: usize,
         program: &Arc<Program>,
         compiling: Compiling,
@@ -168,8 +164,8 @@ impl Tier {
         workspace: &mut Workspace,
         limits: Limits,
     ) -> Option<Outcome> {
-        let (block, region) = self.blocks.at(number)?;
-        let found = &self.blocks.all[block];
+        let (block, region) = program.blocks.at(number)?;
+        let found = &program.blocks.all[block];
         if found.instructions.len() as u64 > limits.instructions || limits.stop == Some(number) {
             return None;
         }
@@ -202,7 +198,7 @@ impl Tier {
             threads,
             places: [reach.launch.workgroup, reach.launch.workgroups, reach.wave.id.workgroup],
             active: path.lanes,
-            entry: (block - self.blocks.regions[region].start) as u32,
+            entry: (block - program.blocks.regions[region].start) as u32,
             executed: 0,
             limit: limits.instructions,
             turn: limits.turn,
@@ -215,8 +211,8 @@ impl Tier {
             before: reach.wave.executed,
             reach,
             has_windows: limits.memory != Recording::Writes,
-            sites: &self.blocks.sites,
-            site_count: self.blocks.site_count,
+            sites: &program.blocks.sites,
+            site_count: program.blocks.site_count,
             fault: None,
         };
         // SAFETY: the address is that of the function that `emit` wrote, which has this type.
@@ -236,7 +232,7 @@ impl Tier {
                     }
                     wave.settle();
                 }
-                frame::DIVERGED => self.diverge(block, frame.taken, frame.reach),
+                frame::DIVERGED => diverge(block, frame.taken, frame.reach),
                 _ => {
                     let (at, cause) = frame.fault.take()?;
                     let lanes = |at| workspace.lanes(program, at, path.lanes).count_ones();
@@ -248,38 +244,39 @@ impl Tier {
                     break;
                 }
             }
-            let Some(next) = self.next_block(region, &frame) else { break };
+            let Some(next) = next_block(region, &frame) else { break };
             path = next;
             let number = (path.pc / u64::from(INSTRUCTION_BYTES)) as usize;
-            let Some((block, _)) = self.blocks.at(number) else { break };
-            frame.entry = (block - self.blocks.regions[region].start) as u32;
+            let Some((block, _)) = program.blocks.at(number) else { break };
+            frame.entry = (block - program.blocks.regions[region].start) as u32;
             (frame.active, frame.until) = (path.lanes, until(&path));
         }
         workspace.generation = frame.reach.memory.generation();
         let Frame { executed, lane_operations, .. } = frame;
         Some(Outcome { executed, lane_operations, fault })
     }
+}
 
-    /// The path of a wave that continues in the same region, within the limits of its frame.
-    fn next_block(&self, region: usize, frame: &Frame<'_, '_>) -> Option<Path> {
-        let wave = &frame.reach.wave;
-        let path = *wave.path().filter(|_| wave.status == Status::Running)?;
-        let number = (path.pc / u64::from(INSTRUCTION_BYTES)) as usize;
-        let (block, found) = self.blocks.at(number)?;
-        let length = self.blocks.all[block].instructions.len() as u64;
-        let fits = frame.executed + length <= frame.limit && frame.executed < frame.turn;
-        (found == region && fits && frame.stop != number as u64).then_some(path)
-    }
+/// The path of a wave that continues in the same region, within the limits of its frame.
+fn next_block(region: usize, frame: &Frame<'_, '_>) -> Option<Path> {
+    let wave = &frame.reach.wave;
+    let blocks = &frame.reach.program.blocks;
+    let path = *wave.path().filter(|_| wave.status == Status::Running)?;
+    let number = (path.pc / u64::from(INSTRUCTION_BYTES)) as usize;
+    let (block, found) = blocks.at(number)?;
+    let length = blocks.all[block].instructions.len() as u64;
+    let fits = frame.executed + length <= frame.limit && frame.executed < frame.turn;
+    (found == region && fits && frame.stop != number as u64).then_some(path)
+}
 
-    /// Executes the branch at the end of a block for lanes of which some take it.
-    fn diverge(&self, first: usize, taken: u32, reach: &mut Reach<'_>) {
-        let Some(block) = self.blocks.around(first) else { return };
-        let last = block.instructions.end - 1;
-        if let Op::Branch { target, meeting } = reach.program.steps[last].op {
-            let others = reach.wave.active() & !taken;
-            reach.diverge(&[(target, taken), (pc_of(last + 1).0, others)], meeting);
-            reach.wave.settle();
-        }
+/// Executes the branch at the end of a block for lanes of which some take it.
+fn diverge(first: usize, taken: u32, reach: &mut Reach<'_>) {
+    let Some(block) = reach.program.blocks.around(first) else { return };
+    let last = block.instructions.end - 1;
+    if let Op::Branch { target, meeting } = reach.program.steps[last].op {
+        let others = reach.wave.active() & !taken;
+        reach.diverge(&[(target, taken), (pc_of(last + 1).0, others)], meeting);
+        reach.wave.settle();
     }
 }
 
@@ -291,7 +288,7 @@ fn until(path: &Path) -> u64 {
 impl Workspace {
     /// Memory for a program.
     pub fn new(program: &Program) -> Workspace {
-        let blocks = &program.tier.blocks;
+        let blocks = &program.blocks;
         Workspace {
             windows: vec![Window::NONE; blocks.site_count],
             guards: vec![0; program.steps.len()],

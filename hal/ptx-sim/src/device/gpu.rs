@@ -1,6 +1,7 @@
 //! The GPU and its modules.
 
 use super::running::Running;
+use crate::compile::Tier;
 use crate::execute::Launch;
 use crate::memory::Memory;
 use crate::program::{Base, Inserted, Original, Program};
@@ -18,12 +19,20 @@ const MOST_THREADS: u64 = 1024;
 /// Bytes of shared memory that a workgroup can have: those of a multiprocessor (see above).
 const MOST_SHARED_BYTES: u64 = 228 << 10;
 
+/// A loaded module.
+#[derive(Clone)]
+pub(super) struct Loaded {
+    pub program: Arc<Program>,
+    /// Its compiled code.
+    pub tier: Arc<Tier>,
+}
+
 /// A simulated GPU that executes PTX.
 #[derive(Clone)]
 pub struct PtxGpu {
     pub(super) architecture: Arc<dyn Architecture>,
     pub(super) memory: Memory,
-    pub(super) modules: Vec<Arc<Program>>,
+    pub(super) modules: Vec<Loaded>,
     pub(super) stalls: Stalls,
     pub(super) compiling: Compiling,
 }
@@ -67,8 +76,13 @@ impl PtxGpu {
         }
         let code = resolve(module).map_err(|error| DeviceError::Load(error.to_string()))?;
         let program = Program::load(module, code, &mut self.memory, None, placed)?;
-        self.modules.push(Arc::new(program));
-        Ok(ModuleId(self.modules.len() as u32 - 1))
+        Ok(self.add(program))
+    }
+
+    fn add(&mut self, program: Program) -> ModuleId {
+        let tier = Arc::new(Tier::new(&program.blocks));
+        self.modules.push(Loaded { program: Arc::new(program), tier });
+        ModuleId(self.modules.len() as u32 - 1)
     }
 
     /// Loads a module with hooks, which can be executed in place of the module `original`. `origins` contains
@@ -95,13 +109,13 @@ impl PtxGpu {
         }
         let known = self.modules.get(original.0 as usize).cloned();
         let known = known.ok_or_else(|| DeviceError::Internal("an unknown module".into()))?;
-        let blocks = &known.tier.blocks;
+        let known = known.program;
+        let blocks = &known.blocks;
         let inside = (0..known.steps.len()).map(|number| blocks.is_inside(number)).collect();
         let original = Original::new(&known.code, inside, &code, origins, inserted);
         let base = Base { program: &known, original };
         let program = Program::load(module, code, &mut self.memory, Some(base), &BTreeMap::new())?;
-        self.modules.push(Arc::new(program));
-        Ok(ModuleId(self.modules.len() as u32 - 1))
+        Ok(self.add(program))
     }
 
     /// Address and size in bytes of a variable of a loaded module in device memory.
@@ -134,7 +148,7 @@ impl PtxGpu {
 
     /// The code of a loaded module.
     pub fn program(&self, module: ModuleId) -> Option<&Program> {
-        self.modules.get(module.0 as usize).map(|program| &**program)
+        self.modules.get(module.0 as usize).map(|loaded| &*loaded.program)
     }
 
     /// The code of a module as observers see it.

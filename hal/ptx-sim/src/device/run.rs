@@ -2,7 +2,7 @@
 
 use super::barrier;
 use super::fidelity::Executions;
-use super::gpu::PtxGpu;
+use super::gpu::{Loaded, PtxGpu};
 use super::running::{Running, Workgroup};
 use super::stretch::PtxStretch;
 use super::survey::PtxCounts;
@@ -82,7 +82,7 @@ impl Company<'_> {
                 return Some(Permission { is_single: true, ..all });
             };
             let number = program.code.number_of(pc);
-            let block = number.and_then(|number| program.tier.blocks.around(number));
+            let block = number.and_then(|number| program.blocks.around(number));
             return Some(Permission { stop: block.map(|block| block.instructions.start), ..all });
         }
         let stretches = self.observer.of_stretches()?;
@@ -139,7 +139,8 @@ impl PtxGpu {
     ) -> Result<Progress, DeviceError> {
         let other = || DeviceError::Internal("an execution of another machine".into());
         let running = execution.as_any_mut().downcast_mut::<Running>().ok_or_else(other)?;
-        let program = self.modules.get(running.module.0 as usize).cloned().ok_or_else(other)?;
+        let loaded = self.modules.get(running.module.0 as usize).cloned();
+        let Loaded { program, tier } = loaded.ok_or_else(other)?;
         if let Some(fidelity) = &mut company.fidelity {
             fidelity.enter(&program);
         }
@@ -201,7 +202,7 @@ impl PtxGpu {
             // Blocks of rewritten code are not those that turns end at.
             let is_compiled = compiling != Compiling::Never
                 && program.original.is_none()
-                && program.tier.blocks.at(number).is_some();
+                && program.blocks.at(number).is_some();
             let permission = is_compiled
                 .then(|| company.permission(&program, number, id, before, is_watched))
                 .flatten();
@@ -230,7 +231,7 @@ impl PtxGpu {
                     stop: permission.stop,
                     memory,
                 };
-                let (active, tier) = (reach.wave.active(), &program.tier);
+                let active = reach.wave.active();
                 let outcome =
                     tier.run(number, &program, compiling, &mut reach, &mut workspace, limits);
                 if let Some(outcome) = outcome {

@@ -1,6 +1,5 @@
 //! Blocks as observers see them.
 
-use crate::compile::Blocks;
 use crate::program::{Op, Program, Step};
 use flipwave_arch::{Instruction, Pc};
 use flipwave_machine::{Stretch, StretchPart};
@@ -14,10 +13,10 @@ pub(super) struct PtxStretch<'a> {
 impl<'a> PtxStretch<'a> {
     /// The block that begins at an instruction, if one does.
     pub fn at(program: &'a Program, number: usize) -> Option<PtxStretch<'a>> {
-        let blocks: &Blocks = &program.tier.blocks;
+        let blocks = &program.blocks;
         let (block, _) = blocks.at(number)?;
         let steps = &program.steps[blocks.all[block].instructions.clone()];
-        Some(PtxStretch { number: program.tier.first_number + block as u64, steps })
+        Some(PtxStretch { number: blocks.first_number + block as u64, steps })
     }
 
     /// The instructions.

@@ -2,10 +2,9 @@
 
 use super::lower::lower;
 use super::operand::Addresses;
-use super::{Op, Original, Program, Step};
+use super::{Blocks, Op, Original, Program, Step};
 use crate::Gap;
 use crate::address::{FUNCTIONS, INSERTED, WINDOW, Windows};
-use crate::compile::{Blocks, Tier};
 use crate::memory::Memory;
 use crate::wave::RegisterRange;
 use flipwave_device::{Address, DeviceError};
@@ -119,7 +118,7 @@ impl Program {
             RegisterRange::of(reachable.into_iter().map(|number| &code.functions[number]))
         };
         let ranges = (0..code.functions.len()).map(reachable).collect();
-        let tier = Tier::new(Blocks::of(&code, &flows, &steps));
+        let blocks = Blocks::of(&code, &flows, &steps);
         let Layout { variables, functions, .. } = layout;
         let (module, shared_bytes) = (Arc::new(module.clone()), shared);
         let original = base.map(|base| base.original);
@@ -130,7 +129,7 @@ impl Program {
             shared_bytes,
             calls,
             ranges,
-            tier,
+            blocks,
             variables,
             functions,
             original,

@@ -1,19 +1,23 @@
 //! Code prepared for execution.
 
 mod atomic;
+mod blocks;
 mod control;
 mod load;
 mod lower;
 mod memory;
+mod op;
 mod operand;
 mod original;
 mod phase_barrier;
 mod warpgroup;
 
 pub(crate) use atomic::{AtomicOperation, AtomicValue};
+pub(crate) use blocks::{Block, Blocks};
 pub(crate) use control::{BarrierCount, BarrierKind, BarrierOp, CallOp, CallTarget, Place};
 pub(crate) use load::Base;
 pub(crate) use memory::{AsyncCopy, MatrixLoad, MemoryAccess, MemorySpace, MemoryValue};
+pub(crate) use op::{MatrixProduct, Op, Step};
 pub(crate) use operand::{Destination, Source, register_destination, register_source};
 pub use original::Inserted;
 pub(crate) use original::Original;
@@ -21,13 +25,11 @@ pub(crate) use phase_barrier::{Phase, PhaseBarrier};
 pub(crate) use warpgroup::{Descriptor, SharedMatrix, WarpgroupLeft, WarpgroupProduct};
 
 use crate::Gap;
-use crate::compile::Tier;
-use crate::compute::Operation;
 use crate::wave::RegisterRange;
 use flipwave_arch::Pc;
 use flipwave_device::Address;
 use flipwave_machine::Exactness;
-use flipwave_ptx::{CallGraph, Code, Inst, MatrixForm, Module, Origin, Space};
+use flipwave_ptx::{CallGraph, Code, Inst, Module, Origin, Space};
 use std::sync::Arc;
 
 /// A loaded module.
@@ -44,110 +46,14 @@ pub struct Program {
     pub(crate) calls: CallGraph,
     /// By function: registers of the functions that a call of it may reach.
     pub(crate) ranges: Vec<RegisterRange>,
-    /// The compiled code.
-    pub(crate) tier: Tier,
+    /// The blocks that are compiled.
+    pub(crate) blocks: Blocks,
     /// Addresses of variables in their state spaces, in the order of the code.
     pub(crate) variables: Vec<u64>,
     /// Addresses of functions, in the order of the code.
     pub(crate) functions: Vec<u64>,
     /// For rewritten code: the code that it replaces.
     pub(crate) original: Option<Original>,
-}
-
-/// An instruction that is ready to be executed.
-pub(crate) struct Step {
-    /// The instruction.
-    pub inst: Inst,
-    /// Its effect.
-    pub op: Op,
-}
-
-/// The effect of an instruction.
-pub(crate) enum Op {
-    /// Computes results from operands.
-    Compute {
-        /// The results.
-        operation: Operation,
-        /// The operands.
-        sources: Vec<Source>,
-        /// Places of the results.
-        destinations: Vec<Destination>,
-    },
-    /// Multiplies matrices in registers.
-    Product(MatrixProduct),
-    /// Multiplies matrices in shared memory.
-    Warpgroup(WarpgroupProduct),
-    /// Loads values.
-    Load {
-        /// The memory.
-        access: MemoryAccess,
-        /// Places of the values.
-        values: Vec<(MemoryValue, Destination)>,
-    },
-    /// Stores values.
-    Store {
-        /// The memory.
-        access: MemoryAccess,
-        /// The values.
-        values: Vec<(MemoryValue, Source)>,
-    },
-    /// Changes values in memory, each by itself.
-    Atomic {
-        /// The memory.
-        access: MemoryAccess,
-        /// The operation.
-        operation: AtomicOperation,
-        /// The values.
-        values: Vec<AtomicValue>,
-    },
-    /// Copies from global to shared memory.
-    Copy(AsyncCopy),
-    /// Loads matrices whose rows other lanes address, or stores them.
-    Matrix(MatrixLoad),
-    /// Continues at another instruction.
-    Branch {
-        /// The target.
-        target: u64,
-        /// Address at which diverged lanes meet.
-        meeting: Option<u64>,
-    },
-    /// Continues at one of several instructions.
-    IndexedBranch {
-        /// Index of the target.
-        index: Source,
-        /// The targets.
-        targets: Vec<u64>,
-        /// Address at which diverged lanes meet.
-        meeting: Option<u64>,
-    },
-    /// Calls a function.
-    Call(CallOp),
-    /// Returns from a function.
-    Return,
-    /// Ends lanes.
-    Exit,
-    /// Ends the dispatch with a fault.
-    Trap(u8),
-    /// Waits for other waves.
-    Barrier(BarrierOp),
-    /// Changes or tests a barrier in memory.
-    PhaseBarrier(PhaseBarrier),
-    /// Has no effect: the waves of this machine see each other's writes in program order.
-    Nothing,
-    /// Is not implemented.
-    Gap(Gap),
-}
-
-/// A product of matrices in registers.
-pub(crate) struct MatrixProduct {
-    /// Dimensions and types.
-    pub form: MatrixForm,
-    /// Registers of A, B and C.
-    pub sources: Vec<Source>,
-    /// Registers of D.
-    pub destinations: Vec<Destination>,
-    /// Exactness of the results.
-    pub exactness: Exactness,
 }
 
 impl Program {
@@ -170,7 +76,7 @@ impl Program {
         let original = self.original.as_ref().filter(|found| found.inserted == Inserted::Free);
         match original {
             Some(original) => original.continues_turn(number),
-            None => self.tier.blocks.is_inside(number),
+            None => self.blocks.is_inside(number),
         }
     }
 

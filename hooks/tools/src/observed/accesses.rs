@@ -31,10 +31,11 @@ pub struct ObservedAccesses {
 }
 
 impl ObservedAccesses {
-    /// Creates an observer that keeps at most `capacity` records.
-    pub(crate) fn new(capacity: u32) -> ObservedAccesses {
+    /// Creates an observer that keeps at most `capacity` records; all without a capacity.
+    pub(crate) fn new(capacity: Option<u32>) -> ObservedAccesses {
         let (operands, records) = (HashMap::new(), Vec::new());
-        ObservedAccesses { operands, records, capacity: capacity as usize, lost: 0 }
+        let capacity = capacity.map_or(usize::MAX, |capacity| capacity as usize);
+        ObservedAccesses { operands, records, capacity, lost: 0 }
     }
 
     /// The number of accesses beyond the capacity.

@@ -7,6 +7,7 @@ mod executions;
 pub use accesses::ObservedAccesses;
 pub use executions::ObservedExecutions;
 
+use super::stream::MOST_AT_ONCE;
 use super::{Cell, InstLocation, Row, ToolScope, WavePosition};
 use flipwave_device::WaveId;
 use flipwave_sim::Observer;
@@ -22,7 +23,8 @@ pub trait ObservableTool {
     /// The names of the columns, after those of [`DispatchColumns`](super::DispatchColumns).
     const COLUMNS: &[&str];
 
-    /// Creates an observer for a dispatch that keeps at most `records` records.
+    /// Creates an observer for a dispatch that keeps at most `records` records if these are less than a wave may
+    /// append at once.
     fn observer(records: u32) -> Self::Observer;
 
     /// Builds the table of the observed dispatch. Records are in the order in which waves executed them. With
@@ -109,7 +111,9 @@ impl ObservableTool for MemoryTrace {
     ];
 
     fn observer(records: u32) -> ObservedAccesses {
-        ObservedAccesses::new(records.max(1))
+        // As with hooks, nothing is lost if waves can wait for space in a ring of this size.
+        let is_limited = u64::from(records) < MOST_AT_ONCE;
+        ObservedAccesses::new(is_limited.then_some(records.max(1)))
     }
 
     fn observed_rows(scope: &ToolScope<'_>, observer: &ObservedAccesses) -> Vec<Row> {

@@ -10,9 +10,8 @@ mod memory;
 mod registers;
 mod value;
 
-use super::blocks::{Block, Blocks};
 use super::frame::offset;
-use crate::program::{Op, Program};
+use crate::program::{Block, Blocks, Op, Program};
 use registers::Registers;
 use std::fmt::{Arguments, Write};
 use value::Value;
@@ -42,7 +41,8 @@ struct Emitter<'a> {
 }
 
 /// The IR of a region.
-pub(super) fn module(program: &Program, blocks: &Blocks, region: usize) -> String {
+pub(super) fn module(program: &Program, region: usize) -> String {
+    let blocks = &program.blocks;
     let region = &blocks.all[blocks.regions[region].clone()];
     let mut emitter = Emitter {
         program,

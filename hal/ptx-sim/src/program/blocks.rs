@@ -1,8 +1,9 @@
 //! Blocks of a program, and the regions in which they are compiled together.
 
-use crate::program::{Op, Step};
+use super::{Op, Step};
 use flipwave_ptx::{Code, ControlFlow};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Instructions of a region, unless a block is longer. LLVM needs more than linear time for long functions.
 const REGION: usize = 512;
@@ -29,6 +30,8 @@ pub(crate) struct Blocks {
     pub sites: Vec<usize>,
     /// Number of accesses to device memory.
     pub site_count: usize,
+    /// Number of the first block, which is unique in the process.
+    pub first_number: u64,
 }
 
 /// Relation of an instruction to blocks.
@@ -90,6 +93,8 @@ impl Blocks {
             blocks.sites.push(blocks.site_count);
             blocks.site_count += usize::from(reaches_device(step));
         }
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        blocks.first_number = NUMBERS.fetch_add(blocks.all.len() as u64, Ordering::Relaxed);
         blocks
     }
 
