@@ -1,7 +1,7 @@
 //! Targets of campaigns.
 
 use super::other_platform::OtherPlatformError;
-use super::{HookMethod, Platform, platforms};
+use super::{HookMethod, Platform, ToolMethod, platforms};
 use flipwave_arch::Architecture;
 use flipwave_isa::Target;
 use flipwave_sim::Amdgpu;
@@ -52,6 +52,14 @@ impl CampaignTarget {
     /// [`OtherPlatformError`] if the platform has none.
     pub(crate) fn hooks(&self) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
         self.platform.hooks(self.architecture())
+    }
+
+    /// Instrumentation tools.
+    ///
+    /// # Errors
+    /// [`OtherPlatformError`] if the platform has none.
+    pub(crate) fn tools(&self) -> Result<Box<dyn ToolMethod>, OtherPlatformError> {
+        self.platform.tools(self.architecture())
     }
 
     /// The AMD target.
