@@ -42,3 +42,39 @@ fn space_of(space: Space) -> Option<AccessSpace> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flipwave_ptx::{parse, resolve};
+
+    /// Spaces as in the manual ("State Spaces", "ld", "st", "atom", "red"), and bytes by lane.
+    #[test]
+    fn accesses_follow_from_operations_and_operands() {
+        let text = ".version 7.8\n.target sm_80\n.address_size 64\n.const .b32 table[4];\n\
+             .entry k(.param .u64 p) { .shared .b32 tile[32]; .local .b32 own[4]; .reg .b32 %r<5>; .reg .b64 %d;\n\
+             ld.param.u64 %d, [p]; ld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%d+16]; st.b8 [%d], %r1;\n\
+             atom.global.add.u32 %r1, [%d], %r2; red.shared.add.u32 [tile], %r1; ld.const.b32 %r1, [table];\n\
+             st.local.b32 [own], %r1; ld.b32 %r1, [tile+4]; cp.async.ca.shared.global [%r1], [%d], 4; ret; }";
+        let module = parse(text).unwrap_or_else(|error| panic!("{error}"));
+        let code = resolve(&module).unwrap_or_else(|error| panic!("{error}"));
+        let found = code.instructions.iter().map(|inst| {
+            access(&code, inst).map(|access| (access.space, access.kind, access.bytes))
+        });
+        use AccessKind::{Atomic, Load, Store};
+        use AccessSpace::{Constant, Flat, Global, Lds, Scratch};
+        let expected = [
+            None,
+            Some((Global, Load, 16)),
+            Some((Flat, Store, 1)),
+            Some((Global, Atomic, 4)),
+            Some((Lds, Atomic, 4)),
+            Some((Constant, Load, 4)),
+            Some((Scratch, Store, 4)),
+            Some((Lds, Load, 4)),
+            None,
+            None,
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+    }
+}
