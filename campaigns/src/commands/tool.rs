@@ -47,5 +47,5 @@ pub fn measure(
         }
     }
     let run = ToolRun { workload: &workload, dispatches: &dispatches, instructions, file, options };
-    campaign.unless_cancelled(method.measure(&run))
+    campaign.unless_cancelled(method.measure(&run).map_err(CampaignError::from))
 }

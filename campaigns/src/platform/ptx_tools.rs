@@ -1,8 +1,6 @@
 //! Tools in PTX modules.
 
-use super::other_platform::OtherPlatformError;
-use super::tools::{ToolMethod, ToolRun};
-use crate::error::CampaignError;
+use super::tools::{ToolMethod, ToolRun, other_machine};
 use flipwave_device::{Address, Completion, DeviceError, Dispatch, ModuleId};
 use flipwave_injector::Workload;
 use flipwave_machine::{Execution, Machine, Unobserved};
@@ -15,19 +13,16 @@ use flipwave_tools::{Measurement, PtxDevice, ToolError, measure_ptx};
 pub(super) struct PtxTools;
 
 impl ToolMethod for PtxTools {
-    fn measure(&self, run: &ToolRun<'_>) -> Result<Measurement, CampaignError> {
+    fn measure(&self, run: &ToolRun<'_>) -> Result<Measurement, Box<ToolError>> {
         let ToolRun { workload, dispatches, file, options, .. } = *run;
         let architecture = workload.device.architecture().clone();
-        let other = || OtherPlatformError { target: architecture.target().to_owned() };
-        let gpu: &PtxGpu = workload.device.downcast().ok_or_else(other)?;
-        let target: &Ptx = architecture.as_any().downcast_ref().ok_or_else(other)?;
+        let gpu: &PtxGpu = workload.device.downcast().ok_or_else(other_machine)?;
+        let target: &Ptx = architecture.as_any().downcast_ref().ok_or_else(other_machine)?;
         let mut gpu = gpu.clone();
-        let changed = workload.program.changes.apply(0, &mut gpu);
-        changed.map_err(|error| Box::new(ToolError::from(error)))?;
+        workload.program.changes.apply(0, &mut gpu).map_err(ToolError::from)?;
         let mut device = PtxWorkload { gpu, target: target.clone(), workload, completed: 0 };
         let compiler = PtxHookCompiler::default();
-        let measurement = measure_ptx(&mut device, dispatches, file, options, &compiler);
-        Ok(measurement.map_err(Box::new)?)
+        Ok(measure_ptx(&mut device, dispatches, file, options, &compiler)?)
     }
 }
 

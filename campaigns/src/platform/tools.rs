@@ -1,10 +1,9 @@
 //! Instrumentation tools.
 
-use crate::error::CampaignError;
-use flipwave_device::Dispatch;
+use flipwave_device::{DeviceError, Dispatch};
 use flipwave_emulator::Instruction;
 use flipwave_injector::Workload;
-use flipwave_tools::{Measurement, Options, ToolFile};
+use flipwave_tools::{Measurement, Options, ToolError, ToolFile};
 
 /// A run of a workload with a tool.
 pub struct ToolRun<'a> {
@@ -25,6 +24,11 @@ pub trait ToolMethod {
     /// Executes a run.
     ///
     /// # Errors
-    /// [`CampaignError::Tool`].
-    fn measure(&self, run: &ToolRun<'_>) -> Result<Measurement, CampaignError>;
+    /// [`ToolError`].
+    fn measure(&self, run: &ToolRun<'_>) -> Result<Measurement, Box<ToolError>>;
+}
+
+/// The error for a machine of another platform.
+pub(super) fn other_machine() -> ToolError {
+    ToolError::Device(DeviceError::Internal("the machine belongs to another platform".to_owned()))
 }

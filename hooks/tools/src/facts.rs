@@ -151,7 +151,7 @@ fn access(memory: &MemoryOperand) -> AccessFacts {
         bytes: memory.access.bytes.into(),
         elements: memory.offsets.len().max(1) as u32,
         distance: match memory.offsets[..] {
-            [first, second] => second.wrapping_sub(first) as i64,
+            [first, second] => second.wrapping_sub(first),
             _ => 0,
         },
         has_uniform_address: memory.address_in_m0 && memory.vaddr.is_none(),

@@ -55,12 +55,12 @@ fn executing(inst: &Inst, state: &dyn WaveState) -> LaneMask {
 /// Bytes of an access, from the name of the operation: `ld.global.v4.f32`.
 fn bytes(name: &str) -> u64 {
     let parts = || name.split('.');
-    let bits = parts().filter_map(|part| {
+    let mut bits = parts().filter_map(|part| {
         let (kind, digits) = part.split_at_checked(1)?;
         digits.parse::<u64>().ok().filter(|_| "busf".contains(kind))
     });
     let elements = parts().find_map(|part| part.strip_prefix('v')?.parse().ok());
-    bits.last().expect("a type") / 8 * elements.unwrap_or(1)
+    bits.next_back().expect("a type") / 8 * elements.unwrap_or(1)
 }
 
 struct Watcher<'a> {
@@ -383,6 +383,53 @@ fn missing_executions_on_ptx_are_noticed() {
         let found: Vec<_> = found.map(|rows| in_order(tool, rows)).collect();
         assert!(found == expected(&complete, tool), "{tool}");
         assert!(found != expected(&observe(&prepared.workload, Some(blind)), tool), "{tool}");
+    }
+}
+
+/// Changes what stores to global memory store, and then records it.
+const STORED: &str = r#"#include <flipwave.h>
+FLIPWAVE_PARAMETER(added, 0)
+struct value { uint32_t bits; };
+FLIPWAVE_STREAM(values, struct value)
+uint32_t change(uint32_t value) { return value + added; }
+void record(float value)
+{
+    struct value record;
+    __builtin_memcpy(&record.bits, &value, 4);
+    flipwave_append(&values, record);
+}
+void flipwave_instrument(const flipwave_inst *inst)
+{
+    if (!flipwave_matches(inst->opcode, "st.global.*"))
+        return;
+    flipwave_insert_call(inst, "change", FLIPWAVE_BEFORE);
+    flipwave_arg_operand(1);
+    flipwave_result_operand(1);
+    flipwave_insert_call(inst, "record", FLIPWAVE_BEFORE);
+    flipwave_arg_operand(1);
+}
+"#;
+
+/// The values that hooks see are those of the outputs, and hooks change values.
+#[test]
+fn hooks_of_tools_on_ptx_read_and_write_operands() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, _) = suite_programs().into_iter().find(|(_, name)| *name == "mxm").expect("mxm");
+    let campaign = campaign(folder.path(), &file, |text| text);
+    let golden = prepare(&campaign).expect("a program").workload.golden().expect("runs");
+    let bytes = golden.outputs[0].bytes();
+    let (words, _) = bytes.as_chunks();
+    let outputs: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let tool = folder.path().join("stored.c");
+    std::fs::write(&tool, STORED).expect("written");
+    let tool = ToolFile::read(&tool).expect("a tool");
+    for added in [0, 1] {
+        let file = tool.clone().with("added", &added.to_string());
+        let mut found = hooked(&campaign, &file, &Options::default()).concat();
+        let mut expected: Vec<String> =
+            outputs.iter().map(|word| word.wrapping_add(added).to_string()).collect();
+        (found.sort(), expected.sort());
+        assert!(found == expected, "{added}");
     }
 }
 
