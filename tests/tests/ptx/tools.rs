@@ -330,9 +330,7 @@ fn expected(observed: &[Observed], tool: &str) -> Vec<Vec<String>> {
 #[test]
 fn tables_of_tools_on_ptx_are_those_of_an_observer() {
     let folder = tempfile::tempdir().expect("a folder");
-    let programs = suite_programs().into_iter();
-    let programs = programs.filter(|(_, name)| ["bfs", "mxm", "nw"].contains(name));
-    for (file, name) in cases(programs, 3) {
+    for (file, name) in cases(suite_programs(), 5) {
         let campaign = campaign(folder.path(), &file, |text| text);
         let prepared = prepare(&campaign).unwrap_or_else(|error| panic!("{name}: {error}"));
         let observed = observe(&prepared.workload, None);
@@ -346,7 +344,6 @@ fn tables_of_tools_on_ptx_are_those_of_an_observer() {
                     found.iter().zip(&expected).find(|(found, expected)| found != expected);
                 assert!(*found == expected, "{name} {tool}: {different:#?}");
             }
-            assert!(found.iter().any(|rows| !rows.is_empty()), "{name} {tool}");
         }
         // With a counter at each instruction, and with a ring that the host empties while the kernel runs.
         let each =
@@ -428,7 +425,8 @@ fn hooks_of_tools_on_ptx_read_and_write_operands() {
         let mut found = hooked(&campaign, &file, &Options::default()).concat();
         let mut expected: Vec<String> =
             outputs.iter().map(|word| word.wrapping_add(added).to_string()).collect();
-        (found.sort(), expected.sort());
+        found.sort();
+        expected.sort();
         assert!(found == expected, "{added}");
     }
 }
