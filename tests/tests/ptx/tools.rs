@@ -475,3 +475,27 @@ fn what_ptx_does_not_have_is_refused_with_the_line_of_the_tool() {
     let refused = run(folder.path(), &text, &["--placement", "inline"]);
     refused.expect_refused(&["`--placement` is available for AMD GPUs only"]);
 }
+
+/// Lanes do not continue after branches and returns.
+#[test]
+fn instructions_of_ptx_without_hooks_are_not_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let body = |hook: &str| {
+        format!(
+            "void hook(struct counts *row) {{ {hook}; }}\n\
+             void flipwave_instrument(const flipwave_inst *inst)\n{{\n\
+             uint32_t row = flipwave_new_row(&counts);\n\
+             flipwave_insert_call(inst, \"hook\", FLIPWAVE_AFTER);\nflipwave_one_lane();\n\
+             flipwave_arg_row(&counts, row);\nflipwave_show(&counts, inst, row, inst->opcode);\n}}"
+        )
+    };
+    let finished = run(folder.path(), &body("flipwave_count(&row->executions, 1)"), &[]);
+    assert_eq!(finished.code, Some(1), "{finished:#?}");
+    assert!(finished.stderr.contains("lanes do not continue after it"), "{}", finished.stderr);
+    let uncounted = finished.stdout.lines().filter(|line| line.ends_with(",not counted"));
+    let uncounted: Vec<&str> = uncounted.collect();
+    let leaving = ["ret", "bra", "bra.uni"].map(|name| format!("0,multiply,{name},not counted"));
+    assert_eq!(uncounted, leaving);
+    let failed = run(folder.path(), &body("*(volatile int *)8 = 1"), &[]);
+    failed.expect_refused(&["a hook of mine.c failed: memory violation: write to 0x8"]);
+}
