@@ -64,7 +64,7 @@ pub use outputs::compare::{Difference, OutputFormat, OutputRole, Tolerance};
 pub use outputs::extents::Extents;
 pub use platform::{
     Addresses, CampaignTarget, HookInjection, HookMethod, HookMethodError, LoadedMachine, Platform,
-    ProgramLoader, register_platform,
+    ProgramLoader, ToolMethod, ToolRun, register_platform,
 };
 pub use program::buffers::Init;
 pub use program::cancellable::CancellableDevice;

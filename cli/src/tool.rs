@@ -206,8 +206,7 @@ fn on_campaign(arguments: &ToolArguments, tool: &ToolFile, file: &Path) -> Resul
         }
         None => write(&measurement, output::raw_stdout()).map_err(failed)?,
     }
-    let reports = measurement.instrumented.iter().map(|code| &code.rewritten.report);
-    match reports.map(|report| refused_sites(&report.refused)).sum() {
+    match measurement.refused.iter().map(|refused| refused_sites(refused)).sum() {
         0 => Ok(()),
         sites => Err(Failure::IncompleteTable { what: format!("{sites} sites") }),
     }
@@ -249,7 +248,7 @@ fn print_uncounted(measurement: &Measurement) {
             table.lost
         ));
     }
-    for code in &measurement.instrumented {
-        refusal_reasons(&code.rewritten.report.refused).into_iter().for_each(say);
+    for refused in &measurement.refused {
+        refusal_reasons(refused).into_iter().for_each(say);
     }
 }

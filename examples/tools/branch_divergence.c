@@ -3,7 +3,9 @@
  * The lanes of an AMD wave do not branch individually. A condition is written to EXEC, and the branch after
  * it only skips code that no lane executes. So this tool counts at scalar instructions that write an
  * intersection of masks, or a mask, to EXEC. Instructions that enable lanes again (`s_or`) or switch to the
- * other lanes (`s_xor`) do not split them. `v_cmpx`, which compilers use from gfx10 on, is not counted. */
+ * other lanes (`s_xor`) do not split them. `v_cmpx`, which compilers use from gfx10 on, is not counted.
+ *
+ * In PTX, lanes branch individually: this tool counts at conditional branches, but not at indexed ones (`brx`). */
 
 #include <flipwave.h>
 
@@ -37,6 +39,14 @@ void branch_and_not(uint64_t before, lanes first, lanes second, struct branches 
     branch_and(before, first, ~second, row);
 }
 
+/* Counts a branch that `taken` of the lanes take. */
+void branch(uint64_t reaching, uint64_t taken, struct branches *row)
+{
+    flipwave_count(&row->executions, 1);
+    if (taken != 0 && taken != reaching)
+        flipwave_count(&row->divergent, 1);
+}
+
 /* The n-th source, if it is a mask: a constant, or registers of the size of EXEC. Otherwise -1. */
 static int mask_source(const flipwave_inst *inst, int n)
 {
@@ -54,6 +64,18 @@ static int mask_source(const flipwave_inst *inst, int n)
 
 void flipwave_instrument(const flipwave_inst *inst)
 {
+    if (flipwave_matches(inst->target, "sm_*")) {
+        if (!flipwave_matches(inst->opcode, "bra*") || !inst->is_conditional_branch)
+            return;
+        uint32_t row = flipwave_new_row(&branches);
+        flipwave_insert_call(inst, "branch", FLIPWAVE_BEFORE);
+        flipwave_one_lane();
+        flipwave_arg_reaching_lanes();
+        flipwave_arg_exec();
+        flipwave_arg_row(&branches, row);
+        flipwave_show(&branches, inst, row, FLIPWAVE_LOCATION(inst));
+        return;
+    }
     if (!inst->writes_exec || inst->is_emulated)
         return;
     bool saves = flipwave_matches(inst->opcode, "s_and_saveexec_*");

@@ -3,13 +3,10 @@
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::golden::golden;
-use crate::platform::amdgpu;
-use crate::program::cancellable::CancellableDevice;
+use crate::platform::ToolRun;
 use crate::program::capture::prepare_checked;
 use crate::program::prepare::{Prepared, prepare};
-use flipwave_emulator::Emulator;
-use flipwave_hooks::hook::HookCompiler;
-use flipwave_tools::{Measurement, Options, Replacer, ToolError, ToolFile, measure_with};
+use flipwave_tools::{Measurement, Options, ToolFile};
 
 /// Number of wave instructions, including those of hooks, after which a hook counts as endless. Hooks may
 /// execute some thousand instructions per instruction of the program.
@@ -34,6 +31,7 @@ pub fn measure(
             directory: application.directory.clone(),
         });
     }
+    let method = campaign.target.tools()?;
     let Prepared { workload, formats, .. } = match &campaign.workload {
         CampaignWorkload::Capture(source) => prepare_checked(campaign, source)?,
         _ => prepare(campaign)?,
@@ -48,15 +46,6 @@ pub fn measure(
             dispatch.instruction_limit = instruction_limit(executed.wave_instructions);
         }
     }
-    let gpu = amdgpu(&workload.device)?;
-    let mut device = gpu.clone();
-    let device = CancellableDevice::new(&mut device, &workload);
-    let mut device = device.map_err(|error| Box::new(ToolError::from(error)))?;
-    let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
-    let code_of = |module| gpu.code_object(module);
-    let emulator = Emulator { instructions, compiler: &compiler };
-    let replacer = (!instructions.is_empty()).then_some(&emulator as &dyn Replacer);
-    let measurement =
-        measure_with(&mut device, code_of, &dispatches, file, options, &compiler, replacer);
-    campaign.unless_cancelled(measurement.map_err(|error| Box::new(error).into()))
+    let run = ToolRun { workload: &workload, dispatches: &dispatches, instructions, file, options };
+    campaign.unless_cancelled(method.measure(&run).map_err(CampaignError::from))
 }

@@ -1,8 +1,9 @@
 //! AMD GPUs.
 
 use super::amdgpu_hooks::AmdgpuHooks;
+use super::amdgpu_tools::AmdgpuTools;
 use super::other_platform::OtherPlatformError;
-use super::{Addresses, HookMethod, LoadedMachine, Platform, ProgramLoader};
+use super::{Addresses, HookMethod, LoadedMachine, Platform, ProgramLoader, ToolMethod};
 use crate::file::kernels::{Argument, Code, Launch};
 use crate::program::compile::Compiler;
 use crate::program::error::PrepareError;
@@ -46,6 +47,10 @@ impl Platform for AmdgpuPlatform {
 
     fn hooks(&self, _: &dyn Architecture) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
         Ok(Box::new(AmdgpuHooks::default()))
+    }
+
+    fn tools(&self, _: &dyn Architecture) -> Result<Box<dyn ToolMethod>, OtherPlatformError> {
+        Ok(Box::new(AmdgpuTools))
     }
 }
 

@@ -6,16 +6,20 @@
 
 mod amdgpu;
 mod amdgpu_hooks;
+mod amdgpu_tools;
 mod hooks;
 mod loader;
 pub(crate) mod other_platform;
 mod ptx;
 mod ptx_hooks;
+mod ptx_tools;
 mod target;
+mod tools;
 
 pub use hooks::{HookInjection, HookMethod, HookMethodError};
 pub use loader::{Addresses, LoadedMachine, ProgramLoader};
 pub use target::CampaignTarget;
+pub use tools::{ToolMethod, ToolRun};
 
 pub(crate) use amdgpu::{AmdgpuLoader, amdgpu, amdgpu_mut};
 
@@ -51,6 +55,17 @@ pub trait Platform: Sync {
         &self,
         architecture: &dyn Architecture,
     ) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
+        Err(OtherPlatformError { target: architecture.target().to_owned() })
+    }
+
+    /// Instrumentation tools in the code of a target of this platform.
+    ///
+    /// # Errors
+    /// [`OtherPlatformError`] if the platform has none.
+    fn tools(
+        &self,
+        architecture: &dyn Architecture,
+    ) -> Result<Box<dyn ToolMethod>, OtherPlatformError> {
         Err(OtherPlatformError { target: architecture.target().to_owned() })
     }
 }

@@ -2,7 +2,8 @@
 
 use super::other_platform::OtherPlatformError;
 use super::ptx_hooks::PtxHooks;
-use super::{Addresses, HookMethod, LoadedMachine, Platform, ProgramLoader};
+use super::ptx_tools::PtxTools;
+use super::{Addresses, HookMethod, LoadedMachine, Platform, ProgramLoader, ToolMethod};
 use crate::file::kernels::{Argument, Code, Launch};
 use crate::program::compile::Compiler;
 use crate::program::error::PrepareError;
@@ -44,6 +45,10 @@ impl Platform for PtxPlatform {
 
     fn hooks(&self, _: &dyn Architecture) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
         Ok(Box::new(PtxHooks::default()))
+    }
+
+    fn tools(&self, _: &dyn Architecture) -> Result<Box<dyn ToolMethod>, OtherPlatformError> {
+        Ok(Box::new(PtxTools))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Targets of campaigns.
 
 use super::other_platform::OtherPlatformError;
-use super::{HookMethod, Platform, platforms};
+use super::{HookMethod, Platform, ToolMethod, platforms};
 use flipwave_arch::Architecture;
 use flipwave_isa::Target;
 use flipwave_ptx::Ptx;
@@ -66,6 +66,14 @@ impl CampaignTarget {
             Ok(target) => target.processor(),
             Err(_) => self.architecture.target(),
         }
+    }
+
+    /// Instrumentation tools.
+    ///
+    /// # Errors
+    /// [`OtherPlatformError`] if the platform has none.
+    pub(crate) fn tools(&self) -> Result<Box<dyn ToolMethod>, OtherPlatformError> {
+        self.platform.tools(self.architecture())
     }
 
     /// The AMD target.

@@ -2,7 +2,7 @@
 
 use crate::{HookLibrary, PtxHookError};
 use flipwave_arch::Architecture;
-use flipwave_hooks::hook::{Source, clang_path};
+use flipwave_hooks::hook::{Declarations, Source, clang_path};
 use flipwave_ptx::{Ptx, parse};
 use std::collections::HashMap;
 use std::process::Command;
@@ -54,17 +54,34 @@ impl PtxHookCompiler {
         if let Some(known) = compiled().get(&key) {
             return Ok(known.clone());
         }
-        let text = run(source, target)?;
+        let text = run(source, target, &["-S"])?;
         let module = parse(&text)
             .map_err(|reason| PtxHookError::Output { source_name: source.name.clone(), reason })?;
         let library = Arc::new(HookLibrary::new(&source.name, module)?);
         compiled().insert(key, library.clone());
         Ok(library)
     }
+
+    /// Reads the functions and structures of a source.
+    ///
+    /// # Errors
+    /// [`PtxHookError::Clang`], [`PtxHookError::Rejected`], and [`PtxHookError::Unsupported`] for unexpected
+    /// output of the compiler.
+    pub fn declarations(
+        &self,
+        source: &Source,
+        target: &Ptx,
+    ) -> Result<Declarations, PtxHookError> {
+        let tree = run(source, target, &["-fsyntax-only", "-Xclang", "-ast-dump=json"])?;
+        Declarations::parse(tree.as_bytes()).map_err(|error| PtxHookError::Unsupported {
+            source_name: source.name.clone(),
+            reason: format!("unexpected compiler output: {error}"),
+        })
+    }
 }
 
-/// Runs clang, and returns the PTX.
-fn run(source: &Source, target: &Ptx) -> Result<String, PtxHookError> {
+/// Runs clang with these options, and returns its output.
+fn run(source: &Source, target: &Ptx, options: &[&str]) -> Result<String, PtxHookError> {
     let clang = clang_path();
     let mut command = Command::new(&clang);
     let (major, minor) = target.oldest_version();
@@ -74,7 +91,7 @@ fn run(source: &Source, target: &Ptx) -> Result<String, PtxHookError> {
         command.arg("-I").arg(folder);
     }
     command.args(source.defines.iter().map(|(name, value)| format!("-D{name}={value}")));
-    command.args(["-S", "-o", "-", "-"]);
+    command.args(options).args(["-o", "-", "-"]);
     let name = source.name.replace(['"', '\\', '\n'], "_");
     let text = format!("# 1 \"flipwave_ptx.h\"\n{HEADER}\n# 1 \"{name}\"\n{}", source.text);
     let output = flipwave_host::child::run(&mut command, text.as_bytes())

@@ -113,6 +113,12 @@ impl Instrumentation {
         LibraryIndex(self.libraries.len() - 1)
     }
 
+    /// Names of the variables of a library in device memory.
+    pub fn variables(&self, library: LibraryIndex) -> Vec<String> {
+        let library = self.libraries.get(library.0);
+        library.into_iter().flat_map(|library| library.variables()).map(str::to_owned).collect()
+    }
+
     /// Requests a call. Calls at one point are executed in the order of requests.
     ///
     /// # Errors

@@ -45,7 +45,8 @@ enum flipwave_space {
     FLIPWAVE_SPACE_GLOBAL,
     FLIPWAVE_SPACE_SCRATCH, /* private memory of a lane */
     FLIPWAVE_SPACE_SCALAR,  /* through the scalar cache, one access per wave */
-    FLIPWAVE_SPACE_LDS,
+    FLIPWAVE_SPACE_LDS,     /* in PTX, shared memory */
+    FLIPWAVE_SPACE_CONSTANT, /* constant memory of PTX */
 };
 
 /* The element type of an instruction. */
@@ -99,7 +100,7 @@ typedef struct flipwave_inst {
     /* Its source line; "" and 0 without debug information. */
     const char *file;
     uint32_t line;
-    /* Target, such as "gfx90a". */
+    /* Target, such as "gfx90a" or "sm_80". */
     const char *target;
     enum flipwave_class class;
     enum flipwave_data_type data_type;
@@ -118,7 +119,7 @@ typedef struct flipwave_inst {
     bool is_barrier;
     /* Ends the wave. */
     bool is_end;
-    /* Writes EXEC. */
+    /* Writes EXEC. In PTX: the next instruction may have other active lanes, because of their guards. */
     bool writes_exec;
     /* In a kernel, not in a device function. */
     bool in_kernel;
@@ -165,8 +166,10 @@ void flipwave_arg_agpr(uint32_t first, uint32_t words);
 void flipwave_arg_sgpr(uint32_t first, uint32_t words);
 /* VCC, 32 or 64 bits depending on the wave size. */
 void flipwave_arg_vcc(void);
-/* Active lanes of the instruction, bit i for lane i. */
+/* Active lanes of the instruction, bit i for lane i. In PTX, those whose guard is true. */
 void flipwave_arg_exec(void);
+/* Lanes that reach the instruction: the active lanes, and in PTX also those whose guard is false. */
+void flipwave_arg_reaching_lanes(void);
 /* Address of the memory access: per lane, for scalar memory per wave. For LDS and scratch, the offset in
  * it. */
 void flipwave_arg_address(void);

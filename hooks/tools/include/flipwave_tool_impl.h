@@ -170,9 +170,15 @@ struct flipwave_stream {
         } \
     } while (0)
 
-/* Adds one to the number at a byte offset from `rows`, for hooks that run in one lane. Takes fewer
- * registers and instructions than flipwave_count: an atomic increment adds one if the value is below a
- * limit. Because counters never reach the limit, its low half may be the offset. */
+/* Adds one to the number at a byte offset from `rows`, for hooks that run in one lane. */
+#ifdef __NVPTX__
+static inline void flipwave_increment(uint64_t *rows, uint32_t offset)
+{
+    flipwave_count((uint64_t *)((char *)rows + offset), 1);
+}
+#else
+/* Takes fewer registers and instructions than flipwave_count: an atomic increment adds one if the value is
+ * below a limit. Because counters never reach the limit, its low half may be the offset. */
 static inline void flipwave_increment(uint64_t *rows, uint32_t offset)
 {
     uint64_t limit = 0xffffffff00000000ul | offset;
@@ -181,6 +187,7 @@ static inline void flipwave_increment(uint64_t *rows, uint32_t offset)
                  : "v"((uint32_t)limit), "v"(limit), "s"(rows)
                  : "memory");
 }
+#endif
 
 /* Copies a record word by word, so that the compiler keeps all of it, including padding, in registers. */
 static inline void flipwave_store(void *to, const void *from, size_t size)
@@ -196,6 +203,24 @@ static inline void flipwave_store(void *to, const void *from, size_t size)
 
 /* Reserves a record for each active lane and returns its number. If asked to, waits until all of them fit: a
  * wave with space for some of its lanes only would wait for itself. */
+#ifdef __NVPTX__
+static inline uint64_t flipwave_reserve(struct flipwave_stream *stream, bool waits, uint64_t capacity)
+{
+    /* The same lanes until the end, wherever they execute apart. */
+    uint32_t lanes = __nvvm_activemask(), rank = flipwave_rank_in(lanes), first_lane = __builtin_ctz(lanes);
+    uint64_t count = __builtin_popcount(lanes);
+    uint64_t first = 0, taken;
+    if (rank == 0)
+        first = __scoped_atomic_fetch_add(&stream->reserved, count, __ATOMIC_RELAXED,
+                                          __MEMORY_SCOPE_DEVICE);
+    first = flipwave_read_lane_of_64(lanes, first, first_lane);
+    do {
+        taken = __scoped_atomic_load_n(&stream->taken, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE);
+        taken = flipwave_read_lane_of_64(lanes, taken, first_lane);
+    } while (waits && first + count > capacity + taken);
+    return first + rank;
+}
+#else
 static inline uint64_t flipwave_reserve(struct flipwave_stream *stream, bool waits, uint64_t capacity)
 {
     uint32_t rank = flipwave_rank();
@@ -210,6 +235,7 @@ static inline uint64_t flipwave_reserve(struct flipwave_stream *stream, bool wai
         __builtin_amdgcn_s_sleep(1);
     return first + rank;
 }
+#endif
 
 /* Sets a number that all waves share to `candidate` if that is larger. */
 static inline void flipwave_maximum(uint64_t *value, uint64_t candidate)
@@ -236,12 +262,14 @@ static inline uint64_t flipwave_find(uint64_t *keys, uint64_t capacity, uint64_t
         return capacity;
     }
     uint64_t place = (key * 0x9e3779b97f4a7c15ul) >> 20;
+#ifndef __NVPTX__
     /* The exchange needs consecutive registers for its operands. Copies, which the compiler does not see
      * through, keep it from extending the registers of arguments beyond those that hooks may use. */
     uint32_t low, high;
     __asm__ volatile("v_mov_b32 %0, %1" : "=&v"(low) : "v"((uint32_t)stored));
     __asm__ volatile("v_mov_b32 %0, %1" : "=&v"(high) : "v"((uint32_t)(stored >> 32)));
     stored = low | (uint64_t)high << 32;
+#endif
 #pragma clang loop unroll(disable)
     for (uint64_t tried = 0; tried < capacity; tried++, place++) {
         uint64_t *at = &keys[place & (capacity - 1)];

@@ -41,7 +41,7 @@ enum {
     FLIPWAVE_ARG_EXEC, FLIPWAVE_ARG_ADDRESS, FLIPWAVE_ARG_NUMBER, FLIPWAVE_ARG_LANE_NUMBER,
     FLIPWAVE_ARG_PC, FLIPWAVE_ARG_WORKGROUP, FLIPWAVE_ARG_WAVE,
     FLIPWAVE_ARG_KERNARG, FLIPWAVE_ARG_VARIABLE, FLIPWAVE_ARG_ROW,
-    FLIPWAVE_ARG_EXEC_REGISTER,
+    FLIPWAVE_ARG_EXEC_REGISTER, FLIPWAVE_ARG_REACHING_LANES,
 };
 
 extern struct flipwave_output *__start_flipwave_outputs[] __attribute__((weak));
@@ -240,6 +240,7 @@ void flipwave_arg_agpr(uint32_t first, uint32_t words) { flipwave_argument(FLIPW
 void flipwave_arg_sgpr(uint32_t first, uint32_t words) { flipwave_argument(FLIPWAVE_ARG_SGPR, first, words); }
 void flipwave_arg_vcc(void) { flipwave_argument(FLIPWAVE_ARG_VCC, 0, 0); }
 void flipwave_arg_exec(void) { flipwave_argument(FLIPWAVE_ARG_EXEC, 0, 0); }
+void flipwave_arg_reaching_lanes(void) { flipwave_argument(FLIPWAVE_ARG_REACHING_LANES, 0, 0); }
 void flipwave_arg_address(void) { flipwave_argument(FLIPWAVE_ARG_ADDRESS, 0, 0); }
 void flipwave_arg_number(uint64_t value) { flipwave_argument(FLIPWAVE_ARG_NUMBER, value, 0); }
 void flipwave_arg_lane_number(uint64_t value) { flipwave_argument(FLIPWAVE_ARG_LANE_NUMBER, value, 0); }

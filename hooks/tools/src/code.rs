@@ -4,10 +4,10 @@ use super::cell::{Cell, Row};
 use super::host::Writer;
 use super::output::{MemberType, Output, OutputKind};
 use super::stream::{self, LoadedStreams, TakenRecords};
-use super::{Tool, ToolError, ToolScope};
+use super::{CodeScope, HookVariables, Tool, ToolError};
 use flipwave_device::Address;
-use flipwave_hooks::flow::{Disassembly, InstIndex};
-use flipwave_hooks::hook::{HookData, Variables};
+use flipwave_hooks::flow::{Disassembly, InstIndex, Key};
+use flipwave_hooks::hook::HookData;
 use flipwave_hooks::rewrite::Refused;
 use flipwave_isa::Pc;
 use std::cmp::Ordering;
@@ -114,12 +114,35 @@ impl ToolCode {
         data: &(Pc, HookData),
         address_of: impl Fn(Pc) -> Result<Address, E>,
     ) -> Result<LoadedStreams, E> {
-        LoadedStreams::find(address_of, tool.outputs(), self.records.into(), data)
+        let (start, data) = data;
+        let address_of = |name: &str| {
+            let symbol = data.symbols.get(name)?;
+            Some(address_of(Pc(start.0 + symbol.offset)))
+        };
+        self.streams_at(tool, address_of)
+    }
+
+    /// The streams of a tool whose variables are in memory. `address_of` returns the address of a variable;
+    /// `None` if no hook uses it.
+    ///
+    /// # Errors
+    /// Those of `address_of`.
+    pub(super) fn streams_at<E>(
+        &self,
+        tool: &Tool,
+        address_of: impl Fn(&str) -> Option<Result<Address, E>>,
+    ) -> Result<LoadedStreams, E> {
+        LoadedStreams::find(address_of, tool.outputs(), self.records.into())
     }
 
     /// Marks the instructions whose hooks the engine refused.
     pub fn set_refused(&mut self, program: &Disassembly, refused: &[Refused]) {
         self.refused = refused.iter().filter_map(|refused| program.at(refused.pc)).collect();
+    }
+
+    /// Marks instructions, by number, whose hooks cannot be inserted.
+    pub(super) fn set_refused_at(&mut self, refused: impl Iterator<Item = usize>) {
+        self.refused = refused.map(InstIndex::new).collect();
     }
 
     /// The hooks at an instruction.
@@ -136,8 +159,8 @@ impl ToolCode {
     pub(super) fn findings(
         &self,
         tool: &Tool,
-        scope: &ToolScope<'_>,
-        variables: &Variables<'_>,
+        scope: &dyn CodeScope,
+        variables: &dyn HookVariables,
         taken: &mut TakenRecords,
     ) -> Result<Vec<Finding>, ToolError> {
         let mut one = |(index, output): (usize, &Output)| {
@@ -157,7 +180,7 @@ impl ToolCode {
     }
 
     /// Adds up the rows in memory.
-    fn sums(&self, index: usize, output: &Output, scope: &ToolScope<'_>, bytes: &[u8]) -> Finding {
+    fn sums(&self, index: usize, output: &Output, scope: &dyn CodeScope, bytes: &[u8]) -> Finding {
         struct Sum<'k> {
             keys: &'k Keys,
             numbers: Vec<u64>,
@@ -221,7 +244,7 @@ impl ToolCode {
         &self,
         tool: &Tool,
         index: usize,
-        scope: &ToolScope<'_>,
+        scope: &dyn CodeScope,
         finding: &Finding,
     ) -> Vec<Row> {
         let output = &tool.outputs()[index];

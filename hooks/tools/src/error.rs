@@ -4,6 +4,7 @@ use flipwave_device::{DeviceError, DeviceFault, demangled_kernel};
 use flipwave_hooks::flow::{Disassembly, InstIndex, Key};
 use flipwave_hooks::hook::{HookError, VariableError};
 use flipwave_hooks::rewrite::RewriteError;
+use flipwave_ptx_hooks::PtxHookError;
 use std::path::PathBuf;
 
 /// Errors returned when instrumenting code with a tool and running it.
@@ -97,6 +98,33 @@ pub enum ToolError {
         /// The fault, with the PC of the instruction.
         fault: Box<DeviceFault>,
     },
+    /// A hook failed in PTX.
+    #[error(
+        "dispatch {dispatch} (kernel `{}`): a hook of {name} failed: {}",
+        demangled_kernel(kernel),
+        fault.report(None)
+    )]
+    PtxHookFaulted {
+        /// The index of the dispatch.
+        dispatch: usize,
+        /// The kernel.
+        kernel: String,
+        /// The file of the tool.
+        name: String,
+        /// The fault, with the PC of the next original instruction.
+        fault: Box<DeviceFault>,
+    },
+    /// Hooks cannot be compiled for PTX, or not inserted.
+    #[error(transparent)]
+    Ptx(#[from] Box<PtxHookError>),
+    /// An option that only code of AMD GPUs has.
+    #[error("`{option}` is available for AMD GPUs only; `{target}` is not one")]
+    AmdgpuOnly {
+        /// The option.
+        option: &'static str,
+        /// The target.
+        target: String,
+    },
     /// The instructions that a [`Replacer`](crate::Replacer) should replace cannot be replaced.
     #[error(transparent)]
     Replacement(Box<dyn std::error::Error + Send + Sync>),
@@ -144,11 +172,17 @@ pub enum ToolError {
 impl ToolError {
     /// Adds the text of the instruction that the tool failed at.
     pub(crate) fn at_inst(self, program: &Disassembly) -> ToolError {
+        self.at(|index| {
+            let inst = program.inst(InstIndex::new(index))?;
+            Some(format!("`{}` at pc {}", inst.text.trim(), inst.pc))
+        })
+    }
+
+    /// Adds the text that `describe` returns for the number of the instruction that the tool failed at.
+    pub(crate) fn at(self, describe: impl Fn(usize) -> Option<String>) -> ToolError {
         match self {
             ToolError::Crashed { place, function, problem, inst: Some(index) } => {
-                let inst = program.inst(InstIndex::new(index as usize));
-                let text =
-                    inst.map(|inst| format!(" for `{}` at pc {}", inst.text.trim(), inst.pc));
+                let text = describe(index as usize).map(|text| format!(" for {text}"));
                 let problem = format!("{problem}, called{}", text.unwrap_or_default());
                 ToolError::Crashed { place, function, problem, inst: None }
             }

@@ -5,6 +5,7 @@
 //! dispatches with a [`Tool`] and runs them. For some of the shipped tools, an [`ObservableTool`] builds the
 //! same table inside the embedded GPU without hooks.
 
+mod amdgpu_request;
 mod cell;
 mod code;
 mod columns;
@@ -18,9 +19,12 @@ mod fault_model;
 mod file;
 mod guest;
 mod host;
+mod inst_facts;
 mod measure;
 mod observed;
 mod output;
+mod ptx;
+mod recording;
 mod refusals;
 mod request;
 mod scope;
@@ -45,6 +49,8 @@ pub use observed::{
     InstructionCount, MemoryTrace, ObservableTool, ObservedAccesses, ObservedExecutions,
     OpcodeHistogram,
 };
+pub use ptx::{PtxDevice, measure_ptx};
+pub use recording::{CodeScope, HookVariables};
 pub use refusals::{refusal_reasons, refused_sites};
 pub use scope::ToolScope;
 pub use stream::{LoadedStreams, StreamMemory, TakenRecords};

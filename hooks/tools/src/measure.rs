@@ -2,8 +2,8 @@
 
 use super::stream::LoadedStreams;
 use super::{
-    DispatchFacts, EmulatedInsts, Options, Recorded, Replacer, Row, TakenRecords, Tool, ToolCode,
-    ToolError, ToolFile, ToolScope,
+    DispatchFacts, EmulatedInsts, Options, Recorded, Replacer, Row, TableRows, TakenRecords, Tool,
+    ToolCode, ToolError, ToolFile, ToolScope,
 };
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{
@@ -11,7 +11,7 @@ use flipwave_device::{
 };
 use flipwave_hooks::flow::Disassembly;
 use flipwave_hooks::hook::{HookCompiler, Variables};
-use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
+use flipwave_hooks::rewrite::{Instrumentation, Refused, Rewritten};
 use flipwave_isa::Pc;
 use std::collections::BTreeMap;
 
@@ -22,8 +22,10 @@ pub struct Measurement {
     pub columns: Vec<String>,
     /// The tables of the measured dispatches, in their order.
     pub tables: Vec<DispatchTable>,
-    /// The instrumented code objects.
+    /// The instrumented code objects of AMD GPUs.
     pub instrumented: Vec<Instrumented>,
+    /// Calls of hooks that could not be inserted, by code object or module.
+    pub refused: Vec<Vec<Refused>>,
 }
 
 /// A code object instrumented with a tool.
@@ -96,30 +98,13 @@ pub fn measure_with<'a, D: Device>(
     compiler: &HookCompiler,
     replacer: Option<&dyn Replacer>,
 ) -> Result<Measurement, ToolError> {
-    let is_wanted = |dispatch: &Dispatch| {
-        options.kernel.as_ref().is_none_or(|pattern| kernel_matches(&dispatch.kernel, pattern))
-    };
-    if let Some(wanted) = &options.kernel
-        && !dispatches.iter().any(is_wanted)
-    {
-        let kernels = dispatches.iter().map(|dispatch| dispatch.kernel.clone());
-        let mut present: Vec<String> = kernels.collect();
-        present.sort();
-        present.dedup();
-        return Err(ToolError::NoKernel { wanted: wanted.clone(), present });
-    }
+    options.check_kernel(dispatches)?;
     let wave_size = dispatches.iter().find_map(|dispatch| wave_size(code_of(dispatch.module)?));
     let tool = Tool::start(file, compiler, device.target(), wave_size.unwrap_or(64))?;
     let mut codes: BTreeMap<u32, InstrumentedCode<'a>> = BTreeMap::new();
     let mut tables = Vec::new();
     for (index, dispatch) in dispatches.iter().enumerate() {
-        let facts = is_wanted(dispatch).then(|| DispatchFacts {
-            number: index as u32,
-            kernel: dispatch.kernel.clone(),
-            grid: dispatch.grid,
-            workgroup: dispatch.workgroup,
-            launch: tool.count_launch(&dispatch.kernel),
-        });
+        let facts = options.wants(dispatch).then(|| tool.dispatch_facts(index, dispatch));
         let is_chosen = match &facts {
             Some(facts) => tool.chooses(facts)?,
             None => false,
@@ -127,14 +112,7 @@ pub fn measure_with<'a, D: Device>(
         if !is_chosen && replacer.is_none() {
             let statistics = complete(index, dispatch, device.dispatch(dispatch)?)?;
             let rows = facts.map(|facts| tool.rows(&facts, None)).transpose()?;
-            tables.extend(rows.map(|found| DispatchTable {
-                dispatch: index,
-                kernel: dispatch.kernel.clone(),
-                rows: found.rows,
-                not_counted: found.not_counted,
-                lost: found.lost,
-                statistics,
-            }));
+            tables.extend(rows.map(|found| DispatchTable::new(index, dispatch, found, statistics)));
             continue;
         }
         let module = dispatch.module.0;
@@ -150,8 +128,64 @@ pub fn measure_with<'a, D: Device>(
         tables.extend(code.run(device, &tool, index, dispatch, facts.as_ref())?);
         codes.insert(module, code);
     }
-    let instrumented = codes.into_values().map(|code| code.code).collect();
-    Ok(Measurement { columns: tool.columns(), tables, instrumented })
+    let instrumented: Vec<_> = codes.into_values().map(|code| code.code).collect();
+    let refused = instrumented.iter().map(|code| code.rewritten.report.refused.clone()).collect();
+    Ok(Measurement { columns: tool.columns(), tables, instrumented, refused })
+}
+
+impl Options {
+    /// Returns `true` if the kernel of a dispatch is to be instrumented.
+    pub(super) fn wants(&self, dispatch: &Dispatch) -> bool {
+        self.kernel.as_ref().is_none_or(|pattern| kernel_matches(&dispatch.kernel, pattern))
+    }
+
+    /// Checks that some kernel is to be instrumented.
+    ///
+    /// # Errors
+    /// [`ToolError::NoKernel`].
+    pub(super) fn check_kernel(&self, dispatches: &[Dispatch]) -> Result<(), ToolError> {
+        let Some(wanted) = &self.kernel else { return Ok(()) };
+        if dispatches.iter().any(|dispatch| self.wants(dispatch)) {
+            return Ok(());
+        }
+        let kernels = dispatches.iter().map(|dispatch| dispatch.kernel.clone());
+        let mut present: Vec<String> = kernels.collect();
+        present.sort();
+        present.dedup();
+        Err(ToolError::NoKernel { wanted: wanted.clone(), present })
+    }
+}
+
+impl Tool {
+    /// Counts a dispatch of a list, and returns the facts about it.
+    pub(super) fn dispatch_facts(&self, index: usize, dispatch: &Dispatch) -> DispatchFacts {
+        DispatchFacts {
+            number: index as u32,
+            kernel: dispatch.kernel.clone(),
+            grid: dispatch.grid,
+            workgroup: dispatch.workgroup,
+            launch: self.count_launch(&dispatch.kernel),
+        }
+    }
+}
+
+impl DispatchTable {
+    /// The table of a dispatch with these rows.
+    pub(super) fn new(
+        index: usize,
+        dispatch: &Dispatch,
+        found: TableRows,
+        statistics: Statistics,
+    ) -> DispatchTable {
+        DispatchTable {
+            dispatch: index,
+            kernel: dispatch.kernel.clone(),
+            rows: found.rows,
+            not_counted: found.not_counted,
+            lost: found.lost,
+            statistics,
+        }
+    }
 }
 
 /// The wave size of the first kernel of a code object, if it has one.
@@ -232,14 +266,7 @@ impl InstrumentedCode<'_> {
             Recorded { code, scope, variables, taken }
         });
         let found = tool.rows(facts, recorded)?;
-        Ok(Some(DispatchTable {
-            dispatch: index,
-            kernel: dispatch.kernel.clone(),
-            rows: found.rows,
-            not_counted: found.not_counted,
-            lost: found.lost,
-            statistics,
-        }))
+        Ok(Some(DispatchTable::new(index, dispatch, found, statistics)))
     }
 
     /// Runs a dispatch of the instrumented code. If the device can, takes the records of streams meanwhile, so
@@ -295,7 +322,11 @@ impl InstrumentedCode<'_> {
 pub const DISPATCH_NUMBER: &str = "flipwave_dispatch_number";
 
 /// Returns the statistics of a completed dispatch.
-fn complete(index: usize, dispatch: &Dispatch, end: Completion) -> Result<Statistics, ToolError> {
+pub(super) fn complete(
+    index: usize,
+    dispatch: &Dispatch,
+    end: Completion,
+) -> Result<Statistics, ToolError> {
     match end {
         Completion::Completed(statistics) => Ok(statistics),
         Completion::Faulted(fault) => {

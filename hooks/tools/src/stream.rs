@@ -2,8 +2,6 @@
 
 use super::output::{Output, OutputKind};
 use flipwave_device::{Address, Device, DeviceError};
-use flipwave_hooks::hook::HookData;
-use flipwave_isa::Pc;
 use std::collections::BTreeMap;
 
 /// Size of the header in bytes (`struct flipwave_stream` of `flipwave_tool.h`).
@@ -110,21 +108,20 @@ struct LoadedStream {
 }
 
 impl LoadedStreams {
-    /// The streams among `outputs`, rings of `capacity` records, whose variables are `data` of a code object.
-    /// `address_of` converts its addresses to those in memory.
+    /// The streams among `outputs`, rings of `capacity` records. `address_of` returns the address of a variable in
+    /// memory; `None` if no hook uses it.
     pub(super) fn find<E>(
-        address_of: impl Fn(Pc) -> Result<Address, E>,
+        address_of: impl Fn(&str) -> Option<Result<Address, E>>,
         outputs: &[Output],
         capacity: u64,
-        (address, data): &(Pc, HookData),
     ) -> Result<LoadedStreams, E> {
         let streams = outputs.iter().filter(|output| output.kind == OutputKind::Stream);
         let mut found = Vec::new();
         for output in streams {
-            let Some(symbol) = data.symbols.get(&output.name) else { continue };
+            let Some(address) = address_of(&output.name) else { continue };
             found.push(LoadedStream {
                 name: output.name.clone(),
-                address: address_of(Pc(address.0 + symbol.offset))?,
+                address: address?,
                 size: output.size,
                 capacity,
             });

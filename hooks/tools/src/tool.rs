@@ -1,18 +1,19 @@
 //! A tool: its file, its host side, and its table.
 
 use super::code::{Finding, ToolCode};
-use super::facts::{self, OperationNumbers};
+use super::facts;
 use super::host::{
     Callbacks, HostProcess, IncludeFolders, Malformed, Program, Reader, Request, Writer, compile,
     parameter_macros,
 };
+use super::inst_facts::OperationNumbers;
 use super::output::{MemberType, Output, OutputKind};
 use super::request::Requests;
 use super::stream::TakenRecords;
-use super::{Options, Row, ToolError, ToolFile, ToolScope};
+use super::{CodeScope, HookVariables, Options, Row, ToolError, ToolFile, ToolScope};
 use flipwave_codeobj::LineTable;
 use flipwave_device::Dim3;
-use flipwave_hooks::hook::{HookCompiler, HookSource, Source, Variables};
+use flipwave_hooks::hook::{Declarations, HookCompiler, Source};
 use flipwave_hooks::rewrite::Instrumentation;
 use flipwave_isa::Target;
 use std::collections::BTreeMap;
@@ -62,9 +63,9 @@ pub struct Recorded<'a> {
     /// The instrumented code.
     pub code: &'a ToolCode,
     /// The code that the dispatched kernel reaches.
-    pub scope: &'a ToolScope<'a>,
+    pub scope: &'a dyn CodeScope,
     /// The variables of the hooks after the dispatch.
-    pub variables: &'a Variables<'a>,
+    pub variables: &'a dyn HookVariables,
     /// The records that were taken while the dispatch ran.
     pub taken: TakenRecords,
 }
@@ -93,6 +94,18 @@ impl Tool {
     ) -> Result<Tool, ToolError> {
         let folders = IncludeFolders::prepare()?;
         let source = compiler.read(&device_source(file, &folders, &[]), target, wave_size)?;
+        Tool::start_host(file, folders, source.declarations())
+    }
+
+    /// Starts the host side of a tool with these declarations.
+    ///
+    /// # Errors
+    /// See [`Tool::start`].
+    pub(super) fn start_host(
+        file: &ToolFile,
+        folders: IncludeFolders,
+        source: &Declarations,
+    ) -> Result<Tool, ToolError> {
         if !source.defines("flipwave_instrument") {
             return Err(file.error("no function `void flipwave_instrument(const flipwave_inst *inst)`, which inserts hooks"));
         }
@@ -102,7 +115,7 @@ impl Tool {
         };
         let program = compile(file, &folders, Program::Tool(callbacks))?;
         let mut process = HostProcess::start(file, program)?;
-        let outputs = describe(file, &source, &mut process)?;
+        let outputs = describe(file, source, &mut process)?;
         let rows = outputs.iter().position(|output| output.kind == OutputKind::Rows);
         if outputs.is_empty() {
             return Err(file.error("no table; declare one with FLIPWAVE_TABLE, FLIPWAVE_HISTOGRAM, FLIPWAVE_MAP, FLIPWAVE_STREAM, FLIPWAVE_ROWS or FLIPWAVE_DETECTOR"));
@@ -139,6 +152,10 @@ impl Tool {
         &self.file
     }
 
+    pub(super) fn folders(&self) -> &IncludeFolders {
+        &self.folders
+    }
+
     pub(super) fn outputs(&self) -> &[Output] {
         &self.outputs
     }
@@ -169,18 +186,45 @@ impl Tool {
         lines: &LineTable,
     ) -> Result<ToolCode, ToolError> {
         let program = scope.program();
+        let write = |writer: &mut Writer, numbers: &mut OperationNumbers| {
+            facts::write(writer, scope, lines, numbers);
+        };
+        let requests = self.request(write).map_err(|error| error.at_inst(program))?;
+        let records = options.records.max(1);
+        let macros = self.capacity_macros(&requests, records)?;
+        let source = device_source(&self.file, &self.folders, &macros);
+        let source = compiler.read(&source, &program.target, program.wave_size)?;
+        requests.insert(self, source, records, instrumentation)
+    }
+
+    /// Calls `flipwave_instrument` for the instructions whose facts `write` writes.
+    ///
+    /// # Errors
+    /// [`ToolError`] if the tool fails.
+    pub(super) fn request(
+        &self,
+        write: impl FnOnce(&mut Writer, &mut OperationNumbers),
+    ) -> Result<Requests, ToolError> {
         let mut writer = Writer::default();
         let answer = {
             let host = &mut *self.host();
-            facts::write(&mut writer, scope, lines, &mut host.numbers);
+            write(&mut writer, &mut host.numbers);
             let content = writer.into_bytes();
-            host.process
-                .ask(Request::Instrument, &content)
-                .map_err(|error| error.at_inst(program))?
+            host.process.ask(Request::Instrument, &content)?
         };
         let requests = Requests::read(&mut Reader::new(&answer), self.outputs.len());
-        let requests = requests.map_err(|malformed| self.malformed(malformed))?;
-        let records = options.records.max(1);
+        requests.map_err(|malformed| self.malformed(malformed))
+    }
+
+    /// Macros with the sizes of the outputs in device memory.
+    ///
+    /// # Errors
+    /// [`ToolError::Tool`] for tables that are too large.
+    pub(super) fn capacity_macros(
+        &self,
+        requests: &Requests,
+        records: u32,
+    ) -> Result<Vec<(String, String)>, ToolError> {
         let mut macros = vec![("FLIPWAVE_RECORDS".to_owned(), records.to_string())];
         for (output, rows) in self.outputs.iter().zip(&requests.used) {
             if *rows > MAX_ROWS {
@@ -194,9 +238,7 @@ impl Tool {
             let rows = rows.next_power_of_two();
             macros.push((format!("FLIPWAVE_ROWS_{}", output.name), format!("~,{rows}")));
         }
-        let source = device_source(&self.file, &self.folders, &macros);
-        let source = compiler.read(&source, &program.target, program.wave_size)?;
-        requests.insert(self, source, records, instrumentation)
+        Ok(macros)
     }
 
     /// Counts a dispatch of a kernel, and returns the number of earlier ones.
@@ -234,7 +276,7 @@ impl Tool {
     ) -> Result<TableRows, ToolError> {
         let findings: Vec<Finding> = match &mut recorded {
             Some(Recorded { code, scope, variables, taken }) => {
-                code.findings(self, scope, variables, taken)?
+                code.findings(self, *scope, *variables, taken)?
             }
             None => self.outputs.iter().map(|_| Finding::default()).collect(),
         };
@@ -302,7 +344,11 @@ impl ToolFile {
 }
 
 /// The hooks of a tool as a source for the GPU.
-fn device_source(file: &ToolFile, folders: &IncludeFolders, macros: &[(String, String)]) -> Source {
+pub(super) fn device_source(
+    file: &ToolFile,
+    folders: &IncludeFolders,
+    macros: &[(String, String)],
+) -> Source {
     let mut defines = vec![("FLIPWAVE_TOOL".to_owned(), "1".to_owned())];
     defines.extend(parameter_macros(file));
     defines.extend(macros.iter().cloned());
@@ -314,7 +360,7 @@ fn device_source(file: &ToolFile, folders: &IncludeFolders, macros: &[(String, S
 /// Asks for the outputs and parameters of a tool and checks the parameters.
 fn describe(
     file: &ToolFile,
-    source: &HookSource,
+    source: &Declarations,
     process: &mut HostProcess,
 ) -> Result<Vec<Output>, ToolError> {
     let answer = process.ask(Request::Describe, &[])?;
@@ -348,7 +394,7 @@ fn describe(
     }
     let mut layout = Writer::default();
     for output in &mut outputs {
-        output.set_members(file, |tag| source.structure(tag))?;
+        output.set_members(file, |tag| source.structures.get(tag).map(Vec::as_slice))?;
         let texts = output.members.iter().filter(|member| member.kind == MemberType::Text);
         let texts: Vec<u32> = texts.map(|member| member.offset as u32).collect();
         layout.word(texts.len() as u32);

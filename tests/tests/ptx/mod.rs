@@ -4,6 +4,7 @@ mod commands;
 mod everywhere;
 mod ptxas;
 mod random;
+mod tools;
 
 use crate::suite::{agrees_with_reference, suite_programs};
 use flipwave_analysis::{Outcome, Row};

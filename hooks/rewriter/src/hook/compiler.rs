@@ -3,12 +3,12 @@
 use super::clang::Clang;
 use super::object::Object;
 use super::self_contained::is_self_contained;
-use super::signature::{Declarations, Parameter, Signature};
+use super::signature::{Declarations, Signature};
 use super::{Body, EntryPoint, HookData, HookError, body, wrapper};
 use flipwave_host::cache::Cache;
 use flipwave_isa::{Isa, Target};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,8 +55,7 @@ pub struct HookSource {
     options: Vec<OsString>,
     /// The preprocessed text.
     text: String,
-    functions: Vec<Signature>,
-    structures: BTreeMap<String, Vec<Parameter>>,
+    declarations: Declarations,
 }
 
 impl HookSource {
@@ -76,17 +75,17 @@ impl HookSource {
 
     /// Functions that the source defines, without those of the header.
     pub fn functions(&self) -> impl Iterator<Item = &Signature> {
-        self.functions.iter().filter(|function| !function.name.starts_with("flipwave_"))
+        self.declarations.hooks()
     }
 
     /// Returns `true` if the source defines a function, including those with names of the header.
     pub fn defines(&self, name: &str) -> bool {
-        self.functions.iter().any(|function| function.name == name)
+        self.declarations.defines(name)
     }
 
-    /// The members of the structure with a tag; `None` if the source defines no such structure.
-    pub fn structure(&self, tag: &str) -> Option<&[Parameter]> {
-        self.structures.get(tag).map(Vec::as_slice)
+    /// The declarations.
+    pub fn declarations(&self) -> &Declarations {
+        &self.declarations
     }
 
     /// The target.
@@ -179,8 +178,7 @@ impl HookCompiler {
             wave_size,
             options,
             text: format!("# 1 {}\n{}\n", c_string(&source.name), source.text),
-            functions: Vec::new(),
-            structures: BTreeMap::new(),
+            declarations: Declarations::default(),
         };
         let text = if is_self_contained(&source.text) {
             self.cached(&read, "i", preprocess, &read.text)?
@@ -204,8 +202,7 @@ impl HookCompiler {
                 reason: "is in LDS, which belongs to the kernel: hooks have no LDS".into(),
             });
         }
-        read.functions = declarations.functions;
-        read.structures = declarations.structures;
+        read.declarations = declarations;
         Ok(read)
     }
 

@@ -39,7 +39,7 @@ pub use error::HookError;
 pub use instantiate::Assembler;
 pub use rename::Renaming;
 pub use self_contained::is_self_contained;
-pub use signature::{CType, Parameter, Signature, TypeKind};
+pub use signature::{CType, Declarations, Parameter, Signature, TypeKind};
 pub use variables::{VariableError, Variables};
 
 use flipwave_isa::{Inst, RegisterRange, RegisterSet};

@@ -76,9 +76,9 @@ impl std::fmt::Display for Signature {
     }
 }
 
-/// Declarations of a source.
+/// Declarations of a source, for any target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Declarations {
+pub struct Declarations {
     /// Functions with a body, in the source's order.
     pub functions: Vec<Signature>,
     /// Variables in LDS.
@@ -133,7 +133,7 @@ impl Declarations {
     ///
     /// # Errors
     /// Returns an error for malformed output.
-    pub(crate) fn parse(json: &[u8]) -> Result<Declarations, serde_json::Error> {
+    pub fn parse(json: &[u8]) -> Result<Declarations, serde_json::Error> {
         let unit: Unit = serde_json::from_slice(json)?;
         let mut declarations = Declarations::default();
         for node in unit.inner {
@@ -154,6 +154,16 @@ impl Declarations {
             }
         }
         Ok(declarations)
+    }
+
+    /// Functions that the source defines, without those of headers, whose names begin with `flipwave_`.
+    pub fn hooks(&self) -> impl Iterator<Item = &Signature> {
+        self.functions.iter().filter(|function| !function.name.starts_with("flipwave_"))
+    }
+
+    /// Returns `true` if the source defines a function, including those with names of headers.
+    pub fn defines(&self, name: &str) -> bool {
+        self.functions.iter().any(|function| function.name == name)
     }
 }
 

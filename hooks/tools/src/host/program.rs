@@ -13,6 +13,8 @@ use std::process::Command;
 const TOOL_HEADER: &str = include_str!("../../include/flipwave_tool.h");
 /// The header that it includes.
 const TOOL_IMPLEMENTATION: &str = include_str!("../../include/flipwave_tool_impl.h");
+/// `flipwave.h` for hooks in PTX.
+const PTX_HEADER: &str = include_str!("../../include/ptx/flipwave.h");
 /// The main program.
 const MAIN: &str = include_str!("../../include/host.c");
 
@@ -48,6 +50,8 @@ pub struct IncludeFolders {
     pub device: PathBuf,
     /// Headers of the C library for the host side.
     pub host: PathBuf,
+    /// `flipwave.h` for PTX.
+    pub ptx: PathBuf,
     /// The main program.
     pub main: PathBuf,
 }
@@ -63,6 +67,7 @@ impl IncludeFolders {
             ("flipwave.h", HEADER),
             ("flipwave_tool.h", TOOL_HEADER),
             ("flipwave_tool_impl.h", TOOL_IMPLEMENTATION),
+            ("ptx/flipwave.h", PTX_HEADER),
             ("host.c", MAIN),
         ];
         let texts = all.iter().chain(&DEVICE_HEADERS).map(|(_, text)| text.as_bytes());
@@ -81,8 +86,8 @@ impl IncludeFolders {
             write(format!("tool-{digest}/host/{name}"), &host_header(name))?;
         }
         let common = cache.folder().join(format!("tool-{digest}"));
-        let (device, host) = (common.join("device"), common.join("host"));
-        Ok(IncludeFolders { device, host, main: common.join("host.c"), common })
+        let [device, host, ptx] = ["device", "host", "ptx"].map(|name| common.join(name));
+        Ok(IncludeFolders { device, host, ptx, main: common.join("host.c"), common })
     }
 }
 
@@ -96,7 +101,7 @@ fn host_header(name: &str) -> String {
 }
 
 /// Gives functions internal linkage.
-const PUSH: &str =
+pub const PUSH: &str =
     "#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)\n";
 
 /// Macros that set the parameters of a tool. A number or an enumerator is also passed as a text, because only

@@ -1,0 +1,13 @@
+//! Tools on PTX modules.
+//!
+//! The C file of a tool is the same as for AMD GPUs. Each requested call becomes a call of a wrapper, which passes
+//! the arguments to the tool's hook: a function of the module that the lanes of a wave execute together.
+
+mod access;
+mod facts;
+mod measure;
+mod request;
+mod scope;
+mod wrapper;
+
+pub use measure::{PtxDevice, measure_ptx};
