@@ -50,7 +50,7 @@ pub trait Platform: Sync {
     /// Injection with hooks in the code of a target of this platform.
     ///
     /// # Errors
-    /// [`OtherPlatformError`] if the platform has none.
+    /// An error that names the target if the platform has none.
     fn hooks(
         &self,
         architecture: &dyn Architecture,
@@ -61,7 +61,7 @@ pub trait Platform: Sync {
     /// Instrumentation tools in the code of a target of this platform.
     ///
     /// # Errors
-    /// [`OtherPlatformError`] if the platform has none.
+    /// An error that names the target if the platform has none.
     fn tools(
         &self,
         architecture: &dyn Architecture,

@@ -162,11 +162,7 @@ fn unavailable_features_are_refused_with_the_reason() {
     let folder = folder.path();
     write(folder, CAMPAIGN);
     let amd_only = ["`sm_90` is not an AMD GPU"];
-    for arguments in
-        [&["tool", "opcode-histogram", "add.yaml"][..], &["harden", "add.yaml", "--budget", "1.5"]]
-    {
-        flipwave(folder, arguments, &[]).expect_refused(&amd_only);
-    }
+    flipwave(folder, &["harden", "add.yaml", "--budget", "1.5"], &[]).expect_refused(&amd_only);
     let run = |campaign: &str, words: &[&str]| {
         write(folder, campaign);
         flipwave(folder, &["run", "add.yaml", "--force"], &[]).expect_refused(words);
