@@ -67,7 +67,7 @@ enum WrittenArch {
     ComputeCapability(u32),
 }
 
-/// What Triton calls a target.
+/// Triton's description of a target.
 struct TritonTarget<'a> {
     backend: &'static str,
     /// The target's name in campaign files.

@@ -63,7 +63,7 @@ pub trait LaunchDriver: Send {
     /// Called when a kernel is ready and before its first instruction.
     ///
     /// # Errors
-    /// As [`LaunchDriver::begin`].
+    /// The errors of [`LaunchDriver::begin`].
     fn start(&mut self, _gpu: &PtxGpu, _execution: &Execution) -> Result<(), DeviceError> {
         Ok(())
     }
@@ -71,7 +71,7 @@ pub trait LaunchDriver: Send {
     /// Continues a kernel until it has executed `until` wave instructions since its start.
     ///
     /// # Errors
-    /// As [`Machine::advance`].
+    /// The errors of [`Machine::advance`].
     fn advance(
         &mut self,
         gpu: &mut PtxGpu,
@@ -89,7 +89,7 @@ pub trait LaunchDriver: Send {
     /// Called when a kernel has ended, before the application is notified.
     ///
     /// # Errors
-    /// As [`LaunchDriver::begin`].
+    /// The errors of [`LaunchDriver::begin`].
     fn end(
         &mut self,
         _gpu: &PtxGpu,

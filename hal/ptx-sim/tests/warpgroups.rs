@@ -73,7 +73,7 @@ struct Case {
     right: Layout,
     /// Constants after the predicate.
     constants: &'static str,
-    /// Signs that the constants stand for.
+    /// 1, or -1 if the constants change the sign of one matrix.
     sign: i32,
     accumulates: bool,
 }

@@ -1,7 +1,7 @@
 //! Functions that applications call.
 //!
-//! Applications pass pointers as C programs do. [`Out`], [`In`] and [`Text`] stand for pointers that the API
-//! defines as results, values and strings.
+//! Applications pass pointers as C programs do. [`Out`], [`In`] and [`Text`] are pointers to results,
+//! values and strings.
 
 mod driver;
 mod runtime;
@@ -193,7 +193,7 @@ impl Current {
     /// The context of this thread.
     ///
     /// # Errors
-    /// As [`Current::any`], and the error of a fault.
+    /// The errors of [`Current::any`], and that of an earlier fault.
     fn get() -> Result<Current, Status> {
         let current = Current::any()?;
         current.device().check()?;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 /// The time at which a call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::api) enum Return {
-    /// As soon as the work is submitted. Pageable memory may change from then on.
+    /// The call returns when the work is submitted. The application may change pageable memory from then on.
     AtOnce,
-    /// When the work has ended.
+    /// The call returns when the work has ended.
     AfterEnd,
 }
 
@@ -121,7 +121,7 @@ impl Copy {
     /// Copies in the order of a stream.
     ///
     /// # Errors
-    /// As [`Copy::now`].
+    /// The errors of [`Copy::now`].
     pub fn in_stream(&self, stream: usize) -> Result<(), Status> {
         let current = Current::get()?;
         let stream = current.stream(stream)?;

@@ -10,7 +10,7 @@ use std::sync::{Once, OnceLock};
 /// Flag for functions with a default stream per thread.
 const PER_THREAD: u64 = 2;
 
-/// The address of a function. Names without version stand for the newest one.
+/// The address of a function; for a name without version, that of the newest version.
 pub(in crate::api) fn find(name: &str, flags: u64) -> Option<usize> {
     static ALL: OnceLock<HashMap<&str, usize>> = OnceLock::new();
     let all = ALL.get_or_init(|| super::entries().into_iter().collect());

@@ -352,8 +352,8 @@ impl Emitter<'_> {
         HalfPlace { half, bytes: place.bytes.clone(), offsets, mask, mask_bits }
     }
 
-    /// Whether offsets have a step from lane to lane, in the lanes that execute the instruction, and the host
-    /// address of the first lane.
+    /// For each step, a condition that is true if the offsets of consecutive executing lanes differ by it; and the
+    /// host address of the first lane.
     fn steps(&mut self, place: &HalfPlace, steps: [u64; 2]) -> ([String; 2], String) {
         let HalfPlace { offsets, mask, .. } = place;
         let first = self.scalar(format_args!("extractelement <16 x i32> {offsets}, i64 0"));
