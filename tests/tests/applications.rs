@@ -90,6 +90,7 @@ programs! {
     empty: the_runtime_starts,
     errors: invalid_calls_are_refused_without_lasting_effect,
     events: events_complete_and_measure_time,
+    exchange: devices_exchange_numbers_while_kernels_run,
     fences: workgroups_hand_work_to_each_other,
     forked: forked_process_does_not_use_the_parents_gpu,
     functions: functions_are_called_and_recurse,
@@ -170,6 +171,20 @@ fn gpus_option_sets_the_number_of_devices() {
     let folder = tempfile::tempdir().expect("a folder");
     let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
     assert_eq!(finished.expect_success().stdout, "passed\n");
+}
+
+/// Kernels of two GPUs wait for each other.
+#[test]
+fn kernels_of_several_devices_run_at_the_same_time() {
+    let program = application("exchange", Compiler::Hipcc, "gfx90a").into_os_string();
+    for options in [&[][..], &["--threads", "1"], &["--strict"]] {
+        let arguments = [&["exec", "--gpus", "2"], options, &["--"]].concat();
+        let mut arguments: Vec<_> = arguments.into_iter().map(Into::into).collect();
+        arguments.push(program.clone());
+        let folder = tempfile::tempdir().expect("a folder");
+        let finished = flipwave_within(PATIENCE, folder.path(), &arguments).expect("an end");
+        assert_eq!(finished.expect_success().stdout, "two devices exchanged\npassed\n");
+    }
 }
 
 /// The two GPUs have waves of 64 and of 32 lanes.

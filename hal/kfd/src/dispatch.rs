@@ -4,8 +4,17 @@ use crate::machine::Machine;
 use crate::refusal::Refusal;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Completion, DeviceError, KernelPacket, ModuleId, QueuedPacket};
+use flipwave_isa::Target;
 use flipwave_sim::{EmbeddedGpu, Execution, Progress};
 use std::sync::Arc;
+
+/// A GPU of a machine.
+pub struct Board {
+    /// The GPU's processor.
+    pub target: Target,
+    /// Drives the GPU's dispatches.
+    pub driver: Box<dyn DispatchDriver>,
+}
 
 /// A kernel dispatch of the application, or of the runtime itself.
 #[derive(Clone, Debug)]
@@ -48,7 +57,7 @@ pub trait CopyObserver: Send + Sync {
     fn before_copy(&self, machine: &Machine, node: u32, from: Address, to: Address, bytes: u64);
 }
 
-/// Drives the execution of dispatches. All calls come from one thread.
+/// Drives the execution of a GPU's dispatches, one after another. All calls come from one thread.
 pub trait DispatchDriver: Send {
     /// Called while a dispatch is prepared, before its packet is read for the last time.
     ///

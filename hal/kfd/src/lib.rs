@@ -3,8 +3,8 @@
 //!
 //! [`open_device`], [`map_device`] and [`request_device`] implement the interface of `/dev/kfd` and
 //! of the render nodes; [`device_files`] gives the files below `/dev` and `/sys` that programs
-//! read. Behind them is a [`Machine`] with memory, events and queues, and two engine threads that
-//! execute the queues' packets. A GPU may access exactly the memory that the runtime has mapped for
+//! read. Behind them is a [`Machine`] with memory, events and queues, and engine threads that execute
+//! the queues' packets. A GPU may access exactly the memory that the runtime has mapped for
 //! it.
 //!
 //! Everything that GPU code can write is untrusted: each address found there is looked up in the
@@ -36,7 +36,7 @@ mod topology;
 mod unmapped;
 mod user_memory;
 
-pub use dispatch::{CopyObserver, DispatchDriver, DispatchedKernel, KernelDispatch};
+pub use dispatch::{Board, CopyObserver, DispatchDriver, DispatchedKernel, KernelDispatch};
 pub use engine::start;
 pub use instance::{enter_range, note_submissions, on_open, virtual_mappings, wait_until};
 pub use ioctl::{map_device, open_device, request_device};

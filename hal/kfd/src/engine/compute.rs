@@ -1,7 +1,8 @@
-//! The compute engine: executes the packets of all compute queues.
+//! A compute engine: executes the packets of a GPU's compute queues.
 
 use super::copies::CopyEngine;
-use super::gpu::Gpu;
+use super::gpu::Gpus;
+use super::turns::{Turn, Turns};
 use crate::aql::{self, NotReady, Packet, Times, Work};
 use crate::clock::clock;
 use crate::dispatch::{DispatchDriver, DispatchedKernel, KernelDispatch};
@@ -15,36 +16,24 @@ use crate::stall::StallWatch;
 use flipwave_device::{
     AccessKind, Address, Completion, Device, DeviceError, FaultCause, FaultClass, QueuedPacket,
 };
-use flipwave_sim::{EmbeddedGpu, Execution, Progress};
+use flipwave_sim::{Execution, Progress};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
-/// Wave instructions of a dispatch between two checks for other events, such as memory changes.
+/// Wave instructions of a turn while no other GPU runs a kernel. Other events, such as changes of
+/// memory, wait for its end. Most kernels end in their first turn.
 const SLICE: u64 = 1 << 20;
-/// Time that later packets wait for a packet that waits for the host: long for a host that does its
-/// part, short for a person if the host itself waits for one of the later packets.
-const HOST_GRACE: Duration = Duration::from_millis(200);
-
-/// The compute engine.
+/// Wave instructions of a turn while several GPUs run kernels, which may wait for each other.
+const TURN: u64 = 1 << 16;
+/// A compute engine.
 pub struct ComputeEngine {
     machine: Arc<Machine>,
     copies: Arc<CopyEngine>,
-    /// The GPU of node 1 comes first.
-    gpus: Vec<Gpu>,
+    turns: Arc<Turns<Gpus>>,
+    /// Node of the engine's GPU.
+    node: u32,
     pub(super) driver: Box<dyn DispatchDriver>,
     fail: fn(&DeviceError),
-    /// Number of dispatches so far of kernels from code objects.
-    dispatches: u32,
-    /// Packets that were found waiting for the host, at most one per queue.
-    host_waits: Vec<HostWait>,
-}
-
-/// A packet that waits for the host.
-struct HostWait {
-    queue: u64,
-    packet: u64,
-    since: Instant,
 }
 
 /// Result of executing a packet.
@@ -60,18 +49,18 @@ impl ComputeEngine {
     pub fn new(
         machine: &Arc<Machine>,
         copies: &Arc<CopyEngine>,
-        devices: Vec<EmbeddedGpu>,
+        turns: &Arc<Turns<Gpus>>,
+        node: u32,
         driver: Box<dyn DispatchDriver>,
         fail: fn(&DeviceError),
     ) -> ComputeEngine {
         ComputeEngine {
             machine: Arc::clone(machine),
             copies: Arc::clone(copies),
-            gpus: devices.into_iter().map(Gpu::new).collect(),
+            turns: Arc::clone(turns),
+            node,
             driver,
             fail,
-            dispatches: 0,
-            host_waits: Vec::new(),
         }
     }
 
@@ -81,38 +70,57 @@ impl ComputeEngine {
         machine.compute_notifier.serve(|| self.advance())
     }
 
-    /// Executes the next packet that is ready, and applies changes of memory. Returns `true` if
-    /// there was a packet.
+    /// Executes the next packet if it is ready and of this engine's GPU, and applies changes of
+    /// memory. Returns `true` if a packet was executed.
     pub fn advance(&mut self) -> bool {
-        let next = self.next();
+        let turns = Arc::clone(&self.turns);
+        let mut turn = turns.take();
+        let next = self.next(&mut turn);
         if let Some((queue, packet)) = &next
-            && let Err(error) = self.execute(queue, packet)
+            && let Err(error) = self.execute(&mut turn, queue, packet)
         {
             (self.fail)(&error);
             queue.stop();
         }
-        if let Err(error) = self.apply_changes() {
+        if let Err(error) = turn.apply_changes(&self.machine) {
             (self.fail)(&error);
         }
         next.is_some()
     }
 
-    /// The oldest packet that is ready, unless an older one must not be overtaken.
-    fn next(&mut self) -> Option<(ActiveQueue, Packet)> {
+    /// The oldest packet that is ready, unless an older one must not be overtaken, or it is for
+    /// another GPU.
+    fn next(&mut self, gpus: &mut Gpus) -> Option<(ActiveQueue, Packet)> {
         let mut skipped = Vec::new();
         let mut is_blocked = false;
         while let Some(queue) = self.machine.oldest_queue(&skipped) {
+            if gpus.at(queue.node).is_busy {
+                skipped.push(queue.id);
+                continue;
+            }
             let next = aql::next(&queue).or_else(|_| {
                 self.copies.drain();
                 aql::next(&queue)
             });
+            let is_own = queue.node == self.node;
             match next {
-                Ok(packet) if !is_blocked || self.is_builtin_kernel(&queue, &packet) => {
-                    return Some((queue, packet));
+                Ok(packet) if !is_blocked || self.is_builtin_kernel(gpus, &queue, &packet) => {
+                    if is_own {
+                        return Some((queue, packet));
+                    }
+                    // The engine of that GPU may sleep.
+                    self.machine.compute_notifier.notify();
+                    return None;
                 }
                 Ok(_) => {}
-                Err(NotReady::Invalid(violation)) => self.refuse(&queue, None, &violation.into()),
-                Err(reason) => is_blocked = is_blocked || !self.may_overtake(&queue, reason),
+                Err(NotReady::Invalid(violation)) if is_own => {
+                    self.refuse(&queue, None, &violation.into())
+                }
+                Err(NotReady::Host { number }) => {
+                    let may_overtake = gpus.host_waits.may_overtake(&self.machine, &queue, number);
+                    is_blocked = is_blocked || !may_overtake;
+                }
+                Err(_) => {}
             }
             skipped.push(queue.id);
         }
@@ -121,8 +129,8 @@ impl ComputeEngine {
 
     /// Returns `true` if a packet dispatches a built-in kernel of the runtime, which has no code
     /// object. The host may copy with such a kernel before it does what older packets wait for.
-    fn is_builtin_kernel(&mut self, queue: &Queue, packet: &Packet) -> bool {
-        let gpu = &mut self.gpus[queue.node as usize - 1];
+    fn is_builtin_kernel(&self, gpus: &mut Gpus, queue: &Queue, packet: &Packet) -> bool {
+        let gpu = gpus.at(queue.node);
         packet.work == Work::Kernel
             && gpu.device.packet(Address(packet.address.0)).is_ok_and(|(_, descriptor)| {
                 let code = gpu.code_at(descriptor.entry.0, &self.machine, queue.node);
@@ -130,49 +138,23 @@ impl ComputeEngine {
             })
     }
 
-    /// Returns `true` if packets of other queues may overtake the next packet of a queue, which is
-    /// not ready.
-    fn may_overtake(&mut self, queue: &Queue, reason: NotReady) -> bool {
-        let NotReady::Host { number } = reason else { return true };
-        let now = Instant::now();
-        match self.host_waits.iter_mut().find(|wait| wait.queue == queue.id) {
-            Some(wait) if wait.packet == number => now - wait.since >= HOST_GRACE,
-            Some(wait) => {
-                (wait.packet, wait.since) = (number, now);
-                false
-            }
-            None => {
-                self.host_waits.retain(|wait| self.machine.has_queue(wait.queue));
-                self.host_waits.push(HostWait { queue: queue.id, packet: number, since: now });
-                false
-            }
-        }
-    }
-
     /// Applies all changes of memory, also those that the program made without telling the driver.
-    fn update_memory(&mut self) -> Result<(), DeviceError> {
+    fn update_memory(&self, gpus: &mut Gpus) -> Result<(), DeviceError> {
         self.machine.remove_unmapped_memory();
-        self.apply_changes()
-    }
-
-    /// Applies the changes of memory that were posted.
-    pub fn apply_changes(&mut self) -> Result<(), DeviceError> {
-        let mut result = Ok(());
-        let gpus = &mut self.gpus;
-        self.machine.apply_changes(|node, change| {
-            if let Some(gpu) = gpus.get_mut(node as usize - 1) {
-                result = std::mem::replace(&mut result, Ok(())).and(gpu.apply(change));
-            }
-        });
-        result
+        gpus.apply_changes(&self.machine)
     }
 
     /// Executes a packet and reports its end to the runtime.
-    pub(super) fn execute(&mut self, queue: &Queue, packet: &Packet) -> Result<(), DeviceError> {
-        self.update_memory()?;
+    pub(super) fn execute(
+        &mut self,
+        turn: &mut Turn<'_, Gpus>,
+        queue: &Queue,
+        packet: &Packet,
+    ) -> Result<(), DeviceError> {
+        self.update_memory(turn)?;
         let start = clock();
         let end = match packet.work {
-            Work::Kernel => self.execute_kernel(queue, packet)?,
+            Work::Kernel => self.execute_kernel(turn, queue, packet)?,
             Work::Nothing => PacketEnd::Done,
             Work::Unknown => PacketEnd::Refused(Refusal::Packet(QueueError::Packet)),
         };
@@ -192,14 +174,18 @@ impl ComputeEngine {
         Ok(())
     }
 
-    fn execute_kernel(&mut self, queue: &Queue, packet: &Packet) -> Result<PacketEnd, DeviceError> {
-        let dispatch = match self.prepare(queue, packet)? {
+    fn execute_kernel(
+        &mut self,
+        turn: &mut Turn<'_, Gpus>,
+        queue: &Queue,
+        packet: &Packet,
+    ) -> Result<PacketEnd, DeviceError> {
+        let dispatch = match self.prepare(turn, queue, packet)? {
             Ok(dispatch) => dispatch,
             Err(refusal) => return Ok(PacketEnd::Refused(refusal)),
         };
         self.driver.begin(&self.machine, &dispatch)?;
-        let index = queue.node as usize - 1;
-        let device = &mut self.gpus[index].device;
+        let device = turn.device(self.node);
         // The packet is read again: other threads may have changed it since `prepare`.
         let limit = self.driver.limit(&dispatch);
         let execution = match device.begin_queued(dispatch.queued, limit) {
@@ -210,11 +196,12 @@ impl ComputeEngine {
             }
         };
         self.driver.start(device, &execution)?;
-        let Some(completion) = self.run_to_end(queue, execution)? else {
-            return Ok(PacketEnd::Abandoned);
-        };
-        self.update_memory()?;
-        self.driver.end(&self.machine, &self.gpus[index].device, &dispatch, &completion)?;
+        turn.at(self.node).is_busy = true;
+        let completion = self.run_to_end(turn, queue, execution);
+        turn.at(self.node).is_busy = false;
+        let Some(completion) = completion? else { return Ok(PacketEnd::Abandoned) };
+        self.update_memory(turn)?;
+        self.driver.end(&self.machine, turn.device(self.node), &dispatch, &completion)?;
         Ok(match completion {
             Completion::Completed(_) => PacketEnd::Done,
             Completion::Faulted(fault) if self.driver.injects() => {
@@ -227,10 +214,12 @@ impl ComputeEngine {
     /// Checks the packet of a kernel, and finds its code.
     fn prepare(
         &mut self,
+        gpus: &mut Gpus,
         queue: &Queue,
         packet: &Packet,
     ) -> Result<Result<KernelDispatch, Refusal>, DeviceError> {
-        let gpu = &mut self.gpus[queue.node as usize - 1];
+        let number = gpus.dispatches;
+        let gpu = gpus.at(self.node);
         let refused = |error| refusal::from_device_error(error).map(Err);
         let (kernel_packet, descriptor) = match gpu.device.packet(Address(packet.address.0)) {
             Ok(found) => found,
@@ -248,15 +237,16 @@ impl ComputeEngine {
             let mut kernels = code_object.kernels().iter();
             let kernel = kernels.find(|kernel| kernel.descriptor.address == descriptor);
             DispatchedKernel {
-                number: self.dispatches,
+                number,
                 name: kernel.map_or_else(Arc::default, |kernel| Arc::clone(&kernel.name)),
                 code_object: Arc::clone(code_object),
                 bias: code.bias,
             }
         });
-        self.dispatches += u32::from(kernel.is_some());
+        let module = code.module;
+        gpus.dispatches += u32::from(kernel.is_some());
         Ok(Ok(KernelDispatch {
-            node: queue.node,
+            node: self.node,
             queue: queue.id,
             packet: kernel_packet,
             queued: QueuedPacket {
@@ -264,23 +254,26 @@ impl ComputeEngine {
                 queue: Address(queue.amd_queue().0),
                 number: packet.number,
             },
-            module: code.module,
+            module,
             range: self.machine.submission_range(queue.id, packet.number),
             has_global_sync: queue.has_global_sync.load(Ordering::Acquire),
             kernel,
         }))
     }
 
-    /// Runs a kernel in slices until it ends; `None` if its queue was destroyed before.
+    /// Runs a kernel in turns until it ends; `None` if its queue was destroyed before.
     fn run_to_end(
         &mut self,
+        turn: &mut Turn<'_, Gpus>,
         queue: &Queue,
         mut execution: Execution,
     ) -> Result<Option<Completion>, DeviceError> {
         let mut stalls = StallWatch::default();
         loop {
-            let device = &mut self.gpus[queue.node as usize - 1].device;
-            let until = execution.statistics().wave_instructions + SLICE;
+            let is_alone = turn.busy() == 1;
+            let device = turn.device(self.node);
+            let executed = execution.statistics().wave_instructions;
+            let until = executed + if is_alone { SLICE } else { TURN };
             match self.driver.advance(device, &mut execution, until)? {
                 Progress::Ended(completion) => return Ok(Some(completion)),
                 Progress::Paused if queue.is_destroyed() => {
@@ -289,13 +282,16 @@ impl ComputeEngine {
                     return Ok(None);
                 }
                 Progress::Paused => {
-                    if let Some(fault) = stalls.check(execution.take_stall(), &self.machine)
+                    // Beside other kernels, a kernel may wait for one of them.
+                    let stall = execution.take_stall().filter(|_| is_alone);
+                    if let Some(fault) = stalls.check(stall, &self.machine)
                         && self.driver.ends_stalls()
                     {
                         device.abandon(execution)?;
                         return Ok(Some(Completion::Faulted(fault)));
                     }
-                    self.update_memory()?;
+                    turn.pass();
+                    self.update_memory(turn)?;
                 }
             }
         }

@@ -1,5 +1,6 @@
-//! A GPU of the compute engine: its device, and the code that was loaded to it.
+//! The GPUs of the compute engines: their devices, and the code that was loaded to them.
 
+use super::host_waits::HostWaits;
 use crate::loader::{LoadedObject, LoaderList, loaded_object_at};
 use crate::machine::Machine;
 use crate::map::GpuAddress;
@@ -10,10 +11,53 @@ use flipwave_sim::EmbeddedGpu;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// What all compute engines share. The one that has the turn works with it.
+pub struct Gpus {
+    /// The GPU of node 1 comes first.
+    gpus: Vec<Gpu>,
+    /// Number of dispatches so far of kernels from code objects.
+    pub dispatches: u32,
+    pub host_waits: HostWaits,
+}
+
 /// A GPU, and the code of which kernels were dispatched.
 pub struct Gpu {
     pub device: EmbeddedGpu,
+    /// `true` while a kernel runs, also during the turns of other GPUs.
+    pub is_busy: bool,
     code: Vec<LoadedCode>,
+}
+
+impl Gpus {
+    pub fn new(devices: Vec<EmbeddedGpu>) -> Gpus {
+        let gpus = devices.into_iter().map(Gpu::new).collect();
+        Gpus { gpus, dispatches: 0, host_waits: HostWaits::default() }
+    }
+
+    /// The GPU of a node.
+    pub fn at(&mut self, node: u32) -> &mut Gpu {
+        &mut self.gpus[node as usize - 1]
+    }
+
+    pub fn device(&mut self, node: u32) -> &mut EmbeddedGpu {
+        &mut self.at(node).device
+    }
+
+    /// Number of GPUs that run a kernel.
+    pub fn busy(&self) -> usize {
+        self.gpus.iter().filter(|gpu| gpu.is_busy).count()
+    }
+
+    /// Applies the changes of memory that were posted.
+    pub fn apply_changes(&mut self, machine: &Machine) -> Result<(), DeviceError> {
+        let mut result = Ok(());
+        machine.apply_changes(|node, change| {
+            if let Some(gpu) = self.gpus.get_mut(node as usize - 1) {
+                result = std::mem::replace(&mut result, Ok(())).and(gpu.apply(change));
+            }
+        });
+        result
+    }
 }
 
 /// Code in the memory of a GPU.
@@ -29,7 +73,7 @@ pub struct LoadedCode {
 
 impl Gpu {
     pub fn new(device: EmbeddedGpu) -> Gpu {
-        Gpu { device, code: Vec::new() }
+        Gpu { device, is_busy: false, code: Vec::new() }
     }
 
     /// Applies a change of the GPU's memory map.

@@ -4,6 +4,8 @@
 
 use super::compute::ComputeEngine;
 use super::copies::CopyEngine;
+use super::gpu::Gpus;
+use super::turns::Turns;
 use crate::aql;
 use crate::dispatch::{DispatchDriver, KernelDispatch};
 use crate::events::ResetMode;
@@ -143,6 +145,7 @@ impl DispatchDriver for ShortRuns {
 struct Fuzzer {
     random: Random,
     machine: Arc<Machine>,
+    gpus: Arc<Turns<Gpus>>,
     compute: ComputeEngine,
     copies: Arc<CopyEngine>,
     queues: Vec<Arc<Queue>>,
@@ -170,14 +173,21 @@ impl Fuzzer {
             mapped_pages().for_each(|page| map_page(memory, pages.address(page)));
         });
         let copies = Arc::new(CopyEngine::new(&machine));
-        let compute = ComputeEngine::new(&machine, &copies, devices, Box::new(ShortRuns), fail);
+        let gpus = Arc::new(Turns::new(Gpus::new(devices)));
+        let driver = Box::new(ShortRuns);
+        let compute = ComputeEngine::new(&machine, &copies, &gpus, NODE, driver, fail);
         let random = Random(episode);
-        let mut fuzzer = Fuzzer { random, machine, compute, copies, queues: Vec::new(), pages };
-        fuzzer.compute.apply_changes().expect("mapped");
+        let queues = Vec::new();
+        let mut fuzzer = Fuzzer { random, machine, gpus, compute, copies, queues, pages };
+        fuzzer.apply_changes();
         for _ in 0..8 {
             fuzzer.machine.events.create(0, ResetMode::Auto).expect("an event");
         }
         fuzzer
+    }
+
+    fn apply_changes(&self) {
+        self.gpus.take().apply_changes(&self.machine).expect("applied");
     }
 
     /// GPU address of a page, whether it is mapped for the GPU or not.
@@ -441,7 +451,7 @@ fn run(episode: u64) {
         let result = catch_unwind(AssertUnwindSafe(|| fuzzer.episode()));
         is_over.store(true, Ordering::Release);
         while !mapper.is_finished() {
-            fuzzer.compute.apply_changes().expect("applied");
+            fuzzer.apply_changes();
             std::thread::yield_now();
         }
         match result {
@@ -554,7 +564,8 @@ fn a_dispatch_without_an_end_is_abandoned() {
         fuzzer.compute.driver = Box::new(driver);
         let packet = aql::next(&queue).expect("a packet");
         queue.destroy();
-        fuzzer.compute.execute(&queue, &packet).expect("no failure");
+        let mut turn = fuzzer.gpus.take();
+        fuzzer.compute.execute(&mut turn, &queue, &packet).expect("no failure");
         assert_eq!(*calls.lock().unwrap(), ["begin", "abandon"], "{is_overwritten}");
     }
 }

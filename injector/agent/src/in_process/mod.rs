@@ -16,11 +16,11 @@ mod shadow_memory;
 mod strict;
 
 use crate::session::{Session, Task};
-use crate::tool::{ToolPath, observer_driver};
+use crate::tool::{ToolPath, observer_drivers};
 use fidelity::FidelityDriver;
 use flipwave_device::DeviceError;
 use flipwave_injector_amdgpu::register_function;
-use flipwave_kfd::{CopyObserver, DispatchDriver, Machine};
+use flipwave_kfd::{Board, CopyObserver, DispatchDriver, Machine};
 use flipwave_sim::Amdgpu;
 use flipwave_sim::strict::StrictOptions;
 use injection::{InjectionDriver, SiteInjection};
@@ -29,7 +29,7 @@ use progress::ProgressDriver;
 use recorder::Recorder;
 use std::path::Path;
 use std::sync::Arc;
-use strict::StrictDriver;
+use strict::{Reported, StrictDriver};
 
 extern "C" fn initialize() {
     flipwave_kfd::on_open(open);
@@ -53,7 +53,7 @@ fn open() -> Option<Arc<Machine>> {
     }
 }
 
-/// Starts the machine with the driver of the session's task.
+/// Starts the machine with the drivers of the session's task.
 fn start() -> Result<Arc<Machine>, String> {
     let session = Session::of_process()?;
     open_report(&session)?;
@@ -64,17 +64,22 @@ fn start() -> Result<Arc<Machine>, String> {
     }
     let targets = session.targets()?;
     let mut copy_observer: Option<Arc<dyn CopyObserver>> = None;
-    let driver: Box<dyn DispatchDriver> = match &session.task {
-        Task::Run => Box::new(PlainDriver::default()),
+    let count = targets.len();
+    let drivers: Vec<Box<dyn DispatchDriver>> = match &session.task {
+        Task::Run => for_each_gpu(count, PlainDriver::default),
         Task::Parallel { threads, any_order } => {
-            let (threads, any_order) = (*threads, *any_order);
-            Box::new(PlainDriver { threads, any_order, ..PlainDriver::default() })
+            // A kernel whose workgroups run in any order has only one turn.
+            let (threads, any_order) = (*threads, *any_order && count == 1);
+            let driver = || PlainDriver { threads, any_order, ..PlainDriver::default() };
+            for_each_gpu(count, driver)
         }
-        Task::Strict { races } => Box::new(StrictDriver::new(StrictOptions { races: *races })),
-        Task::Fidelity => Box::new(FidelityDriver::default()),
+        Task::Strict { races } => {
+            let (options, reported) = (StrictOptions { races: *races }, Reported::default());
+            for_each_gpu(count, || StrictDriver::new(options, Arc::clone(&reported)))
+        }
+        Task::Fidelity => for_each_gpu(count, FidelityDriver::default),
         Task::Inject { process, site, limits, function } => {
             let [target] = &targets[..] else {
-                let count = targets.len();
                 return Err(format!("cannot inject a fault with {count} GPUs; expected 1"));
             };
             if let Some(file) = function {
@@ -82,28 +87,42 @@ fn start() -> Result<Arc<Machine>, String> {
             }
             let architecture = Amdgpu::new(target.clone());
             let injection = SiteInjection::new(process, site, limits, &architecture)?;
-            Box::new(InjectionDriver(injection))
+            vec![Box::new(InjectionDriver(injection))]
         }
         Task::Capture { file, command } => {
             let recorder = Recorder::create(file, &session, command)?;
             copy_observer = Some(Arc::new(recorder.clone()));
-            Box::new(recorder)
+            vec![Box::new(recorder)]
         }
-        Task::Tool(tool) if tool.by == ToolPath::Embedded => observer_driver(tool)?,
+        Task::Tool(tool) if tool.by == ToolPath::Embedded => observer_drivers(tool, count)?,
         // The interceptor reports the faults that the runtime signals, as on hardware.
         Task::Tool(_) | Task::InjectWithHooks(_) => {
             let injects = matches!(session.task, Task::InjectWithHooks(_));
-            Box::new(PlainDriver { reports_faults: false, injects, ..PlainDriver::default() })
+            let driver =
+                || PlainDriver { reports_faults: false, injects, ..PlainDriver::default() };
+            for_each_gpu(count, driver)
         }
     };
-    let driver: Box<dyn DispatchDriver> = match session.report {
-        None => driver,
-        Some(_) => {
-            let progress = ProgressDriver::new(driver, session.counts);
-            Box::new(progress.map_err(|error| format!("cannot start a thread: {error}"))?)
-        }
+    let board = |(target, driver)| {
+        let driver: Box<dyn DispatchDriver> = match session.report {
+            None => driver,
+            Some(_) => {
+                let progress = ProgressDriver::new(driver, session.counts);
+                Box::new(progress.map_err(|error| format!("cannot start a thread: {error}"))?)
+            }
+        };
+        Ok(Board { target, driver })
     };
-    flipwave_kfd::start(&targets, driver, copy_observer, failed).map_err(|error| error.to_string())
+    let boards: Result<Vec<Board>, String> = targets.into_iter().zip(drivers).map(board).collect();
+    flipwave_kfd::start(boards?, copy_observer, failed).map_err(|error| error.to_string())
+}
+
+/// Drivers for `count` GPUs.
+fn for_each_gpu<D>(count: usize, driver: impl Fn() -> D) -> Vec<Box<dyn DispatchDriver>>
+where
+    D: DispatchDriver + 'static,
+{
+    (0..count).map(|_| Box::new(driver()) as _).collect()
 }
 
 /// Loads the function of a fault site from its file.

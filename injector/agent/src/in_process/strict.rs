@@ -8,6 +8,7 @@ use flipwave_kfd::{DispatchDriver, KernelDispatch, Machine};
 use flipwave_sim::strict::{Rule, StrictOptions};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, StrictCheck, Unobserved};
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// DispatchDriver that checks dispatches at the strict level.
 pub struct StrictDriver {
@@ -16,14 +17,17 @@ pub struct StrictDriver {
     /// part of the application.
     is_checked: bool,
     check: Option<StrictCheck>,
-    /// Rule, PC and kernel of the reported violations, so that each is reported once.
-    reported: HashSet<(Rule, Pc, String)>,
+    reported: Reported,
 }
+
+/// Rule, PC and kernel of the violations that the drivers of all GPUs have reported, so that each is
+/// reported once.
+pub type Reported = Arc<Mutex<HashSet<(Rule, Pc, String)>>>;
 
 impl StrictDriver {
     /// Creates a driver that checks with these options.
-    pub fn new(options: StrictOptions) -> StrictDriver {
-        StrictDriver { options, is_checked: false, check: None, reported: HashSet::new() }
+    pub fn new(options: StrictOptions, reported: Reported) -> StrictDriver {
+        StrictDriver { options, is_checked: false, check: None, reported }
     }
 }
 
@@ -60,11 +64,12 @@ impl DispatchDriver for StrictDriver {
     ) -> Result<(), DeviceError> {
         if let Some(check) = self.check.take() {
             let kernel = dispatch.kernel.as_ref().map_or("", |kernel| &kernel.name);
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
             for violation in gpu.violations(check) {
                 let text = format!("kernel {kernel}: {violation}");
                 // The text is not a suitable key: it has the number of occurrences.
                 let (rule, pc) = (violation.finding.rule(), violation.place.pc);
-                if self.reported.insert((rule, pc, kernel.to_owned())) {
+                if reported.insert((rule, pc, kernel.to_owned())) {
                     report_event(&Event::Violation { text });
                 }
             }

@@ -9,5 +9,5 @@ mod tool_interceptor;
 
 pub use session::{ToolPath, ToolSession};
 
-pub(crate) use observer_driver::observer_driver;
+pub(crate) use observer_driver::observer_drivers;
 pub(crate) use session::{TOOLS, tools_environment};

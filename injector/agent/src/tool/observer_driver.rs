@@ -18,17 +18,39 @@ use std::sync::{Arc, OnceLock};
 /// The output that [`at_exit`] finishes.
 static OUTPUT: OnceLock<Arc<Output>> = OnceLock::new();
 
-/// Creates the driver for the tool of a session.
+/// Creates the drivers of `gpus` GPUs for the tool of a session.
 ///
 /// # Errors
 /// A message, if the tool needs hooks or its table cannot be written.
-pub fn observer_driver(session: &ToolSession) -> Result<Box<dyn DispatchDriver>, String> {
-    Ok(match session.shipped.as_deref() {
-        Some(InstructionCount::NAME) => Box::new(ObserverDriver::<InstructionCount>::new(session)?),
-        Some(OpcodeHistogram::NAME) => Box::new(ObserverDriver::<OpcodeHistogram>::new(session)?),
-        Some(MemoryTrace::NAME) => Box::new(ObserverDriver::<MemoryTrace>::new(session)?),
-        _ => return Err("this tool needs hooks".to_owned()),
-    })
+pub fn observer_drivers(
+    session: &ToolSession,
+    gpus: usize,
+) -> Result<Vec<Box<dyn DispatchDriver>>, String> {
+    match session.shipped.as_deref() {
+        Some(InstructionCount::NAME) => drivers::<InstructionCount>(session, gpus),
+        Some(OpcodeHistogram::NAME) => drivers::<OpcodeHistogram>(session, gpus),
+        Some(MemoryTrace::NAME) => drivers::<MemoryTrace>(session, gpus),
+        _ => Err("this tool needs hooks".to_owned()),
+    }
+}
+
+/// Creates drivers that share one table.
+fn drivers<T: ObservableTool + 'static>(
+    session: &ToolSession,
+    gpus: usize,
+) -> Result<Vec<Box<dyn DispatchDriver>>, String>
+where
+    T::Observer: Send,
+{
+    let output = Arc::new(Output::new(session)?);
+    // SAFETY: registers a function of this library, which stays loaded.
+    if OUTPUT.set(Arc::clone(&output)).is_ok() && unsafe { libc::atexit(at_exit) } != 0 {
+        return Err("cannot register an exit handler to finish the table".to_owned());
+    }
+    let driver = |_| -> Box<dyn DispatchDriver> {
+        Box::new(ObserverDriver::<T>::new(session, Arc::clone(&output)))
+    };
+    Ok((0..gpus).map(driver).collect())
 }
 
 /// DispatchDriver that executes dispatches with the observer of a tool.
@@ -43,14 +65,9 @@ struct ObserverDriver<T: ObservableTool> {
 }
 
 impl<T: ObservableTool> ObserverDriver<T> {
-    fn new(session: &ToolSession) -> Result<ObserverDriver<T>, String> {
-        let output = Arc::new(Output::new(session)?);
-        // SAFETY: registers a function of this library, which stays loaded.
-        if OUTPUT.set(Arc::clone(&output)).is_ok() && unsafe { libc::atexit(at_exit) } != 0 {
-            return Err("cannot register an exit handler to finish the table".to_owned());
-        }
+    fn new(session: &ToolSession, output: Arc<Output>) -> ObserverDriver<T> {
         let options = session.options.clone();
-        Ok(ObserverDriver { options, output, observer: None, programs: HashMap::new() })
+        ObserverDriver { options, output, observer: None, programs: HashMap::new() }
     }
 
     /// Builds the rows of an observed dispatch.

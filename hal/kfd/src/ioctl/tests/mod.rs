@@ -3,7 +3,7 @@
 use super::abi::*;
 use super::render_abi::{DeviceInfo, GemClose, GemVa, Info, PrimeHandle, Version};
 use super::*;
-use crate::dispatch::DispatchDriver;
+use crate::dispatch::{Board, DispatchDriver};
 use crate::memory::PAGE;
 use flipwave_device::DeviceError;
 use flipwave_sim::{EmbeddedGpu, Execution, Progress};
@@ -28,8 +28,11 @@ impl DispatchDriver for IdleDriver {
 }
 
 fn process(gpus: usize) -> Process {
-    let targets = vec!["gfx90a".parse().expect("a target"); gpus];
-    let machine = crate::start(&targets, Box::new(IdleDriver), None, |error| panic!("{error}"));
+    let board = |_| Board {
+        target: "gfx90a".parse().expect("a target"),
+        driver: Box::new(IdleDriver) as Box<dyn DispatchDriver>,
+    };
+    let machine = crate::start((0..gpus).map(board).collect(), None, |error| panic!("{error}"));
     Process::new(machine.expect("a machine"))
 }
 
