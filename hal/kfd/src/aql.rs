@@ -3,6 +3,7 @@
 
 use crate::events::Events;
 use crate::map::{GpuAddress, View, Violation};
+use crate::pm4::IndirectBuffer;
 use crate::queue::{Queue, Ring};
 use crate::signal::Signal;
 use flipwave_device::KernelPacket;
@@ -17,7 +18,10 @@ const INVALID: u8 = 1;
 const BARRIER_AND: u8 = 3;
 const BARRIER_OR: u8 = 5;
 
-/// `HSA_AMD_PACKET_TYPE_BARRIER_VALUE`, a format of vendor packets.
+// Formats of vendor packets.
+/// A PM4 packet that names an indirect buffer (`hsa_ven_amd_aqlprofile.h`, `amd_aql_pm4_ib`).
+const PM4: u8 = 1;
+/// `HSA_AMD_PACKET_TYPE_BARRIER_VALUE`.
 const BARRIER_VALUE: u8 = 2;
 
 /// A packet that is ready.
@@ -34,6 +38,8 @@ pub struct Packet {
 pub enum Work {
     /// Dispatch of a kernel.
     Kernel,
+    /// Execution of PM4 packets.
+    Commands(IndirectBuffer),
     /// No work: the packet only orders others, or flushes caches, which the embedded GPU does not
     /// have.
     Nothing,
@@ -82,11 +88,11 @@ pub fn next(queue: &Queue) -> Result<Packet, NotReady> {
         INVALID => return host,
         KernelPacket::TYPE => Work::Kernel,
         VENDOR => {
-            let is_barrier = vendor_format(&view, address)? == BARRIER_VALUE;
-            if is_barrier && !is_value_reached(&view, address)? {
+            let format = vendor_format(&view, address)?;
+            if format == BARRIER_VALUE && !is_value_reached(&view, address)? {
                 return Err(NotReady::Value);
             }
-            Work::Nothing
+            if format == PM4 { commands(&view, address)? } else { Work::Nothing }
         }
         BARRIER_AND if dependencies(&view, address)?.iter().any(|value| *value != 0) => {
             return host;
@@ -145,6 +151,15 @@ fn is_any_zero(values: &[i64]) -> bool {
 
 fn vendor_format(view: &View<'_>, packet: GpuAddress) -> Result<u8, Violation> {
     Ok((word(view, packet, 0)? >> 16) as u8)
+}
+
+/// Work of a vendor packet with a PM4 packet in its second dword and the following ones.
+fn commands(view: &View<'_>, packet: GpuAddress) -> Result<Work, Violation> {
+    let mut dwords = [0; IndirectBuffer::PACKET_DWORDS];
+    for (dword, offset) in dwords.iter_mut().zip((4..).step_by(4)) {
+        *dword = view.word32(packet.plus(offset))?.load(Ordering::Acquire);
+    }
+    Ok(IndirectBuffer::decode(&dwords).map_or(Work::Unknown, Work::Commands))
 }
 
 /// Returns `true` if the signal of a barrier-value packet has the value that the packet waits for.

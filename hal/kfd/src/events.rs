@@ -24,8 +24,20 @@ pub enum AccessFault {
     ReadOnly,
 }
 
+/// `HSA_EVENTTYPE_HW_EXCEPTION`.
+const HARDWARE: u32 = 3;
 /// `HSA_EVENTTYPE_MEMORY`.
 const MEMORY: u32 = 8;
+
+/// A fault that an event reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportedFault {
+    Memory(MemoryFault),
+    /// The GPU of a node cannot go on.
+    Hardware {
+        node: u32,
+    },
+}
 
 /// All events of a machine.
 #[derive(Default)]
@@ -65,7 +77,7 @@ struct Event {
     /// Number of times that the event was signaled, plus one. A waiter that passes an older age is
     /// woken even if another waiter has reset the event.
     age: u64,
-    fault: Option<MemoryFault>,
+    fault: Option<ReportedFault>,
 }
 
 impl Event {
@@ -82,8 +94,8 @@ pub struct WaitedEvent {
     /// Age of the event when the waiter last looked (`last_event_age`); 0 if the waiter does not
     /// use ages. After the wait, the event's age.
     pub age: u64,
-    /// The last memory fault, for an event of memory faults.
-    pub fault: Option<MemoryFault>,
+    /// The last fault, for an event of faults.
+    pub fault: Option<ReportedFault>,
 }
 
 impl WaitedEvent {
@@ -183,7 +195,16 @@ impl Events {
 
     /// Signals all events of memory faults.
     pub fn set_memory_fault(&self, fault: MemoryFault) {
-        for event in self.lock().events.values_mut().filter(|event| event.kind == MEMORY) {
+        self.set_fault(MEMORY, ReportedFault::Memory(fault));
+    }
+
+    /// Signals all events of hardware exceptions.
+    pub fn set_hardware_exception(&self, node: u32) {
+        self.set_fault(HARDWARE, ReportedFault::Hardware { node });
+    }
+
+    fn set_fault(&self, kind: u32, fault: ReportedFault) {
+        for event in self.lock().events.values_mut().filter(|event| event.kind == kind) {
             event.fault = Some(fault);
             event.signal();
         }
@@ -342,7 +363,7 @@ mod tests {
         let fault = MemoryFault { node: 1, address: 0x1234_5000, reason: AccessFault::NotPresent };
         events.set_memory_fault(fault);
         assert!(events.wait(&mut memory, WaitFor::Any, None, &mut ReportedAges::default()));
-        assert_eq!(memory[0].fault, Some(fault));
+        assert_eq!(memory[0].fault, Some(ReportedFault::Memory(fault)));
         assert!(!events.wait(&mut signal, WaitFor::Any, NOW, &mut ReportedAges::default()));
     }
 }

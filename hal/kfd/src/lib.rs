@@ -12,16 +12,20 @@
 
 mod aql;
 mod clock;
+mod comparison;
 mod dispatch;
 mod engine;
 mod events;
 mod instance;
 mod ioctl;
+mod ip_discovery;
 mod loader;
 mod machine;
 mod map;
 mod memory;
 mod notifier;
+mod pm4;
+mod program_images;
 mod queue;
 mod refusal;
 mod sdma;

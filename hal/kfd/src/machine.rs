@@ -71,7 +71,7 @@ struct Queues {
 
 impl Queues {
     fn note_submissions(&mut self) {
-        let compute = self.all.iter().filter(|queue| queue.kind == QueueKind::Compute);
+        let compute = self.all.iter().filter(|queue| queue.kind != QueueKind::Sdma);
         self.submissions.note(compute);
     }
 
@@ -323,6 +323,12 @@ impl Machine {
         self.events.set_memory_fault(MemoryFault { node: queue.node, address, reason });
     }
 
+    /// Stops a queue, and reports to the program that its GPU cannot go on.
+    pub(crate) fn report_hardware_exception(&self, queue: &Queue) {
+        queue.stop();
+        self.events.set_hardware_exception(queue.node);
+    }
+
     /// Returns `true` if there is a queue with this number.
     pub(crate) fn has_queue(&self, id: u64) -> bool {
         lock(&self.queues).get(id).is_some()
@@ -353,7 +359,7 @@ impl Machine {
         let (mut has_kernels, mut has_copies) = (false, false);
         for queue in lock(&self.queues).all.iter().filter(|queue| queue.has_packets()) {
             match queue.kind {
-                QueueKind::Compute => has_kernels = true,
+                QueueKind::Compute | QueueKind::Pm4 => has_kernels = true,
                 QueueKind::Sdma => has_copies = true,
             }
         }

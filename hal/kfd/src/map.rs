@@ -216,6 +216,23 @@ impl View<'_> {
         Ok(())
     }
 
+    /// Copies `bytes` to memory.
+    ///
+    /// # Errors
+    /// [`Violation`] if the GPU may not access all of it; nothing is written then.
+    pub fn write(&self, to: GpuAddress, bytes: &[u8]) -> Result<(), Violation> {
+        self.check(to, bytes.len() as u64)?;
+        let mut done = 0;
+        while done < bytes.len() {
+            let left = &bytes[done..];
+            let (destination, count) = self.contiguous(to.plus(done as u64), left.len() as u64)?;
+            // SAFETY: the destination has `count` bytes, and a borrowed buffer is no GPU memory.
+            unsafe { std::ptr::copy_nonoverlapping(left.as_ptr(), destination, count as usize) };
+            done += count as usize;
+        }
+        Ok(())
+    }
+
     /// Copies memory. Source and destination may overlap.
     ///
     /// # Errors

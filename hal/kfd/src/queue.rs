@@ -1,6 +1,7 @@
 //! Queues that the runtime has created.
 
 use crate::map::{GpuAddress, Map, View, Violation};
+use crate::pm4::{LaunchRecord, Processor};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,6 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub enum QueueKind {
     /// AQL packets: kernels and barriers.
     Compute,
+    /// PM4 packets: kernels, waits and signals.
+    Pm4,
     /// SDMA packets: copies.
     Sdma,
 }
@@ -23,6 +26,10 @@ pub struct Queue {
     pub ring: Ring,
     /// The engines look at the write pointer itself, not at doorbells.
     pointers: Pointers,
+    /// Record of launches from registers; `None` if the queue cannot have any.
+    pub record: Option<LaunchRecord>,
+    /// State of the packet processor for PM4 packets.
+    processor: Mutex<Processor>,
     map: Arc<Map>,
     /// `true` once the runtime has destroyed the queue.
     is_destroyed: AtomicBool,
@@ -70,8 +77,8 @@ impl Ring {
     }
 }
 
-/// Addresses of the queue's indices, given by the runtime. The indices count packets of a compute
-/// queue, and bytes of an SDMA queue.
+/// Addresses of the queue's indices, given by the runtime. The indices count packets of a queue of
+/// AQL packets, dwords of a queue of PM4 packets, and bytes of an SDMA queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Pointers {
     pub read: GpuAddress,
@@ -85,6 +92,7 @@ impl Queue {
         kind: QueueKind,
         ring: Ring,
         pointers: Pointers,
+        record: Option<LaunchRecord>,
         map: Arc<Map>,
     ) -> Queue {
         Queue {
@@ -93,6 +101,8 @@ impl Queue {
             kind,
             ring,
             pointers,
+            record,
+            processor: Mutex::default(),
             map,
             is_destroyed: AtomicBool::new(false),
             is_stopped: AtomicBool::new(false),
@@ -107,18 +117,24 @@ impl Queue {
         self.map.view(self.node)
     }
 
-    /// Checks that the GPU may access the ring and the indices.
+    /// Locks the packet processor, which only the compute engine uses.
+    pub fn processor(&self) -> MutexGuard<'_, Processor> {
+        self.processor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Checks that the GPU may access the ring, the indices and the record of launches.
     ///
     /// # Errors
     /// The first [`Violation`].
     pub fn check(&self) -> Result<(), Violation> {
         let view = self.view();
         self.ring.check(&view)?;
+        self.record.map_or(Ok(()), |record| record.check(&view))?;
         view.word64(self.pointers.read)?;
         view.word64(self.pointers.write).map(drop)
     }
 
-    /// Address of the `amd_queue_t` of a compute queue. The read index is one of its fields.
+    /// Address of the `amd_queue_t` of a queue of AQL packets. The read index is one of its fields.
     pub fn amd_queue(&self) -> GpuAddress {
         const READ_DISPATCH_ID: u64 = 128;
         GpuAddress(self.pointers.read.0.wrapping_sub(READ_DISPATCH_ID))
@@ -135,7 +151,7 @@ impl Queue {
         Ok(view.word64(field)?.load(Ordering::Acquire))
     }
 
-    /// Number of packets (SDMA: bytes) that the engine has taken.
+    /// Number of packets (PM4: dwords, SDMA: bytes) that the engine has taken.
     ///
     /// # Errors
     /// [`Violation`] if the GPU may not access the index.
@@ -143,7 +159,7 @@ impl Queue {
         Ok(view.word64(self.pointers.read)?.load(Ordering::Acquire))
     }
 
-    /// Sets the number of packets (SDMA: bytes) that the engine has taken.
+    /// Sets the number of packets (PM4: dwords, SDMA: bytes) that the engine has taken.
     ///
     /// # Errors
     /// [`Violation`] if the GPU may not access the index.
@@ -152,7 +168,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Number of packets (SDMA: bytes) that were written to the queue.
+    /// Number of packets (PM4: dwords, SDMA: bytes) that were written to the queue.
     ///
     /// # Errors
     /// [`Violation`] if the GPU may not access the index.
@@ -242,7 +258,7 @@ mod tests {
     fn queue() -> Arc<Queue> {
         let ring = Ring::new(0, 4096).unwrap();
         let pointers = Pointers { read: GpuAddress(0), write: GpuAddress(8) };
-        Arc::new(Queue::new(1, 1, QueueKind::Compute, ring, pointers, Arc::default()))
+        Arc::new(Queue::new(1, 1, QueueKind::Compute, ring, pointers, None, Arc::default()))
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Packets of SDMA queues (packet formats of SDMA 4.0 and 5.0, as the runtime writes them and as
 //! the Linux driver's `vega10_sdma_pkt_open.h` defines them).
 
-use crate::clock::clock;
+use crate::clock::gpu_clock;
+use crate::comparison::Comparison;
 use crate::machine::Machine;
 use crate::map::{GpuAddress, View, Violation};
 use crate::queue::Queue;
@@ -139,7 +140,7 @@ impl Packet {
             }
             POLL if head >> 31 == 1 => {
                 let value = queue.view().word32(address)?.load(Ordering::Acquire) & word(4);
-                return Ok(compare(head >> 28 & 7, value, word(3)));
+                return Ok(Comparison::from_bits(head >> 28).holds(value, word(3)));
             }
             ATOMIC => {
                 let operand = self.address(3).0;
@@ -150,7 +151,7 @@ impl Packet {
                 let bytes = u64::from(word(4) & COUNT) + 4;
                 queue.view().fill(address, word(3), bytes / 4)?;
             }
-            TIMESTAMP => queue.view().word64(address)?.store(clock(), Ordering::Release),
+            TIMESTAMP => queue.view().word64(address)?.store(gpu_clock(), Ordering::Release),
             // Nothing is cached.
             _ => {}
         }
@@ -178,19 +179,6 @@ fn try_step(queue: &Queue, machine: &Machine) -> Result<StepResult, Violation> {
     }
     queue.set_read_index(&queue.view(), position.wrapping_add(4 * length))?;
     Ok(StepResult::Executed)
-}
-
-/// Evaluates comparison `function` of a poll packet.
-fn compare(function: u32, value: u32, reference: u32) -> bool {
-    match function {
-        0 => true,
-        1 => value < reference,
-        2 => value <= reference,
-        3 => value == reference,
-        4 => value != reference,
-        5 => value >= reference,
-        _ => value > reference,
-    }
 }
 
 /// Makes a copy, after telling the observer.

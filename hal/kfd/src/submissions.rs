@@ -116,7 +116,15 @@ mod tests {
             let queue = |id| {
                 let ring = Ring::new(0, 4096).unwrap();
                 let pointers = Pointers { read: word(2 * id), write: word(2 * id + 1) };
-                Arc::new(Queue::new(id, 1, QueueKind::Compute, ring, pointers, Arc::clone(&map)))
+                Arc::new(Queue::new(
+                    id,
+                    1,
+                    QueueKind::Compute,
+                    ring,
+                    pointers,
+                    None,
+                    Arc::clone(&map),
+                ))
             };
             Queues { page, all: (0..count).map(queue).collect() }
         }

@@ -2,6 +2,7 @@
 //! redirects programs to a folder with these files.
 
 use crate::ioctl::{FIRST_RENDER_MINOR, GPU_ID};
+use crate::ip_discovery;
 use crate::topology::{Board, GWS_RESOURCES, Gpu, Topology, TopologyError};
 use flipwave_isa::Target;
 use std::fmt::Write as _;
@@ -52,6 +53,10 @@ pub fn device_files(targets: &[Target]) -> Result<Vec<DeviceFile>, TopologyError
         let device = format!("sys/dev/char/226:{render}/device");
         for (path, text) in pci_files(gpu, node) {
             add(format!("{device}/{path}"), FileContent::Text(text));
+        }
+        let blocks = format!("sys/class/drm/renderD{render}/device/ip_discovery");
+        for (path, text) in ip_discovery::files(gpu.board.processor) {
+            add(format!("{blocks}/{path}"), FileContent::Text(text));
         }
         for name in [format!("renderD{render}"), format!("card{card}")] {
             add(format!("dev/dri/{name}"), text(""));

@@ -479,6 +479,21 @@ impl CodeProperties {
         }
     }
 
+    /// These properties without values in user SGPRs.
+    #[must_use]
+    pub fn without_user_sgprs(self) -> CodeProperties {
+        CodeProperties {
+            sgpr_private_segment_buffer: false,
+            sgpr_dispatch_ptr: false,
+            sgpr_queue_ptr: false,
+            sgpr_kernarg_segment_ptr: false,
+            sgpr_dispatch_id: false,
+            sgpr_flat_scratch_init: false,
+            sgpr_private_segment_size: false,
+            ..self
+        }
+    }
+
     fn wavefront_size(self) -> u8 {
         if self.wavefront_size_32 { 32 } else { 64 }
     }

@@ -4,12 +4,13 @@ use super::copies::CopyEngine;
 use super::gpu::Gpus;
 use super::turns::{Turn, Turns};
 use crate::aql::{self, NotReady, Packet, Times, Work};
-use crate::clock::clock;
+use crate::clock::gpu_clock;
 use crate::dispatch::{DispatchDriver, DispatchedKernel, KernelDispatch};
 use crate::events::AccessFault;
 use crate::machine::Machine;
-use crate::map::GpuAddress;
-use crate::queue::{ActiveQueue, Queue};
+use crate::map::{GpuAddress, Violation};
+use crate::pm4::{Blocked, RegisterLaunch, Step};
+use crate::queue::{ActiveQueue, Queue, QueueKind};
 use crate::refusal::{self, QueueError, Refusal};
 use crate::signal::Signal;
 use crate::stall::StallWatch;
@@ -25,6 +26,7 @@ use std::sync::atomic::Ordering;
 const SLICE: u64 = 1 << 20;
 /// Wave instructions of a turn while several GPUs run kernels, which may wait for each other.
 const TURN: u64 = 1 << 16;
+
 /// A compute engine.
 pub struct ComputeEngine {
     machine: Arc<Machine>,
@@ -43,6 +45,49 @@ enum PacketEnd {
     Refused(Refusal),
     /// The packet's queue was destroyed.
     Abandoned,
+    /// The packet waits in the middle.
+    Waiting,
+}
+
+/// Work of a queue that is ready.
+pub(super) enum Task {
+    /// An AQL packet.
+    Packet(Packet),
+    /// The next PM4 packets of the ring.
+    Commands,
+}
+
+impl From<Blocked> for NotReady {
+    fn from(_: Blocked) -> NotReady {
+        NotReady::Value
+    }
+}
+
+/// The next work of a queue.
+///
+/// # Errors
+/// Returns the reason if the queue's next packet is not ready.
+fn next_task(queue: &Queue) -> Result<Task, NotReady> {
+    if queue.kind == QueueKind::Pm4 {
+        queue.processor().check_ready(queue)?;
+        return Ok(Task::Commands);
+    }
+    let packet = aql::next(queue)?;
+    if let Work::Commands(_) = packet.work {
+        let processor = queue.processor();
+        if processor.is_in_buffer() {
+            processor.check_ready(queue)?;
+        }
+    }
+    Ok(Task::Packet(packet))
+}
+
+/// A kernel to execute.
+#[derive(Clone, Copy)]
+struct Submission<'a> {
+    queued: QueuedPacket,
+    /// The launch, if the packet is the record of one from registers.
+    launch: Option<&'a RegisterLaunch>,
 }
 
 impl ComputeEngine {
@@ -70,14 +115,14 @@ impl ComputeEngine {
         machine.compute_notifier.serve(|| self.advance())
     }
 
-    /// Executes the next packet if it is ready and of this engine's GPU, and applies changes of
-    /// memory. Returns `true` if a packet was executed.
+    /// Executes the next work if it is ready and of this engine's GPU, and applies changes of
+    /// memory. Returns `true` if there was work.
     pub fn advance(&mut self) -> bool {
         let turns = Arc::clone(&self.turns);
         let mut turn = turns.take();
         let next = self.next(&mut turn);
-        if let Some((queue, packet)) = &next
-            && let Err(error) = self.execute(&mut turn, queue, packet)
+        if let Some((queue, task)) = &next
+            && let Err(error) = self.execute(&mut turn, queue, task)
         {
             (self.fail)(&error);
             queue.stop();
@@ -88,9 +133,9 @@ impl ComputeEngine {
         next.is_some()
     }
 
-    /// The oldest packet that is ready, unless an older one must not be overtaken, or it is for
-    /// another GPU.
-    fn next(&mut self, gpus: &mut Gpus) -> Option<(ActiveQueue, Packet)> {
+    /// The oldest work that is ready, unless an older packet must not be overtaken, or the work is
+    /// another GPU's.
+    fn next(&mut self, gpus: &mut Gpus) -> Option<(ActiveQueue, Task)> {
         let mut skipped = Vec::new();
         let mut is_blocked = false;
         while let Some(queue) = self.machine.oldest_queue(&skipped) {
@@ -98,15 +143,15 @@ impl ComputeEngine {
                 skipped.push(queue.id);
                 continue;
             }
-            let next = aql::next(&queue).or_else(|_| {
+            let next = next_task(&queue).or_else(|_| {
                 self.copies.drain();
-                aql::next(&queue)
+                next_task(&queue)
             });
             let is_own = queue.node == self.node;
             match next {
-                Ok(packet) if !is_blocked || self.is_builtin_kernel(gpus, &queue, &packet) => {
+                Ok(task) if !is_blocked || self.is_builtin_kernel(gpus, &queue, &task) => {
                     if is_own {
-                        return Some((queue, packet));
+                        return Some((queue, task));
                     }
                     // The engine of that GPU may sleep.
                     self.machine.compute_notifier.notify();
@@ -129,7 +174,8 @@ impl ComputeEngine {
 
     /// Returns `true` if a packet dispatches a built-in kernel of the runtime, which has no code
     /// object. The host may copy with such a kernel before it does what older packets wait for.
-    fn is_builtin_kernel(&self, gpus: &mut Gpus, queue: &Queue, packet: &Packet) -> bool {
+    fn is_builtin_kernel(&self, gpus: &mut Gpus, queue: &Queue, task: &Task) -> bool {
+        let Task::Packet(packet) = task else { return false };
         let gpu = gpus.at(queue.node);
         packet.work == Work::Kernel
             && gpu.device.packet(Address(packet.address.0)).is_ok_and(|(_, descriptor)| {
@@ -144,23 +190,46 @@ impl ComputeEngine {
         gpus.apply_changes(&self.machine)
     }
 
-    /// Executes a packet and reports its end to the runtime.
+    /// Executes work and reports its end to the runtime.
     pub(super) fn execute(
+        &mut self,
+        turn: &mut Turn<'_, Gpus>,
+        queue: &Queue,
+        task: &Task,
+    ) -> Result<(), DeviceError> {
+        self.update_memory(turn)?;
+        match task {
+            Task::Packet(packet) => self.execute_packet(turn, queue, packet),
+            Task::Commands => self.execute_ring(turn, queue),
+        }
+    }
+
+    fn execute_packet(
         &mut self,
         turn: &mut Turn<'_, Gpus>,
         queue: &Queue,
         packet: &Packet,
     ) -> Result<(), DeviceError> {
-        self.update_memory(turn)?;
-        let start = clock();
+        let start = gpu_clock();
         let end = match packet.work {
-            Work::Kernel => self.execute_kernel(turn, queue, packet)?,
+            Work::Kernel => {
+                let queued = QueuedPacket {
+                    packet: Address(packet.address.0),
+                    queue: Address(queue.amd_queue().0),
+                    number: packet.number,
+                };
+                self.execute_kernel(turn, queue, Submission { queued, launch: None })?
+            }
+            Work::Commands(buffer) => {
+                queue.processor().enter(buffer);
+                self.execute_commands(turn, queue)?
+            }
             Work::Nothing => PacketEnd::Done,
             Work::Unknown => PacketEnd::Refused(Refusal::Packet(QueueError::Packet)),
         };
         match end {
             PacketEnd::Done => {
-                let times = Times { start, end: clock() };
+                let times = Times { start, end: gpu_clock() };
                 let retired = aql::retire(queue, packet, times, &self.machine.events);
                 if let Err(violation) = retired {
                     self.refuse(queue, Some(packet.number), &violation.into());
@@ -169,18 +238,90 @@ impl ComputeEngine {
             }
             PacketEnd::Faulted(cause) => self.report(queue, &cause),
             PacketEnd::Refused(refusal) => self.refuse(queue, Some(packet.number), &refusal),
-            PacketEnd::Abandoned => {}
+            PacketEnd::Abandoned | PacketEnd::Waiting => {}
         }
         Ok(())
+    }
+
+    /// Executes PM4 packets of a queue's ring up to one that waits.
+    fn execute_ring(
+        &mut self,
+        turn: &mut Turn<'_, Gpus>,
+        queue: &Queue,
+    ) -> Result<(), DeviceError> {
+        match self.execute_commands(turn, queue)? {
+            PacketEnd::Faulted(cause) => self.report(queue, &cause),
+            PacketEnd::Refused(refusal) => {
+                let number = queue.read_index(&queue.view()).ok();
+                self.refuse(queue, number, &refusal);
+            }
+            PacketEnd::Done | PacketEnd::Abandoned | PacketEnd::Waiting => {}
+        }
+        self.copies.kernel_is_done();
+        Ok(())
+    }
+
+    /// Executes PM4 packets up to one that waits, to the end of the indirect buffer of an AQL packet,
+    /// or to the end of the ring.
+    fn execute_commands(
+        &mut self,
+        turn: &mut Turn<'_, Gpus>,
+        queue: &Queue,
+    ) -> Result<PacketEnd, DeviceError> {
+        while !queue.is_closed() {
+            let step = queue.processor().step(queue, &self.machine);
+            let end = match step {
+                Ok(Step::Executed) => continue,
+                Ok(Step::Launch(launch)) => self.execute_launch(turn, queue, &launch)?,
+                Ok(Step::Waiting) => return Ok(PacketEnd::Waiting),
+                Ok(Step::End) => return Ok(PacketEnd::Done),
+                Err(refusal) => PacketEnd::Refused(refusal),
+            };
+            if !matches!(end, PacketEnd::Done) {
+                return Ok(end);
+            }
+            self.update_memory(turn)?;
+        }
+        Ok(PacketEnd::Abandoned)
+    }
+
+    /// Executes a kernel that registers describe.
+    fn execute_launch(
+        &mut self,
+        turn: &mut Turn<'_, Gpus>,
+        queue: &Queue,
+        launch: &RegisterLaunch,
+    ) -> Result<PacketEnd, DeviceError> {
+        let Some(record) = queue.record else {
+            return Ok(PacketEnd::Refused(Refusal::Packet(QueueError::Packet)));
+        };
+        let gpu = turn.at(self.node);
+        let target = gpu.device.target().clone();
+        let kernarg = match gpu.code_at(launch.entry, &self.machine, queue.node) {
+            Ok(code) => code
+                .kernel_at(launch.entry)
+                .map_or(0, |kernel| launch.kernarg(&kernel.descriptor, &target)),
+            Err(error) => return refusal::from_device_error(error).map(PacketEnd::Refused),
+        };
+        let view = queue.view();
+        let number = record.write(&view, launch, kernarg).and_then(|()| queue.read_index(&view));
+        drop(view);
+        let number = match number {
+            Ok(number) => number,
+            Err(violation) => return Ok(PacketEnd::Refused(violation.into())),
+        };
+        let packet = Address(record.packet().0);
+        let queued = QueuedPacket { packet, queue: Address(queue.amd_queue().0), number };
+        self.execute_kernel(turn, queue, Submission { queued, launch: Some(launch) })
     }
 
     fn execute_kernel(
         &mut self,
         turn: &mut Turn<'_, Gpus>,
         queue: &Queue,
-        packet: &Packet,
+        submission: Submission<'_>,
     ) -> Result<PacketEnd, DeviceError> {
-        let dispatch = match self.prepare(turn, queue, packet)? {
+        let dispatch = match self.prepare(turn, queue, submission.queued)? {
             Ok(dispatch) => dispatch,
             Err(refusal) => return Ok(PacketEnd::Refused(refusal)),
         };
@@ -188,7 +329,11 @@ impl ComputeEngine {
         let device = turn.device(self.node);
         // The packet is read again: other threads may have changed it since `prepare`.
         let limit = self.driver.limit(&dispatch);
-        let execution = match device.begin_queued(dispatch.queued, limit) {
+        let begun = match submission.launch {
+            None => device.begin_queued(dispatch.queued, limit),
+            Some(launch) => device.begin_registers(dispatch.queued, &launch.user_data, limit),
+        };
+        let execution = match begun {
             Ok(execution) => execution,
             Err(error) => {
                 self.driver.abandon();
@@ -216,12 +361,12 @@ impl ComputeEngine {
         &mut self,
         gpus: &mut Gpus,
         queue: &Queue,
-        packet: &Packet,
+        queued: QueuedPacket,
     ) -> Result<Result<KernelDispatch, Refusal>, DeviceError> {
         let number = gpus.dispatches;
         let gpu = gpus.at(self.node);
         let refused = |error| refusal::from_device_error(error).map(Err);
-        let (kernel_packet, descriptor) = match gpu.device.packet(Address(packet.address.0)) {
+        let (kernel_packet, descriptor) = match gpu.device.packet(queued.packet) {
             Ok(found) => found,
             Err(error) => return refused(error),
         };
@@ -233,9 +378,10 @@ impl ComputeEngine {
             Err(error) => return refused(error),
         };
         let kernel = code.code_object.as_ref().map(|code_object| {
-            let descriptor = kernel_packet.kernel.0.wrapping_sub(code.bias);
+            let named = kernel_packet.kernel.0.wrapping_sub(code.bias);
             let mut kernels = code_object.kernels().iter();
-            let kernel = kernels.find(|kernel| kernel.descriptor.address == descriptor);
+            let kernel = kernels.find(|kernel| kernel.descriptor.address == named);
+            let kernel = kernel.or_else(|| code.kernel_at(descriptor.entry.0));
             DispatchedKernel {
                 number,
                 name: kernel.map_or_else(Arc::default, |kernel| Arc::clone(&kernel.name)),
@@ -249,13 +395,9 @@ impl ComputeEngine {
             node: self.node,
             queue: queue.id,
             packet: kernel_packet,
-            queued: QueuedPacket {
-                packet: Address(packet.address.0),
-                queue: Address(queue.amd_queue().0),
-                number: packet.number,
-            },
+            queued,
             module,
-            range: self.machine.submission_range(queue.id, packet.number),
+            range: self.machine.submission_range(queue.id, queued.number),
             has_global_sync: queue.has_global_sync.load(Ordering::Acquire),
             kernel,
         }))
@@ -327,19 +469,29 @@ impl ComputeEngine {
         }
     }
 
-    /// Stops a queue and reports the reason to the runtime in the queue's error signal. The
-    /// signal's handle is as untrusted as the rest of the queue.
+    /// Stops a queue and reports the reason to the runtime in the queue's error signal. A queue
+    /// without one reports a hardware exception.
     fn stop(&self, queue: &Queue, reason: QueueError) {
         queue.stop();
-        let view = queue.view();
-        let reported = queue.inactive_signal(&view).and_then(|handle| {
-            let signal = Signal::from_handle(&view, handle)?;
-            let set = |signal: Signal<'_>| signal.set_bits(reason as i64, &self.machine.events);
-            signal.map_or(Ok(()), set)
-        });
-        drop(view);
-        if let Err(violation) = reported {
-            self.machine.report_memory_fault(queue, violation.address, AccessFault::NotPresent);
+        match self.signal_error(queue, reason) {
+            Ok(true) => {}
+            Ok(false) => self.machine.report_hardware_exception(queue),
+            Err(Violation { address }) => {
+                self.machine.report_memory_fault(queue, address, AccessFault::NotPresent);
+            }
         }
+    }
+
+    /// Sets the reason in a queue's error signal; returns `false` if the queue has none. The signal's
+    /// handle is as untrusted as the rest of the queue.
+    fn signal_error(&self, queue: &Queue, reason: QueueError) -> Result<bool, Violation> {
+        if queue.kind != QueueKind::Compute {
+            return Ok(false);
+        }
+        let view = queue.view();
+        let Some(signal) = Signal::from_handle(&view, queue.inactive_signal(&view)?)? else {
+            return Ok(false);
+        };
+        signal.set_bits(reason as i64, &self.machine.events).map(|()| true)
     }
 }

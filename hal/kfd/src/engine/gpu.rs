@@ -5,8 +5,10 @@ use crate::loader::{LoadedObject, LoaderList, loaded_object_at};
 use crate::machine::Machine;
 use crate::map::GpuAddress;
 use crate::memory::Change;
-use flipwave_codeobj::CodeObject;
+use crate::program_images::find_code_object;
+use flipwave_codeobj::{CodeObject, Kernel};
 use flipwave_device::{Address, Device, DeviceError, ModuleId};
+use flipwave_isa::Pc;
 use flipwave_sim::EmbeddedGpu;
 use std::ops::Range;
 use std::sync::Arc;
@@ -71,6 +73,15 @@ pub struct LoadedCode {
     pub code_object: Option<Arc<CodeObject>>,
 }
 
+impl LoadedCode {
+    /// The kernel whose code starts at an address.
+    pub fn kernel_at(&self, entry: u64) -> Option<&Kernel> {
+        let entry = Pc(entry.wrapping_sub(self.bias));
+        let mut kernels = self.code_object.iter().flat_map(|object| object.kernels());
+        kernels.find(|kernel| kernel.descriptor.entry == entry)
+    }
+}
+
 impl Gpu {
     pub fn new(device: EmbeddedGpu) -> Gpu {
         Gpu { device, is_busy: false, code: Vec::new() }
@@ -125,7 +136,11 @@ impl Gpu {
         // threads may load code at the same time is a race that debuggers have with the list as
         // well.
         let loaded = unsafe { loaded_object_at(list, pc) };
-        let found = loaded.and_then(|loaded| Some((loaded.bias, self.code_object(&loaded, pc)?)));
+        let found = if list.is_null() {
+            self.code_object_of_program(pc)
+        } else {
+            loaded.and_then(|loaded| Some((loaded.bias, self.code_object(&loaded, pc)?)))
+        };
         if let Some((bias, code_object)) = found {
             let module = self.device.adopt(&code_object, bias)?;
             let segments = code_object.segments();
@@ -155,6 +170,18 @@ impl Gpu {
             let is_inside = pc - loaded.bias < segments.span().end;
             is_inside.then_some(segments)
         })
+    }
+
+    /// The code object of a program without a loader of which a kernel starts at an address, and its
+    /// load bias.
+    fn code_object_of_program(&self, pc: u64) -> Option<(u64, CodeObject)> {
+        let bias = |code_object: &CodeObject| {
+            let kernels = code_object.kernels().iter();
+            let mut biases = kernels.map(|kernel| pc.wrapping_sub(kernel.descriptor.entry.0));
+            biases.find(|bias| self.has_code_of(code_object, *bias))
+        };
+        let code_object = find_code_object(|code_object| bias(code_object).is_some())?;
+        Some((bias(&code_object)?, code_object))
     }
 
     /// Returns `true` if memory contains the code of a code object, loaded with a bias.

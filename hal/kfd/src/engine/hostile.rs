@@ -2,7 +2,7 @@
 //! descriptors and code. The engines must not crash, fail, or write to memory that the GPU may not
 //! access: canaries lie around and between the GPU's pages.
 
-use super::compute::ComputeEngine;
+use super::compute::{ComputeEngine, Task};
 use super::copies::CopyEngine;
 use super::gpu::Gpus;
 use super::turns::Turns;
@@ -13,6 +13,7 @@ use crate::machine::Machine;
 use crate::map::GpuAddress;
 use crate::map::tests::{ALIAS, SKIP_CHECKS, map_page, unchecked_pointer};
 use crate::memory::PAGE;
+use crate::pm4::LaunchRecord;
 use crate::queue::{Pointers, Queue, QueueKind, Ring};
 use flipwave_device::{DeviceError, KernelPacket};
 use flipwave_sim::{EmbeddedGpu, Execution, Progress, Unobserved};
@@ -105,12 +106,16 @@ impl Drop for Pages {
 }
 
 // Numbers of the pages that the GPU may access. All other pages are canaries.
-/// Rings of the compute queue and of the SDMA queue.
-const RINGS: [u64; 2] = [4, 6];
+/// Rings of the queues of AQL, SDMA and PM4 packets.
+const RINGS: [u64; 3] = [4, 6, 14];
 const QUEUES: u64 = 9;
 const SIGNALS: [u64; 2] = [12, 13];
 /// Offsets of the indices of the SDMA queue in the page of queues.
 const SDMA_POINTERS: [u64; 2] = [512, 520];
+/// Offsets of the indices of the queue of PM4 packets in the page of queues.
+const PM4_POINTERS: [u64; 2] = [768, 776];
+/// Offset of the record of launches in the page of queues.
+const RECORD: u64 = 1024;
 const DESCRIPTORS: u64 = 16;
 const CODE: u64 = 20;
 const DATA: [u64; 3] = [28, 29, 40];
@@ -141,6 +146,11 @@ impl DispatchDriver for ShortRuns {
     }
 }
 
+/// First dword of a PM4 packet with a body of `dwords` dwords.
+fn pm4_header(opcode: u32, dwords: usize) -> u32 {
+    3 << 30 | (dwords as u32 - 1) << 16 | opcode << 8
+}
+
 /// A machine whose engines are called by the test.
 struct Fuzzer {
     random: Random,
@@ -165,7 +175,8 @@ fn fail(error: &DeviceError) {
 
 impl Fuzzer {
     fn new(episode: u64) -> Fuzzer {
-        let target = ["gfx90a", "gfx1030", "gfx906"][episode as usize % 3];
+        let targets = ["gfx90a", "gfx1030", "gfx906", "gfx1100", "gfx942"];
+        let target = targets[episode as usize % targets.len()];
         let target = target.parse().expect("a target");
         let (machine, devices) = Machine::without_engines(&[target], None).expect("a machine");
         let pages = Pages::new();
@@ -178,7 +189,7 @@ impl Fuzzer {
         let compute = ComputeEngine::new(&machine, &copies, &gpus, NODE, driver, fail);
         let random = Random(episode);
         let queues = Vec::new();
-        let mut fuzzer = Fuzzer { random, machine, gpus, compute, copies, queues, pages };
+        let fuzzer = Fuzzer { random, machine, gpus, compute, copies, queues, pages };
         fuzzer.apply_changes();
         for _ in 0..8 {
             fuzzer.machine.events.create(0, ResetMode::Auto).expect("an event");
@@ -235,11 +246,13 @@ impl Fuzzer {
         let (ring, [read, write]) = match kind {
             QueueKind::Compute => (RINGS[0], [128, 56]),
             QueueKind::Sdma => (RINGS[1], SDMA_POINTERS),
+            QueueKind::Pm4 => (RINGS[2], PM4_POINTERS),
         };
         let [read, write] = [read, write].map(|offset| GpuAddress(page + offset));
         let (pointers, map) = (Pointers { read, write }, self.machine.map());
+        let record = LaunchRecord::new(page + RECORD, 256);
         let ring = Ring::new(self.gpu(ring), PAGE).expect("a ring");
-        let make = |id| Queue::new(id, NODE, kind, ring, pointers, map);
+        let make = |id| Queue::new(id, NODE, kind, ring, pointers, record, map);
         let queue = self.machine.add_queue(make).expect("the GPU may access it");
         self.queues.push(Arc::clone(&queue));
         queue
@@ -299,8 +312,9 @@ impl Fuzzer {
             let kind = match self.random.below(100) {
                 0..40 => KERNEL,
                 40..55 => 3,
-                55..70 => 5,
-                70..85 => 2 << 16,
+                55..65 => 5,
+                65..75 => 2 << 16,
+                75..85 => 1 << 16,
                 85..88 => 1,
                 _ => self.random.below(1 << 24),
             };
@@ -313,6 +327,13 @@ impl Fuzzer {
             for index in 1..8 {
                 let word = self.word();
                 self.put(packet + 8 * index, word);
+            }
+            if kind == 1 << 16 && self.random.chance(90) {
+                let [head, low, high, control] = self.indirect_buffer();
+                let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+                self.put(packet, kind | u64::from(head) << 32);
+                self.put(packet + 8, pair(low, high));
+                self.put(packet + 16, pair(control, 10));
             }
             if is_kernel && self.random.chance(80) {
                 let grid = 1 + self.random.below(300);
@@ -339,6 +360,103 @@ impl Fuzzer {
         self.put(structure + 56, read.wrapping_add(ahead));
         let inactive = self.address();
         self.put(structure + 192, inactive);
+    }
+
+    /// A PM4 packet that names an indirect buffer, which mostly has packets.
+    fn indirect_buffer(&mut self) -> [u32; 4] {
+        let start = if self.random.chance(80) { self.gpu(DATA[0]) } else { self.address() };
+        let dwords = self.random.pick(&[0u32, 1, 40, 200, 1024, 0xf_ffff]);
+        let valid = if self.random.chance(95) { 1 << 23 } else { 0 };
+        [pm4_header(0x3f, 3), start as u32, (start >> 32) as u32, dwords | valid]
+    }
+
+    /// A random PM4 packet, or the packets of a launch.
+    fn pm4_packet(&mut self) -> Vec<u32> {
+        let address = self.address();
+        let (low, high) = (address as u32, (address >> 32) as u32);
+        let [value, mask] = [self.random.word() as u32, self.random.word() as u32];
+        let packet = |opcode, body: &[u32]| [&[pm4_header(opcode, body.len())], body].concat();
+        match self.random.below(13) {
+            0..4 => self.pm4_launch(),
+            4 => {
+                let info = self.random.pick(&[0x10u32, 0x10, 0x14, 0x15, 0x13, 0x43, 3]);
+                packet(0x3c, &[info, low, high, value & 3, mask, 4])
+            }
+            5 | 6 => {
+                let selectors = self.random.pick(&[0u32, 1, 1, 2, 3, 7]);
+                let interrupt = self.random.below(5) as u32;
+                let selectors = selectors << 29 | interrupt << 24;
+                packet(0x49, &[0x514, selectors, low, high, value & 15, 0, mask & 15])
+            }
+            7 => self.indirect_buffer().to_vec(),
+            8 => {
+                let dies = self.random.below(4) as u32;
+                packet(0x23, &[dies << 24 | value & 15])
+            }
+            9 => packet(0x40, &[2 << 8 | 4, 0x100, 0, low, high]),
+            10 => packet(0x10, &vec![0; self.random.below(20) as usize + 1]),
+            11 => packet(0x76, &[value & 0x4ff, mask, value]),
+            _ => vec![value, mask, low],
+        }
+    }
+
+    /// Packets that set the registers of a launch and start it.
+    fn pm4_launch(&mut self) -> Vec<u32> {
+        let entry = match self.random.below(10) {
+            0..8 => self.gpu(CODE) + 256 * self.random.below(PAGE / 256),
+            _ => self.address(),
+        };
+        let any = |random: &mut Random, mask: u64| {
+            if random.chance(90) { (random.word() & mask) as u32 } else { random.word() as u32 }
+        };
+        let registers = [
+            (0x20c, vec![(entry >> 8) as u32, (entry >> 40) as u32]),
+            // Registers, user SGPRs, IDs and scratch.
+            (0x212, vec![any(&mut self.random, 0x3f), any(&mut self.random, 0x1fff | 7 << 15)]),
+            (0x218, vec![any(&mut self.random, 7 << 12)]),
+            (0x207, [1u32, 64, 1].map(|size| self.random.pick(&[1u32, size, size, 0])).to_vec()),
+            (0x240, (0..16).map(|_| self.word() as u32).collect()),
+        ];
+        let mut packets = Vec::new();
+        for (first, values) in registers {
+            packets.push(pm4_header(0x76, values.len() + 1));
+            packets.push(first);
+            packets.extend(values);
+        }
+        let count = self.random.pick(&[1, 2, 3, 0, u32::MAX]);
+        let initiator = self.random.pick(&[5u32, 5, 5, 0x8005, 1, 4, 7]);
+        packets.extend([pm4_header(0x15, 4), count, 1, 1, initiator]);
+        packets
+    }
+
+    /// Writes PM4 packets to a page, and returns their number of dwords.
+    fn fill_pm4_page(&mut self, page: u64) -> u64 {
+        let mut dwords = Vec::new();
+        while dwords.len() < (PAGE / 4 - 200) as usize {
+            dwords.extend(self.pm4_packet());
+        }
+        dwords.truncate((PAGE / 4) as usize);
+        for (dword, address) in dwords.iter().zip((self.gpu(page)..).step_by(4)) {
+            let pointer = unchecked_pointer(GpuAddress(address)).cast::<u32>();
+            // SAFETY: in a page that the GPU may access.
+            unsafe { pointer.write(*dword) };
+        }
+        dwords.len() as u64
+    }
+
+    fn fill_pm4(&mut self) {
+        self.fill_pm4_page(DATA[0]);
+        let mut written = self.fill_pm4_page(RINGS[2]);
+        let [read_index, write_index] = PM4_POINTERS.map(|offset| self.gpu(QUEUES) + offset);
+        let read = match self.random.below(20) {
+            0 => self.random.word(),
+            _ => self.random.below(3) * (PAGE / 4),
+        };
+        if self.random.chance(5) {
+            written = self.random.word();
+        }
+        self.put(read_index, read);
+        self.put(write_index, read.wrapping_add(written));
     }
 
     fn fill_sdma(&mut self, queue: &Queue) {
@@ -400,9 +518,12 @@ impl Fuzzer {
             self.fill_compute(&compute);
             let sdma = self.create_queue(QueueKind::Sdma);
             self.fill_sdma(&sdma);
+            self.create_queue(QueueKind::Pm4);
+            self.fill_pm4();
         }
         if self.random.chance(50) {
-            let page = self.random.pick(&[RINGS[0], RINGS[1], QUEUES, DESCRIPTORS, SIGNALS[0]]);
+            let pages = [RINGS[0], RINGS[1], RINGS[2], QUEUES, DESCRIPTORS, SIGNALS[0], DATA[0]];
+            let page = self.random.pick(&pages);
             let (address, word) = (self.gpu(page) + 8 * self.random.below(PAGE / 8), self.word());
             self.put(address, word);
         }
@@ -562,10 +683,10 @@ fn a_dispatch_without_an_end_is_abandoned() {
         let slice = Duration::ZERO;
         let driver = RecordingDriver { calls: Arc::clone(&calls), overwrites, slice };
         fuzzer.compute.driver = Box::new(driver);
-        let packet = aql::next(&queue).expect("a packet");
+        let task = Task::Packet(aql::next(&queue).expect("a packet"));
         queue.destroy();
         let mut turn = fuzzer.gpus.take();
-        fuzzer.compute.execute(&mut turn, &queue, &packet).expect("no failure");
+        fuzzer.compute.execute(&mut turn, &queue, &task).expect("no failure");
         assert_eq!(*calls.lock().unwrap(), ["begin", "abandon"], "{is_overwritten}");
     }
 }

@@ -165,8 +165,8 @@ structures! {
         pad: u32,
     }
 
-    /// An event to wait for. The first words are a union: the data of a memory fault, or the age of
-    /// a signal event in the first two words.
+    /// An event to wait for. The first words are a union: the data of a memory fault, that of a
+    /// hardware exception, or the age of a signal event in the first two words.
     EventData = "kfd_event_data" {
         memory_exception_data: MemoryException,
         kfd_event_data_ext: u64,
@@ -188,6 +188,14 @@ structures! {
         ReadOnly: u32,
         NoExecute: u32,
         imprecise: u32,
+    }
+
+    /// A GPU that cannot go on.
+    HardwareException = "kfd_hsa_hw_exception_data" {
+        reset_type: u32,
+        reset_cause: u32,
+        memory_lost: u32,
+        gpu_id: u32,
     }
 
     /// Wait for events.
@@ -303,9 +311,29 @@ structures! {
         flags: u32,
     }
 
+    /// Registration of the runtime with debuggers.
+    RuntimeEnable = "kfd_ioctl_runtime_enable_args" {
+        r_debug: u64,
+        mode_mask: u32,
+        capabilities_mask: u32,
+    }
+
     /// Mode of GPUs to retry after page faults (XNACK).
     SetXnackMode = "kfd_ioctl_set_xnack_mode_args" {
         xnack_enabled: i32,
+    }
+}
+
+impl From<HardwareException> for MemoryFailure {
+    /// The words that a union with both contains.
+    fn from(exception: HardwareException) -> MemoryFailure {
+        let HardwareException { reset_type, reset_cause, memory_lost, gpu_id } = exception;
+        MemoryFailure {
+            NotPresent: reset_type,
+            ReadOnly: reset_cause,
+            NoExecute: memory_lost,
+            imprecise: gpu_id,
+        }
     }
 }
 
@@ -342,13 +370,14 @@ pub enum Call {
     SetXnackMode = 0x21,
     AvailableMemory = 0x23,
     ExportDmabuf = 0x24,
+    RuntimeEnable = 0x25,
     IpcImport = 0x80,
     IpcExport = 0x81,
 }
 
 impl Call {
     /// Each call with its name in the header, without `AMDKFD_IOC_`.
-    pub const ALL: [(Call, &'static str); 31] = [
+    pub const ALL: [(Call, &'static str); 32] = [
         (Call::GetVersion, "GET_VERSION"),
         (Call::CreateQueue, "CREATE_QUEUE"),
         (Call::DestroyQueue, "DESTROY_QUEUE"),
@@ -378,6 +407,7 @@ impl Call {
         (Call::SetXnackMode, "SET_XNACK_MODE"),
         (Call::AvailableMemory, "AVAILABLE_MEMORY"),
         (Call::ExportDmabuf, "EXPORT_DMABUF"),
+        (Call::RuntimeEnable, "RUNTIME_ENABLE"),
         (Call::IpcImport, "IPC_IMPORT_HANDLE"),
         (Call::IpcExport, "IPC_EXPORT_HANDLE"),
     ];

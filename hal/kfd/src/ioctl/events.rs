@@ -5,7 +5,9 @@ use super::arguments::with_array;
 use super::error::Errno;
 use super::gpu::GpuNode;
 use super::process::Process;
-use crate::events::{AccessFault, ReportedAges, ResetMode, WaitFor, WaitedEvent};
+use crate::events::{
+    AccessFault, MemoryFault, ReportedAges, ReportedFault, ResetMode, WaitFor, WaitedEvent,
+};
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -78,20 +80,38 @@ fn age(element: &EventData) -> u64 {
 }
 
 fn store_result(element: &mut EventData, waited: &WaitedEvent) {
-    if let Some(fault) = &waited.fault {
-        element.memory_exception_data = MemoryException {
-            failure: MemoryFailure {
-                NotPresent: (fault.reason == AccessFault::NotPresent).into(),
-                ReadOnly: (fault.reason == AccessFault::ReadOnly).into(),
-                NoExecute: 0,
-                imprecise: 0,
-            },
-            va: fault.address,
-            gpu_id: GpuNode(fault.node).id(),
-            ErrorType: 0,
-        };
-    } else if waited.age != 0 {
-        let failure = &mut element.memory_exception_data.failure;
-        (failure.NotPresent, failure.ReadOnly) = (waited.age as u32, (waited.age >> 32) as u32);
+    let data = &mut element.memory_exception_data;
+    match waited.fault {
+        Some(ReportedFault::Memory(fault)) => *data = memory_exception(fault),
+        Some(ReportedFault::Hardware { node }) => {
+            data.failure = hardware_exception(GpuNode(node)).into();
+        }
+        None if waited.age != 0 => {
+            let failure = &mut data.failure;
+            (failure.NotPresent, failure.ReadOnly) = (waited.age as u32, (waited.age >> 32) as u32);
+        }
+        None => {}
     }
+}
+
+fn memory_exception(fault: MemoryFault) -> MemoryException {
+    MemoryException {
+        failure: MemoryFailure {
+            NotPresent: (fault.reason == AccessFault::NotPresent).into(),
+            ReadOnly: (fault.reason == AccessFault::ReadOnly).into(),
+            NoExecute: 0,
+            imprecise: 0,
+        },
+        va: fault.address,
+        gpu_id: GpuNode(fault.node).id(),
+        ErrorType: 0,
+    }
+}
+
+fn hardware_exception(gpu: GpuNode) -> HardwareException {
+    /// The whole GPU is reset (`KFD_HW_EXCEPTION_WHOLE_GPU_RESET`).
+    const WHOLE_GPU: u32 = 0;
+    /// `KFD_HW_EXCEPTION_GPU_HANG`.
+    const HANG: u32 = 0;
+    HardwareException { reset_type: WHOLE_GPU, reset_cause: HANG, memory_lost: 1, gpu_id: gpu.id() }
 }

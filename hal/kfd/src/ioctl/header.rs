@@ -19,10 +19,11 @@ const UNNAMED: [(&str, &str); 7] = [
 ];
 
 /// Structures that not all headers have, and calls that are defined where they are: those of
-/// version 1.12 of the interface, and those of AMD's own kernel (`kfd_ioctl.h` of ROCm's
+/// versions 1.12 and 1.13 of the interface, and those of AMD's own kernel (`kfd_ioctl.h` of ROCm's
 /// libhsakmt).
-const NEW: [(&str, &str); 3] = [
+const NEW: [(&str, &str); 4] = [
     ("kfd_ioctl_export_dmabuf_args", "EXPORT_DMABUF"),
+    ("kfd_ioctl_runtime_enable_args", "RUNTIME_ENABLE"),
     ("kfd_ioctl_ipc_export_handle_args", "IPC_EXPORT_HANDLE"),
     ("kfd_ioctl_ipc_import_handle_args", "IPC_IMPORT_HANDLE"),
 ];

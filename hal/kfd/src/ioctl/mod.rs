@@ -74,6 +74,7 @@ fn compute_call(process: &Process, request: &Request) -> Result<(), Errno> {
         }
         Call::GetTileConfig => request.with(|args| system::tile_config(process, args)),
         Call::SetXnackMode => request.with(system::xnack_mode),
+        Call::RuntimeEnable => request.with(system::enable_runtime),
         // Without effect: there are no caches, private memory is found through the queue, and traps
         // end a dispatch.
         Call::SetMemoryPolicy | Call::SetScratchBackingVa | Call::SetTrapHandler => Ok(()),

@@ -6,6 +6,7 @@ use super::gpu::GpuNode;
 use super::process::Process;
 use super::render_abi::*;
 use super::request::Request;
+use crate::clock::GPU_CLOCK_KHZ;
 use crate::topology::Gpu;
 use flipwave_isa::Generation;
 
@@ -74,7 +75,7 @@ fn info(gpu: &Gpu, args: &mut Info) -> Result<(), Errno> {
         ACCELERATION_WORKING => 1u32.to_ne_bytes().to_vec(),
         // No graphics engines.
         HW_IP_COUNT => 0u32.to_ne_bytes().to_vec(),
-        TIMESTAMP => crate::clock::clock().to_ne_bytes().to_vec(),
+        TIMESTAMP => crate::clock::gpu_clock().to_ne_bytes().to_vec(),
         // Registers describe the layout of images, and are all 0. `second` is their number.
         READ_REGISTERS => vec![0; (args.second as usize).min(64) * 4],
         DEVICE => bytes_of(&device(gpu)).to_vec(),
@@ -96,7 +97,7 @@ fn device(gpu: &Gpu) -> DeviceInfo {
         num_shader_engines: board.shader_engines,
         num_shader_arrays_per_engine: 1,
         // In kHz, as the other clocks.
-        gpu_counter_freq: 1_000_000,
+        gpu_counter_freq: GPU_CLOCK_KHZ,
         max_engine_clock: u64::from(board.clock_mhz) * 1000,
         max_memory_clock: 1_600_000,
         cu_active_number: gpu.units,

@@ -5,7 +5,7 @@ use super::arguments::with_array;
 use super::error::Errno;
 use super::gpu::GpuNode;
 use super::process::Process;
-use crate::clock::clock;
+use crate::clock::{gpu_clock, host_clock};
 use crate::topology::{LDS_APERTURE, SCRATCH_APERTURE};
 use std::ops::RangeInclusive;
 
@@ -19,8 +19,8 @@ pub fn version(args: &mut GetVersion) -> Result<(), Errno> {
 /// Returns the clocks. For the host's node, which has no GPU clock, the others are still returned:
 /// AMD's runtime asks that node for the clock's frequency, and does not check for errors.
 pub fn clocks(process: &Process, args: &mut GetClockCounters) -> Result<(), Errno> {
-    let now = clock();
-    args.gpu_clock_counter = process.gpu(args.gpu_id).map_or(0, |_| now);
+    let now = host_clock();
+    args.gpu_clock_counter = process.gpu(args.gpu_id).map_or(0, |_| gpu_clock());
     (args.cpu_clock_counter, args.system_clock_counter) = (now, now);
     args.system_clock_freq = 1_000_000_000;
     Ok(())
@@ -73,5 +73,11 @@ pub fn xnack_mode(args: &mut SetXnackMode) -> Result<(), Errno> {
         return Err(Errno::INVALID);
     }
     args.xnack_enabled = 0;
+    Ok(())
+}
+
+/// Registers the runtime with debuggers, of which there are none. Returns no capabilities.
+pub fn enable_runtime(args: &mut RuntimeEnable) -> Result<(), Errno> {
+    args.capabilities_mask = 0;
     Ok(())
 }

@@ -3,10 +3,10 @@
 
 use super::EmbeddedGpu;
 use crate::dispatch::execution::Execution;
-use crate::dispatch::launch::{Launch, Places};
+use crate::dispatch::launch::{Launch, Places, UserSgprs};
 use crate::module::Module;
 use crate::translate::program::Program;
-use flipwave_codeobj::{CodeObject, DESCRIPTOR_SIZE, Descriptor, FileBytes};
+use flipwave_codeobj::{CodeObject, DESCRIPTOR_SIZE, Descriptor, FileBytes, KernargPreload};
 use flipwave_device::{Address, DeviceError, KernelPacket, ModuleId, QueuedPacket};
 use flipwave_isa::{Isa, Pc};
 use std::ops::Range;
@@ -144,6 +144,28 @@ impl EmbeddedGpu {
         self.begin_packet(queued, &packet, descriptor, home, instruction_limit)
     }
 
+    /// Like [`EmbeddedGpu::begin_queued`], but user SGPRs start with these words instead of values
+    /// that the descriptor asks for: those of the registers `COMPUTE_USER_DATA_0` and following, of
+    /// a dispatch without an AQL packet. The packet and the descriptor in memory are the driver's
+    /// record of the other registers.
+    ///
+    /// # Errors
+    /// As [`EmbeddedGpu::begin_queued`].
+    pub fn begin_registers(
+        &mut self,
+        queued: QueuedPacket,
+        user_data: &[u32],
+        instruction_limit: u64,
+    ) -> Result<Execution, DeviceError> {
+        let (packet, mut descriptor) = self.packet(queued.packet)?;
+        descriptor.properties = descriptor.properties.without_user_sgprs();
+        descriptor.kernarg_preload = KernargPreload::NONE;
+        let entry = Address(descriptor.entry.0);
+        let home = self.module_around(entry).ok_or(DeviceError::NoCode { kernel: entry })?;
+        let user_sgprs = UserSgprs::Words(user_data.to_vec());
+        self.begin_launch(queued, &packet, descriptor, user_sgprs, home, instruction_limit)
+    }
+
     /// Begins a packet with a kernel of module `home`, regardless of the kernel that the packet
     /// names.
     pub(crate) fn begin_packet(
@@ -154,6 +176,19 @@ impl EmbeddedGpu {
         home: ModuleId,
         instruction_limit: u64,
     ) -> Result<Execution, DeviceError> {
+        let user_sgprs = UserSgprs::Descriptor;
+        self.begin_launch(queued, packet, descriptor, user_sgprs, home, instruction_limit)
+    }
+
+    fn begin_launch(
+        &mut self,
+        queued: QueuedPacket,
+        packet: &KernelPacket,
+        descriptor: Descriptor,
+        user_sgprs: UserSgprs,
+        home: ModuleId,
+        instruction_limit: u64,
+    ) -> Result<Execution, DeviceError> {
         let places = Places {
             kernarg: packet.kernarg,
             packet: queued.packet,
@@ -161,7 +196,8 @@ impl EmbeddedGpu {
             dispatch_id: queued.number,
         };
         let (policy, target, space) = (self.policy, &self.target, &mut self.space);
-        let launch = Launch::of_packet(packet, places, descriptor, target, policy, space)?;
+        let launch =
+            Launch::of_packet(packet, places, descriptor, user_sgprs, target, policy, space)?;
         let mut execution = Execution::new(home.0 as usize, launch, self.policy, instruction_limit);
         execution.sync = self.sync.clone();
         Ok(execution)

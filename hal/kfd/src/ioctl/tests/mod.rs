@@ -10,6 +10,7 @@ use flipwave_sim::{EmbeddedGpu, Execution, Progress};
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 mod memory;
+mod pm4;
 mod queues;
 mod render;
 

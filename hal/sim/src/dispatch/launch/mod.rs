@@ -31,6 +31,7 @@ pub struct Launch {
     pub start: u64,
     /// Arguments preloaded to user SGPRs.
     preloaded: Vec<u32>,
+    user_sgprs: UserSgprs,
     grid: Dim3,
     workgroup: Dim3,
     /// LDS of a workgroup, in bytes.
@@ -57,6 +58,16 @@ struct Checked {
     private_bytes: u32,
     /// Minimum number of resident workgroups.
     least_resident: u32,
+    user_sgprs: UserSgprs,
+}
+
+/// Source of the initial values of user SGPRs.
+#[derive(Clone, Debug)]
+pub enum UserSgprs {
+    /// Values that the kernel descriptor asks for, as for AQL packets.
+    Descriptor,
+    /// The registers `COMPUTE_USER_DATA_0` and following, whatever they mean to the kernel.
+    Words(Vec<u32>),
 }
 
 /// Addresses that a kernel receives.
@@ -124,6 +135,7 @@ impl Launch {
             lds_bytes: descriptor.group_segment_fixed_size.saturating_add(dispatch.dynamic_lds),
             private_bytes: policy.private_bytes,
             least_resident: policy.resident_workgroups,
+            user_sgprs: UserSgprs::Descriptor,
             descriptor,
         };
         let places = Places {
@@ -164,6 +176,7 @@ impl Launch {
         packet: &KernelPacket,
         places: Places,
         descriptor: Descriptor,
+        user_sgprs: UserSgprs,
         target: &Target,
         policy: Policy,
         space: &mut AddressSpace,
@@ -179,6 +192,7 @@ impl Launch {
             lds_bytes,
             private_bytes: policy.private_bytes.max(packet.private_bytes),
             least_resident: policy.resident_workgroups,
+            user_sgprs,
             descriptor,
         };
         Launch::place(checked, target, places, space, refuse)
@@ -192,7 +206,7 @@ impl Launch {
         space: &mut AddressSpace,
         refuse: impl Fn(String) -> DeviceError,
     ) -> Result<Launch, DeviceError> {
-        let Checked { descriptor, start, grid, workgroup, lds_bytes, .. } = checked;
+        let Checked { descriptor, user_sgprs, start, grid, workgroup, lds_bytes, .. } = checked;
         let wave_size = descriptor.wavefront_size() as u8;
         if !target.wave_sizes().contains(&wave_size) {
             return Err(refuse(format!("{target} has no waves of {wave_size} lanes")));
@@ -208,6 +222,7 @@ impl Launch {
             target: target.clone(),
             start,
             preloaded: Vec::new(),
+            user_sgprs,
             grid,
             workgroup,
             lds_bytes,

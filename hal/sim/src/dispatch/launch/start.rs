@@ -1,6 +1,6 @@
 //! Initial state of waves (AMDGPUUsage, "Initial Kernel Execution State").
 
-use super::Launch;
+use super::{Launch, UserSgprs};
 use crate::memory::aperture;
 use crate::wave::private::Private;
 use crate::wave::{Mode, Row, RowIndex, ScalarIndex, Wave};
@@ -205,6 +205,10 @@ impl Launch {
         let mut scalars = Vec::new();
         let words = |words: &[u32]| words.iter().copied().map(Scalar::Word).collect();
         let pair = |value: u64| words(&[value as u32, (value >> 32) as u32]);
+        if let UserSgprs::Words(words) = &self.user_sgprs {
+            let registers = (0..self.descriptor.rsrc2.user_sgprs.into()).map(ScalarIndex);
+            scalars.extend(registers.zip(words.iter().copied().map(Scalar::Word)));
+        }
         for initial in self.descriptor.initial_sgprs(&self.target) {
             let values: Vec<Scalar> = match initial.value {
                 InitialValue::PrivateSegmentBuffer => words(&self.scratch_resource()),
