@@ -14,3 +14,6 @@ mod results;
 
 pub use candidates::candidates;
 pub use harden::{Hardened, VARIABLE, harden};
+
+#[cfg(test)]
+mod tests;
