@@ -162,7 +162,7 @@ fn unavailable_features_are_refused_with_the_reason() {
     let folder = folder.path();
     write(folder, CAMPAIGN);
     let amd_only = ["`sm_90` is not an AMD GPU"];
-    flipwave(folder, &["strict", "add.yaml"], &[]).expect_refused(&amd_only);
+    flipwave(folder, &["profile", "add.yaml", "--strict"], &[]).expect_refused(&amd_only);
     let run = |campaign: &str, words: &[&str]| {
         write(folder, campaign);
         flipwave(folder, &["run", "add.yaml", "--force"], &[]).expect_refused(words);
