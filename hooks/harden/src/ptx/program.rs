@@ -4,7 +4,10 @@ use super::chains::Liveness;
 use super::results::{ResultRegister, results};
 use crate::{HardenError, Reason};
 use flipwave_arch::Pc;
-use flipwave_ptx::{CallGraph, Class, Code, ControlFlow, FunctionCode, Inst, Instruction, Module};
+use flipwave_ptx::{
+    Argument, CallGraph, Class, Code, ControlFlow, FunctionCode, FunctionKind, Inst, Instruction,
+    Module, Symbol,
+};
 use flipwave_ptx_hooks::Instrumentation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -33,8 +36,12 @@ pub struct Function {
 }
 
 impl Program {
-    /// Reads the code of an instrumentation.
-    pub fn new(instrumentation: &Instrumentation) -> Program {
+    /// Prepares a module and reads its code.
+    ///
+    /// # Errors
+    /// [`HardenError::Ptx`] if the module cannot be rewritten.
+    pub fn of(module: &Module) -> Result<(Instrumentation, Program), HardenError> {
+        let instrumentation = Instrumentation::new(module)?;
         let code = instrumentation.code().clone();
         let trees: Vec<Instruction> = instrumentation.instructions().into_iter().cloned().collect();
         let (mut known, mut others) = (BTreeMap::new(), BTreeMap::new());
@@ -45,17 +52,7 @@ impl Program {
             }
         }
         let functions = functions(&code);
-        Program { code, trees, results: known, others, functions }
-    }
-
-    /// Prepares a module and reads its code.
-    ///
-    /// # Errors
-    /// [`HardenError::Ptx`] if the module cannot be rewritten.
-    pub fn of(module: &Module) -> Result<(Instrumentation, Program), HardenError> {
-        let instrumentation = Instrumentation::new(module)?;
-        let program = Program::new(&instrumentation);
-        Ok((instrumentation, program))
+        Ok((instrumentation, Program { code, trees, results: known, others, functions }))
     }
 
     /// Address of an instruction.
@@ -72,21 +69,19 @@ impl Program {
         })
     }
 
-    /// Returns `true` if lanes may end while a call is executed.
-    pub fn may_end_lanes(&self, call: &Inst) -> bool {
-        use flipwave_ptx::{Argument, Symbol};
-        let callee = call.operands.iter().find_map(|operand| match operand {
-            Argument::Symbol(Symbol::Function(number), _) => Some(*number),
-            _ => None,
-        });
-        callee.is_none_or(|callee| self.functions[callee].may_end_lanes)
-    }
-
     /// The calls in a function after which some lanes may not continue.
     pub fn ending_calls(&self, function: &FunctionCode) -> Vec<usize> {
+        let may_end = |call: &Inst| {
+            let callee = call.operands.iter().find_map(|operand| match operand {
+                Argument::Symbol(Symbol::Function(number), _) => Some(*number),
+                _ => None,
+            });
+            // The function of an indirect call is not known.
+            callee.is_none_or(|callee| self.functions[callee].may_end_lanes)
+        };
         let is_ending = |number: &usize| {
             let inst = &self.code.instructions[*number];
-            inst.form.class() == Some(Class::Call) && self.may_end_lanes(inst)
+            inst.form.class() == Some(Class::Call) && may_end(inst)
         };
         function.instructions.clone().filter(is_ending).collect()
     }
@@ -98,7 +93,7 @@ fn functions(code: &Code) -> Vec<Function> {
         .functions
         .iter()
         .enumerate()
-        .filter(|(_, function)| function.kind == flipwave_ptx::FunctionKind::Entry)
+        .filter(|(_, function)| function.kind == FunctionKind::Entry)
         .flat_map(|(number, _)| graph.reachable(number))
         .collect();
     let ends = |number: usize| {
