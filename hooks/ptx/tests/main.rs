@@ -283,8 +283,10 @@ fn inserted_instructions_are_executed_as_they_are() {
     let again = instrumentation.add_variable("executed", ScalarType::U32);
     assert!(matches!(again, Err(PtxHookError::Module(_))));
     assert!(instrumentation.add_variable("mix", ScalarType::U32).is_err(), "a kernel");
-    let one = instrumentation.add_register(0, ScalarType::U32);
-    let other = instrumentation.add_register(0, ScalarType::U32);
+    let mut functions = instrumentation.code().functions.iter();
+    let kernel = functions.position(|function| &*function.name == "mix").expect("the kernel");
+    let one = instrumentation.add_register(kernel, ScalarType::U32);
+    let other = instrumentation.add_register(kernel, ScalarType::U32);
     assert_ne!(one, other);
     let op = |name: &str, operands: Vec<Operand>| Instruction {
         guard: None,
@@ -294,8 +296,8 @@ fn inserted_instructions_are_executed_as_they_are() {
     let number = |value| Operand::Value(Expression::Number(Number::decimal(value)));
     let set = op("mov.u32", vec![Operand::symbol(&one), number(2)]);
     let add = vec![Operand::Address(vec![Operand::symbol("executed")]), Operand::symbol(&one)];
-    instrumentation.insert(Point::Entry(0), vec![set]).expect("inserted");
-    let exits = instrumentation.exits(0);
+    instrumentation.insert(Point::Entry(kernel), vec![set]).expect("inserted");
+    let exits = instrumentation.exits(kernel);
     for point in exits {
         instrumentation
             .insert(point, vec![op("red.global.add.u32", add.clone())])
