@@ -148,6 +148,29 @@ fn uncompared_copies_of_ptx_are_reported_as_escapes() {
     assert_eq!(found.points[0].rates[Outcome::Detected as usize], 0.0);
 }
 
+/// Hardened code, and code with a detector, has the same rows in the interpreter and as compiled code.
+#[test]
+fn rows_of_rewritten_ptx_do_not_depend_on_the_tier() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let campaign = with_count(folder, "hotspot", 80);
+    let text = std::fs::read_to_string(&campaign.file).expect("a campaign");
+    let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/tools/range_check.c");
+    let checked = format!("{text}detector: {{c: {tool}}}\n");
+    std::fs::write(folder.join("checked.yaml"), checked).expect("written");
+    let tables = |tier: &str| {
+        let environment = [("FLIPWAVE_TIER", tier)];
+        let out = |name: &str| format!("{tier}.{name}");
+        let harden = ["harden", "hotspot.yaml", "--budget", "3", "--out", &out("hardened")];
+        flipwave(folder, &harden, &environment).expect_success();
+        flipwave(folder, &["run", "checked.yaml", "--out", &out("checked")], &environment)
+            .expect_success();
+        ["hardened/3", "checked"]
+            .map(|name| std::fs::read(folder.join(out(name)).join("results.csv")).expect("a table"))
+    };
+    assert!(tables("interpreter") == tables("compiled-at-once"));
+}
+
 /// A hardened module is code like any other: faults in it, also in copies, are injected inside the simulated GPU and
 /// with hooks.
 #[test]
