@@ -360,7 +360,7 @@ pub enum AccelerationArgument {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The folder receives the hardened code objects, curve.csv and curve.svg (coverage by budget), \
+The folder receives the hardened code objects or PTX modules, curve.csv and curve.svg (coverage by budget), \
 instructions.csv (duplicated instructions by budget), and a results folder each for the original program \
 and every budget. The exit code is 1 if a fault in a duplicated result caused an undetected SDC.")]
 pub struct HardenArguments {

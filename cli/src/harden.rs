@@ -66,8 +66,8 @@ fn print(hardenings: &Hardenings) -> Result<(), Failure> {
     let difference = match hardenings.steps.iter().find_map(|step| step.differing.as_ref()) {
         None => "no difference".to_owned(),
         Some(difference) => format!(
-            "a difference, which may come from undefined registers if the code was compiled with -O0: \
-             {difference}"
+            "a difference, which may come from undefined registers if the code was compiled with -O0, from \
+             clocks, or from the order in which waves access memory: {difference}"
         ),
     };
     writeln!(

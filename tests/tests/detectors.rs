@@ -5,9 +5,11 @@ use flipwave_tests::{Finished, examples_folder, flipwave, rows};
 use std::path::{Path, PathBuf};
 
 /// Writes `examples/campaigns/quickstart.yaml` with these faults and more keys.
-fn campaign(folder: &Path, faults: &str, more: &str) -> PathBuf {
+fn campaign(folder: &Path, target: &str, faults: &str, more: &str) -> PathBuf {
     let file = flipwave_tests::example("quickstart", faults, folder);
     let text = std::fs::read_to_string(&file).expect("a campaign");
+    let lines = text.lines().filter(|line| !line.starts_with("target:"));
+    let text = lines.fold(format!("target: {target}\n"), |text, line| text + line + "\n");
     std::fs::write(&file, format!("{text}{more}")).expect("written");
     file
 }
@@ -29,14 +31,20 @@ const FAULTS: &str = "{model: flip_one_bit, groups: [valu], count: 300}";
 /// results are in the rows, so those that are too large must be detected.
 #[test]
 fn range_check_detects_large_results() {
+    for target in ["gfx90a", "sm_80"] {
+        range_check_detects(target);
+    }
+}
+
+fn range_check_detects(target: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    let plain_file = campaign(folder, FAULTS, "");
+    let plain_file = campaign(folder, target, FAULTS, "");
     run(&plain_file, &[]).expect_success();
     let plain = rows(&folder.join("out"));
     let tool = example_tool("range_check.c");
     let detector = format!("detector: {{c: {}, set: {{exponent: 30}}}}\n", tool.display());
-    let file = campaign(folder, FAULTS, &detector);
+    let file = campaign(folder, target, FAULTS, &detector);
     run(&file, &[]).expect_success();
     let table = || std::fs::read(folder.join("out/results.csv")).expect("a table");
     let (checked, bytes) = (rows(&folder.join("out")), table());
@@ -45,7 +53,8 @@ fn range_check_detects_large_results() {
     for (plain, checked) in plain.iter().zip(&checked) {
         let fault = |row: &Row| (row.site.clone(), row.before, row.after, row.line.clone());
         assert_eq!(fault(plain), fault(checked));
-        let is_float = checked.opcode.ends_with("_f32") && !checked.opcode.starts_with("v_cvt");
+        let is_single = ["_f32", ".f32"].iter().any(|end| checked.opcode.ends_with(end));
+        let is_float = is_single && !checked.opcode.contains("cvt");
         let is_large = checked.after >> 23 & 0xff > 157;
         match checked.outcome {
             Outcome::Detected => {
@@ -72,7 +81,7 @@ fn invalid_detectors_are_refused() {
     let tool = |text: &str| std::fs::write(folder.join("tool.c"), text).expect("written");
     let detector = "detector: {c: tool.c}\n";
     let refused = |more: &str, words: &[&str]| {
-        run(&campaign(folder, FAULTS, more), &[]).expect_refused(words);
+        run(&campaign(folder, "gfx90a", FAULTS, more), &[]).expect_refused(words);
     };
     refused("detector: {c: none.c}\n", &["quickstart.yaml:", "detector.c", "none.c"]);
     tool(
@@ -90,9 +99,11 @@ fn invalid_detectors_are_refused() {
     refused("detector: {c: tool.c, set: {limit: 3.5}}\n", &["detector.set.limit"]);
     // Runs with another number of detections are detected.
     let allowed = format!("{detector}allow: [golden_detection]\n");
-    run(&campaign(folder, FAULTS, &allowed), &[]).expect_success();
+    run(&campaign(folder, "gfx90a", FAULTS, &allowed), &[]).expect_success();
     assert!(rows(&folder.join("out")).iter().all(|row| row.outcome != Outcome::Detected));
-    run(&campaign(folder, FAULTS, &allowed), &["--by", "hook"])
+    run(&campaign(folder, "gfx90a", FAULTS, &allowed), &["--by", "hook"])
+        .expect_refused(&["already contains hooks"]);
+    run(&campaign(folder, "sm_80", FAULTS, &allowed), &["--by", "hook"])
         .expect_refused(&["already contains hooks"]);
     let harden = flipwave(folder, &["harden", "quickstart.yaml"], &[]);
     harden.expect_refused(&["does not support detectors"]);

@@ -6,7 +6,8 @@ use flipwave_campaigns::{
     Campaign, Comparing, HardenOptions, Hardenings, RunOptions, Silent, harden,
 };
 use flipwave_device::Device;
-use flipwave_harden::{Candidates, DETECTED, Hardened, Hardening};
+use flipwave_harden::amdgpu::{Hardened, candidates};
+use flipwave_harden::{DETECTED, Hardening};
 use flipwave_hooks::hook::Variables;
 use flipwave_isa::Pc;
 use flipwave_tests::{
@@ -73,10 +74,10 @@ fn fully_duplicated_programs_compute_the_same() {
 
 /// Hardens a code object, with all duplicable instructions duplicated.
 fn all(object: &flipwave_codeobj::CodeObject) -> Hardened {
-    let candidates = Candidates::of(object).unwrap_or_else(|error| panic!("{error}"));
+    let candidates = candidates(object).unwrap_or_else(|error| panic!("{error}"));
     let instructions: BTreeSet<Pc> = candidates.instructions.keys().copied().collect();
     let hardening = Hardening { instructions: &instructions, comparing: Comparing::Ends };
-    let hardened = flipwave_harden::harden(object, hardening, hook_compiler());
+    let hardened = flipwave_harden::amdgpu::harden(object, hardening, hook_compiler());
     hardened.unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -6,8 +6,8 @@ use super::ranking::is_ranked;
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use flipwave_analysis::{Coverage, Outcome, Row, rows};
+use flipwave_arch::Pc;
 use flipwave_injector::{Duration, FaultTarget, Scope};
-use flipwave_isa::{Pc, Register};
 use std::io::BufReader;
 use std::path::Path;
 
@@ -89,7 +89,7 @@ impl<'a> ComparedResults<'a> {
             && is_lane
             && matches!(fault.duration, Duration::Transient);
         let plain = |id| {
-            version.modules.iter().find(|(_, module)| module.id == id).map(|(number, _)| *number)
+            version.modules.iter().find(|(_, module)| module.id() == id).map(|(number, _)| *number)
         };
         let dispatches = version.prepared.workload.program.dispatches.iter();
         let modules = dispatches.map(|dispatch| plain(dispatch.module)).collect();
@@ -101,8 +101,9 @@ impl<'a> ComparedResults<'a> {
         let module = row.dispatch.and_then(|index| self.modules.get(index as usize).copied());
         let module = module.flatten().and_then(|number| self.version.modules.get(&number));
         let Some((module, pc)) = module.zip(row.pc) else { return false };
-        let Some(duplicated) = module.hardened.duplicated.get(&Pc(pc)) else { return false };
-        let Ok(register) = row.location.parse::<Register>() else { return false };
-        self.hits_results && duplicated.results.iter().any(|range| range.contains(register))
+        let Some(duplicated) = module.duplicated().get(&Pc(pc)) else { return false };
+        let architecture = self.version.prepared.workload.architecture();
+        let Some(register) = architecture.register(&row.location) else { return false };
+        self.hits_results && duplicated.results.contains(&register)
     }
 }

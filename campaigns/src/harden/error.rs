@@ -1,5 +1,7 @@
 //! Errors of hardening a program.
 
+use crate::platform::other_platform::OtherPlatformError;
+use flipwave_device::DeviceError;
 use flipwave_harden::HardenError;
 
 /// Errors returned when a program cannot be hardened.
@@ -39,6 +41,12 @@ pub enum HardeningError {
         /// The budget.
         budget: f64,
     },
+    /// No executed instruction can be duplicated.
+    #[error(
+        "none of the instructions that the program executes can be duplicated: they are stores, atomic \
+         operations, branches, or loads that see what others write"
+    )]
+    NothingToDuplicate,
     /// No fault in an instruction that can be duplicated caused SDC.
     #[error(
         "none of the campaign's faults in instructions that can be duplicated caused SDC, so there is \
@@ -59,6 +67,12 @@ pub enum HardeningError {
     /// The code cannot be hardened.
     #[error(transparent)]
     Code(#[from] HardenError),
+    /// The device cannot load or execute hardened code.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The platform of the target cannot harden code.
+    #[error(transparent)]
+    Platform(#[from] OtherPlatformError),
     /// Hardened code has other outputs than the plain code.
     #[error(
         "output `{output}` of the hardened program differs from the plain program without a fault (this is \

@@ -17,6 +17,7 @@ pub use ranking::RankedInstruction;
 
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
+use crate::platform::CodeFile;
 use crate::results::folder::{FolderError, RESULTS};
 use crate::results::lock::FolderLock;
 use crate::run::progress::Progress;
@@ -88,10 +89,11 @@ pub fn harden(
                 continue;
             }
         };
-        hardenings.steps.push(plain.compare_in_lockstep(&version)?);
+        hardenings.steps.push(plain.compare_in_lockstep(campaign, &version)?);
         for (number, module) in version.modules.values().enumerate() {
-            let file = options.folder.join(format!("{name}-{number}.hsaco"));
-            tables::put(&lock, &file, module.hardened.rewritten.object.bytes())?;
+            let CodeFile { extension, bytes } = module.file();
+            let file = options.folder.join(format!("{name}-{number}.{extension}"));
+            tables::put(&lock, &file, &bytes)?;
             hardenings.files.push(file);
         }
         let version_options = options_of(&name);

@@ -4,13 +4,12 @@ use super::code::{HardenedProgram, PlainProgram};
 use super::error::HardeningError;
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
-use crate::platform::amdgpu;
-use crate::program::cancellable::CancellableDevice;
+use crate::platform::ToolRun;
 use flipwave_analysis::{Outcome, Row, read_rows};
-use flipwave_codeobj::LineTable;
-use flipwave_harden::{Candidate, Candidates, Comparing};
-use flipwave_isa::Pc;
-use flipwave_tools::{ToolError, count_executions};
+use flipwave_arch::{Pc, SourceLines};
+use flipwave_device::ModuleId;
+use flipwave_harden::{Candidate, Comparing};
+use flipwave_tools::{InstExecutions, Options, ToolFile};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -74,9 +73,10 @@ impl Ranking {
         let executed = executions(campaign, plain)?;
         let sdc = parts_of_sdc(plain, rows, holds_out)?;
         let (mut ranked, mut copies) = (BTreeMap::new(), BTreeMap::new());
-        for (number, (module, object)) in (0..).zip(plain.objects()) {
-            let candidates = Candidates::of(object).map_err(HardeningError::from)?;
-            let lines = object.lines().unwrap_or_default();
+        let machine = &plain.prepared.workload.device;
+        for (number, module) in (0..).zip(plain.modules()) {
+            let candidates = plain.method.candidates(machine, ModuleId(module))?;
+            let lines = machine.lines(ModuleId(module));
             for (pc, candidate) in candidates.instructions {
                 let at = (module, pc);
                 let Some((function, executions)) = executed.get(&at) else { continue };
@@ -86,7 +86,7 @@ impl Ranking {
                     module: number,
                     function: function.clone(),
                     pc: pc.to_string(),
-                    line: line(&lines, pc),
+                    line: line(lines, pc),
                     instruction: text,
                     executions: *executions,
                     part_of_sdc,
@@ -98,6 +98,9 @@ impl Ranking {
                     [copy, comparison].map(|count| executions * u64::from(count));
                 copies.insert(at, CopyCost { copy, comparison, readers, benefit: part_of_sdc });
             }
+        }
+        if copies.is_empty() {
+            return Err(HardeningError::NothingToDuplicate.into());
         }
         let order = order(&copies);
         if order.is_empty() {
@@ -269,23 +272,18 @@ fn executions(
 ) -> Result<BTreeMap<ModulePc, (String, u64)>, CampaignError> {
     let workload = &plain.prepared.workload;
     let dispatches = &workload.program.dispatches;
-    let gpu = amdgpu(&workload.device)?;
-    let mut device = gpu.clone();
-    let found = count_executions(
-        &mut CancellableDevice::new(&mut device, workload)
-            .map_err(|error| Box::new(ToolError::from(error)))?,
-        |module| gpu.code_object(module),
-        dispatches,
-        &plain.compiler,
-        None,
-    );
-    let found = campaign.unless_cancelled(found.map_err(|error| Box::new(error).into()))?;
+    let (file, options) = (ToolFile::shipped("instruction-count"), Options::default());
+    let file = file.map_err(Box::new)?;
+    let run = ToolRun { workload, dispatches, instructions: &[], file: &file, options: &options };
+    let found = campaign.target.tools()?.measure(&run).map_err(CampaignError::from);
+    let found = campaign.unless_cancelled(found)?;
     let mut executed: BTreeMap<(u32, Pc), (String, u64)> = BTreeMap::new();
-    for (table, counts) in found {
+    for table in found.tables {
         let Some(module) = dispatches.get(table.dispatch).map(|dispatch| dispatch.module.0) else {
             continue;
         };
-        for count in counts.into_iter().filter(|count| count.executions > 0) {
+        let counts = table.rows.iter().filter_map(|row| InstExecutions::from_row(row));
+        for count in counts.filter(|count| count.executions > 0) {
             executed.entry((module, count.pc)).or_insert((count.function, 0)).1 += count.executions;
         }
     }
@@ -318,8 +316,8 @@ fn parts_of_sdc(
     Ok(parts)
 }
 
-fn line(lines: &LineTable, pc: Pc) -> String {
-    let line = lines.lookup(pc);
+fn line(lines: Option<&dyn SourceLines>, pc: Pc) -> String {
+    let line = lines.and_then(|lines| lines.lookup(pc));
     line.map(|line| format!("{}:{}", line.file, line.line)).unwrap_or_default()
 }
 

@@ -1,9 +1,12 @@
 //! AMD GPUs.
 
+use super::amdgpu_hardening::AmdgpuHardening;
 use super::amdgpu_hooks::AmdgpuHooks;
 use super::amdgpu_tools::AmdgpuTools;
 use super::other_platform::OtherPlatformError;
-use super::{Addresses, HookMethod, LoadedMachine, Platform, ProgramLoader, ToolMethod};
+use super::{
+    Addresses, HardeningMethod, HookMethod, LoadedMachine, Platform, ProgramLoader, ToolMethod,
+};
 use crate::file::kernels::{Argument, Code, Launch};
 use crate::program::compile::Compiler;
 use crate::program::error::PrepareError;
@@ -51,6 +54,13 @@ impl Platform for AmdgpuPlatform {
 
     fn tools(&self, _: &dyn Architecture) -> Result<Box<dyn ToolMethod>, OtherPlatformError> {
         Ok(Box::new(AmdgpuTools))
+    }
+
+    fn hardening(
+        &self,
+        _: &dyn Architecture,
+    ) -> Result<Box<dyn HardeningMethod>, OtherPlatformError> {
+        Ok(Box::new(AmdgpuHardening::default()))
     }
 }
 

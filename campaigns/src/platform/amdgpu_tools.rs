@@ -1,11 +1,15 @@
 //! Tools in AMD's code.
 
+use super::amdgpu_detector::AmdgpuDetector;
+use super::detector::DetectorMethod;
 use super::tools::{ToolMethod, ToolRun, other_machine};
 use crate::program::cancellable::CancellableDevice;
+use crate::program::error::PrepareError;
 use flipwave_emulator::Emulator;
 use flipwave_hooks::hook::HookCompiler;
+use flipwave_injector::Workload;
 use flipwave_sim::EmbeddedGpu;
-use flipwave_tools::{Measurement, Replacer, ToolError, measure_with};
+use flipwave_tools::{Measurement, Replacer, ToolError, ToolFile, measure_with};
 
 /// Tools in AMD's code.
 pub(super) struct AmdgpuTools;
@@ -24,5 +28,13 @@ impl ToolMethod for AmdgpuTools {
         let measurement =
             measure_with(&mut device, code_of, dispatches, file, options, &compiler, replacer);
         Ok(measurement?)
+    }
+
+    fn detector(
+        &self,
+        file: &ToolFile,
+        workload: &Workload,
+    ) -> Result<Box<dyn DetectorMethod>, PrepareError> {
+        Ok(Box::new(AmdgpuDetector::start(file, workload)?))
     }
 }

@@ -5,17 +5,26 @@
 //! platforms of AMD and of PTX are always present; [`register_platform`] adds others.
 
 mod amdgpu;
+mod amdgpu_detector;
+mod amdgpu_hardening;
 mod amdgpu_hooks;
 mod amdgpu_tools;
+mod detector;
+mod hardening;
 mod hooks;
 mod loader;
 pub(crate) mod other_platform;
 mod ptx;
+mod ptx_detector;
+mod ptx_hardening;
 mod ptx_hooks;
+mod ptx_lockstep;
 mod ptx_tools;
 mod target;
 mod tools;
 
+pub use detector::{DetectorCounter, DetectorMethod, LoadedDetector};
+pub use hardening::{CodeFile, DifferenceCounter, HardenedModule, HardeningMethod};
 pub use hooks::{HookInjection, HookMethod, HookMethodError};
 pub use loader::{Addresses, LoadedMachine, ProgramLoader};
 pub use target::CampaignTarget;
@@ -66,6 +75,17 @@ pub trait Platform: Sync {
         &self,
         architecture: &dyn Architecture,
     ) -> Result<Box<dyn ToolMethod>, OtherPlatformError> {
+        Err(OtherPlatformError { target: architecture.target().to_owned() })
+    }
+
+    /// Duplication of instructions in the code of a target of this platform.
+    ///
+    /// # Errors
+    /// An error that names the target if the platform has none.
+    fn hardening(
+        &self,
+        architecture: &dyn Architecture,
+    ) -> Result<Box<dyn HardeningMethod>, OtherPlatformError> {
         Err(OtherPlatformError { target: architecture.target().to_owned() })
     }
 }

@@ -1,9 +1,12 @@
 //! Simulated GPUs that execute PTX.
 
 use super::other_platform::OtherPlatformError;
+use super::ptx_hardening::PtxHardening;
 use super::ptx_hooks::PtxHooks;
 use super::ptx_tools::PtxTools;
-use super::{Addresses, HookMethod, LoadedMachine, Platform, ProgramLoader, ToolMethod};
+use super::{
+    Addresses, HardeningMethod, HookMethod, LoadedMachine, Platform, ProgramLoader, ToolMethod,
+};
 use crate::file::kernels::{Argument, Code, Launch};
 use crate::program::compile::Compiler;
 use crate::program::error::PrepareError;
@@ -49,6 +52,13 @@ impl Platform for PtxPlatform {
 
     fn tools(&self, _: &dyn Architecture) -> Result<Box<dyn ToolMethod>, OtherPlatformError> {
         Ok(Box::new(PtxTools))
+    }
+
+    fn hardening(
+        &self,
+        _: &dyn Architecture,
+    ) -> Result<Box<dyn HardeningMethod>, OtherPlatformError> {
+        Ok(Box::new(PtxHardening))
     }
 }
 

@@ -1,13 +1,16 @@
 //! Tools in PTX modules.
 
+use super::detector::DetectorMethod;
+use super::ptx_detector::PtxDetector;
 use super::tools::{ToolMethod, ToolRun, other_machine};
+use crate::program::error::PrepareError;
 use flipwave_device::{Address, Completion, DeviceError, Dispatch, ModuleId};
 use flipwave_injector::Workload;
 use flipwave_machine::{Execution, Machine, Unobserved};
 use flipwave_ptx::{Module, Ptx};
 use flipwave_ptx_hooks::{PtxHookCompiler, Rewritten};
 use flipwave_ptx_sim::{Inserted, PtxGpu};
-use flipwave_tools::{Measurement, PtxDevice, ToolError, measure_ptx};
+use flipwave_tools::{Measurement, PtxDevice, ToolError, ToolFile, measure_ptx};
 
 /// Tools in PTX modules.
 pub(super) struct PtxTools;
@@ -23,6 +26,14 @@ impl ToolMethod for PtxTools {
         let mut device = PtxWorkload { gpu, target: target.clone(), workload, completed: 0 };
         let compiler = PtxHookCompiler::default();
         Ok(measure_ptx(&mut device, dispatches, file, options, &compiler)?)
+    }
+
+    fn detector(
+        &self,
+        file: &ToolFile,
+        workload: &Workload,
+    ) -> Result<Box<dyn DetectorMethod>, PrepareError> {
+        Ok(Box::new(PtxDetector::start(file, workload)?))
     }
 }
 

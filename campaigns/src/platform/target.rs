@@ -1,7 +1,7 @@
 //! Targets of campaigns.
 
 use super::other_platform::OtherPlatformError;
-use super::{HookMethod, Platform, ToolMethod, platforms};
+use super::{HardeningMethod, HookMethod, Platform, ToolMethod, platforms};
 use flipwave_arch::Architecture;
 use flipwave_isa::Target;
 use flipwave_ptx::Ptx;
@@ -74,6 +74,14 @@ impl CampaignTarget {
     /// [`OtherPlatformError`] if the platform has none.
     pub(crate) fn tools(&self) -> Result<Box<dyn ToolMethod>, OtherPlatformError> {
         self.platform.tools(self.architecture())
+    }
+
+    /// Duplication of instructions.
+    ///
+    /// # Errors
+    /// [`OtherPlatformError`] if the platform has none.
+    pub(crate) fn hardening(&self) -> Result<Box<dyn HardeningMethod>, OtherPlatformError> {
+        self.platform.hardening(self.architecture())
     }
 
     /// The AMD target.

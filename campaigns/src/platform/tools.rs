@@ -1,5 +1,7 @@
 //! Instrumentation tools.
 
+use super::detector::DetectorMethod;
+use crate::program::error::PrepareError;
 use flipwave_device::{DeviceError, Dispatch};
 use flipwave_emulator::Instruction;
 use flipwave_injector::Workload;
@@ -26,6 +28,16 @@ pub trait ToolMethod {
     /// # Errors
     /// [`ToolError`].
     fn measure(&self, run: &ToolRun<'_>) -> Result<Measurement, Box<ToolError>>;
+
+    /// Starts a tool as the detector of a workload.
+    ///
+    /// # Errors
+    /// [`PrepareError`] if the tool cannot be compiled or started.
+    fn detector(
+        &self,
+        file: &ToolFile,
+        workload: &Workload,
+    ) -> Result<Box<dyn DetectorMethod>, PrepareError>;
 }
 
 /// The error for a machine of another platform.

@@ -2,19 +2,12 @@
 
 use crate::file::element::ElementType;
 use crate::outputs::compare::{OutputFormat, OutputRole};
-use crate::platform::{amdgpu, amdgpu_mut};
+use crate::platform::{CampaignTarget, DetectorCounter};
 use crate::program::error::{DetectorError, PrepareError};
-use flipwave_codeobj::CodeObject;
-use flipwave_device::{Device, ModuleId};
-use flipwave_hooks::hook::HookCompiler;
-use flipwave_hooks::rewrite::{Instrumentation, Rewritten};
+use flipwave_device::ModuleId;
 use flipwave_injector::{Buffer, Workload};
-use flipwave_tools::{
-    DispatchFacts, EmulatedInsts, Guest, Options, Tool, ToolError, ToolFile, ToolScope,
-    refusal_reasons, wave_size,
-};
+use flipwave_tools::{DispatchFacts, ToolFile};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Upper bound of instructions executed per instruction of the program.
 const MAX_COST: u64 = 1000;
@@ -26,19 +19,11 @@ const MAX_COST: u64 = 1000;
 /// [`PrepareError`] if the tool fails, or a hook cannot be inserted.
 pub(super) fn insert(
     file: &ToolFile,
+    target: &CampaignTarget,
     workload: &mut Workload,
 ) -> Result<Vec<OutputFormat>, PrepareError> {
-    let compiler = HookCompiler::find().map_err(ToolError::Hook).map_err(DetectorError::Tool)?;
-    let gpu = amdgpu(&workload.device)?;
-    let objects: BTreeMap<u32, CodeObject> = workload
-        .program
-        .dispatches
-        .iter()
-        .filter_map(|dispatch| Some((dispatch.module.0, gpu.code_object(dispatch.module)?.clone())))
-        .collect();
-    let wave_size = objects.values().find_map(wave_size).unwrap_or(64);
-    let tool =
-        Tool::start(file, &compiler, gpu.target(), wave_size).map_err(DetectorError::Tool)?;
+    let method = target.tools()?.detector(file, workload)?;
+    let tool = method.tool();
     if tool.detectors().next().is_none() {
         return Err(DetectorError::NoDetector { file: file.name.clone() }.into());
     }
@@ -52,29 +37,23 @@ pub(super) fn insert(
             workgroup: dispatch.workgroup,
             launch: tool.count_launch(&dispatch.kernel),
         };
-        let Some(object) = objects.get(&dispatch.module.0) else { continue };
         if !tool.chooses(&facts).map_err(DetectorError::Tool)? {
             continue;
         }
         let module = match versions.get(&dispatch.module.0) {
             Some(module) => *module,
             None => {
-                let instrumented = Instrumented::new(&tool, object, &compiler)?;
-                let gpu = amdgpu_mut(&mut workload.device)?;
-                let module = gpu.load(&instrumented.rewritten.object)?;
-                for (name, counter) in instrumented.counters(&tool) {
-                    let address = gpu.address_of(module, counter.address)?;
-                    let bytes = counter.bytes;
-                    workload.program.outputs.push(Buffer { name: name.to_owned(), address, bytes });
+                let loaded = method.load(&mut workload.device, dispatch.module)?;
+                for DetectorCounter { name, address, bytes } in loaded.counters {
                     formats.push(OutputFormat {
                         element: ElementType::U64,
-                        role: OutputRole::Detector(name.to_owned()),
+                        role: OutputRole::Detector(name.clone()),
                         extents: None,
                     });
+                    workload.program.outputs.push(Buffer { name, address, bytes });
                 }
-                gpu.set_original(module, Arc::new(instrumented.guest));
-                versions.insert(dispatch.module.0, module);
-                module
+                versions.insert(dispatch.module.0, loaded.module);
+                loaded.module
             }
         };
         dispatch.module = module;
@@ -82,51 +61,4 @@ pub(super) fn insert(
         dispatch.instruction_limit = dispatch.instruction_limit.saturating_mul(MAX_COST);
     }
     Ok(formats)
-}
-
-/// Code with the hooks of a detector.
-struct Instrumented {
-    rewritten: Rewritten,
-    guest: Guest,
-}
-
-/// The counter of a detector in a code object.
-struct Counter {
-    /// ELF virtual address.
-    address: u64,
-    bytes: usize,
-}
-
-impl Instrumented {
-    fn new(
-        tool: &Tool,
-        object: &CodeObject,
-        compiler: &HookCompiler,
-    ) -> Result<Instrumented, DetectorError> {
-        let mut instrumentation = Instrumentation::new(object).map_err(ToolError::Rewrite)?;
-        let program = instrumentation.program().clone();
-        let scope = ToolScope::new(object, &program, None);
-        let lines = object.lines().unwrap_or_default();
-        let options = Options::default();
-        tool.request_hooks(&mut instrumentation, compiler, &options, &scope, &lines)?;
-        let rewritten = instrumentation.rewrite(compiler).map_err(ToolError::Rewrite)?;
-        if !rewritten.report.refused.is_empty() {
-            let reasons = refusal_reasons(&rewritten.report.refused).join("; ");
-            return Err(DetectorError::Refused { file: tool.file().name.clone(), reasons });
-        }
-        let guest =
-            Guest::new(object, &program, &rewritten, &EmulatedInsts::default(), |_| Vec::new());
-        Ok(Instrumented { rewritten, guest })
-    }
-
-    /// The counters of the detectors that the hooks use.
-    fn counters<'a>(&self, tool: &'a Tool) -> Vec<(&'a str, Counter)> {
-        let Some((start, data)) = self.rewritten.data.first() else { return Vec::new() };
-        let counter = |name: &'a str| {
-            let symbol = data.symbols.get(name)?;
-            let address = start.0 + symbol.offset;
-            Some((name, Counter { address, bytes: symbol.size as usize }))
-        };
-        tool.detectors().filter_map(counter).collect()
-    }
 }

@@ -39,7 +39,11 @@ pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, Campaign
                 install(&kernels.instructions, &mut prepared.workload)?;
             }
             if let Some(file) = &kernels.detector {
-                prepared.formats.extend(detector::insert(file, &mut prepared.workload)?);
+                prepared.formats.extend(detector::insert(
+                    file,
+                    &campaign.target,
+                    &mut prepared.workload,
+                )?);
             }
             Ok(prepared)
         }

@@ -3,6 +3,7 @@
 use flipwave_hooks::hook::HookError;
 use flipwave_hooks::rewrite::RewriteError;
 use flipwave_isa::IsaError;
+use flipwave_ptx_hooks::PtxHookError;
 
 /// The reasons why an instruction is not duplicated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
@@ -13,16 +14,22 @@ pub enum Reason {
     /// The instruction loads memory that may change between two loads.
     #[error("it loads memory that may change in between")]
     Coherent,
-    /// The instruction depends on the clock, the PC, hardware registers or a register index, or combines
-    /// two operations.
+    /// The instruction depends on the clock, the PC, hardware registers, the active lanes or a register
+    /// index, or combines two operations.
     #[error("a second execution may give a different result")]
     State,
-    /// The instruction reads and writes SCC.
-    #[error("it reads and writes SCC")]
+    /// The instruction reads and writes SCC or the carry.
+    #[error("it reads and writes a carry")]
     Carry,
     /// The instruction writes EXEC, M0 or another special register.
     #[error("it writes a special register")]
     Special,
+    /// The instruction writes the predicate that guards it.
+    #[error("it writes the predicate that guards it")]
+    Guard,
+    /// The results are parts of registers, or have a type that cannot be compared.
+    #[error("its results are not predicates or whole registers of 16, 32 or 64 bits")]
+    Type,
     /// The copy cannot be encoded.
     #[error("it cannot be encoded with a different destination register")]
     Encoding,
@@ -34,7 +41,7 @@ pub enum Reason {
     Refused,
 }
 
-/// Errors returned when hardening a code object.
+/// Errors returned when hardening a module.
 #[derive(Debug, thiserror::Error)]
 pub enum HardenError {
     /// The hook that counts detected differences cannot be compiled.
@@ -43,6 +50,9 @@ pub enum HardenError {
     /// The code cannot be rewritten.
     #[error(transparent)]
     Rewrite(#[from] RewriteError),
+    /// The PTX module cannot be rewritten.
+    #[error(transparent)]
+    Ptx(#[from] PtxHookError),
     /// The target has no decoder.
     #[error(transparent)]
     Isa(#[from] IsaError),

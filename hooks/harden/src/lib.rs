@@ -1,19 +1,17 @@
 //! Hardening by selective instruction duplication: chosen instructions are executed twice, their results
-//! are compared, and each wave counts at its end whether it has detected a difference.
+//! are compared, and the program counts detected differences.
 //!
-//! [`Candidates`] lists the instructions of a code object that can be duplicated, and the cost of each.
-//! [`harden`] creates a code object with chosen instructions duplicated. A fault in the result of a
-//! duplicated instruction has no effect or is counted, since instructions that read the result before it
-//! is compared are duplicated too.
+//! [`amdgpu`] hardens code objects and [`ptx`] hardens PTX modules. Both list the instructions that can be
+//! duplicated with the cost of each ([`Candidates`]), and create a version of the code in which chosen
+//! instructions are duplicated ([`Hardening`]). A fault in the result of a duplicated instruction has no
+//! effect or is counted, since instructions that read the result before it is compared are duplicated too.
 
+pub mod amdgpu;
 mod candidates;
-mod chains;
-mod duplicate;
 mod error;
-mod harden;
-mod plan;
+mod hardening;
+pub mod ptx;
 
 pub use candidates::{Candidate, Candidates};
 pub use error::{HardenError, Reason};
-pub use harden::{DETECTED, Duplicated, Hardened, Hardening, harden};
-pub use plan::Comparing;
+pub use hardening::{Comparing, DETECTED, Duplicated, Hardening};

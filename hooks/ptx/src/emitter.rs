@@ -194,6 +194,11 @@ pub(crate) fn temporary_name(prefix: &str, kind: ScalarType, number: &str) -> Na
     format!("%{prefix}_{}_{number}", kind.name()).into()
 }
 
+/// Name of registers that requests add to a function: with an empty number, their common prefix.
+pub(crate) fn added_name(prefix: &str, kind: ScalarType, number: &str) -> Name {
+    format!("%{prefix}_added_{}_{number}", kind.name()).into()
+}
+
 /// Name of the type of moves of a type's bits.
 pub(crate) fn untyped(kind: ScalarType) -> String {
     if kind == ScalarType::Pred { "pred".to_owned() } else { format!("b{}", kind.bits()) }
@@ -210,11 +215,15 @@ pub(crate) fn hexadecimal(value: u64) -> Operand {
     Operand::Value(Expression::Number(Number::Integer { value, radix, is_unsigned: false }))
 }
 
-/// Declarations of temporary registers.
-pub(crate) fn declare(function: &mut Function, prefix: &str, most: &Temporaries) {
+/// Declares registers, whose names follow from the type and a number.
+pub(crate) fn declare(
+    function: &mut Function,
+    counts: &Temporaries,
+    name: impl Fn(ScalarType, &str) -> Name,
+) {
     let Some(body) = &mut function.body else { return };
     let position = function.position;
-    let declarations = most.iter().map(|(kind, count)| {
+    let declarations = counts.iter().map(|(kind, count)| {
         let declaration = flipwave_ptx::Declaration {
             linkage: None,
             space: flipwave_ptx::Space::Reg,
@@ -224,7 +233,7 @@ pub(crate) fn declare(function: &mut Function, prefix: &str, most: &Temporaries)
             kind: flipwave_ptx::ValueType { scalar: *kind, elements: 1 },
             declarators: vec![flipwave_ptx::Declarator {
                 position,
-                name: temporary_name(prefix, *kind, ""),
+                name: name(*kind, ""),
                 count: Some(*count),
                 dimensions: Vec::new(),
                 initializer: None,

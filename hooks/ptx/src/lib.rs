@@ -6,7 +6,8 @@
 //!
 //! 1. [`PtxHookCompiler::compile`] compiles a source to a [`HookLibrary`].
 //! 2. [`Instrumentation::new`] prepares a module. [`Instrumentation::sites`] lists its instructions with their
-//!    facts; [`Instrumentation::call`] requests calls, and [`Instrumentation::remove`] removes instructions.
+//!    facts; [`Instrumentation::call`] requests calls, [`Instrumentation::insert`] inserts instructions, and
+//!    [`Instrumentation::remove`] removes instructions.
 //! 3. [`Instrumentation::rewrite`] returns the module with hooks, and for each of its instructions the address
 //!    in the original code.
 //!
@@ -72,5 +73,6 @@ pub use compiler::{HEADER, PtxHookCompiler};
 pub use error::PtxHookError;
 pub use instrumentation::Instrumentation;
 pub use library::{HookLibrary, Signature};
+pub use names::of_operand as for_each_name;
 pub use request::{Argument, HookCall, Lanes, LibraryIndex, Place, Point, Site};
 pub use rewrite::Rewritten;

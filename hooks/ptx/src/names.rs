@@ -14,8 +14,8 @@ pub(crate) fn of_instruction(inst: &mut Instruction, visit: &mut dyn FnMut(&mut 
     inst.operands.iter_mut().for_each(|operand| of_operand(operand, visit));
 }
 
-/// Visits the names in an operand.
-pub(crate) fn of_operand(operand: &mut Operand, visit: &mut dyn FnMut(&mut Name)) {
+/// Visits the names in an operand: registers, variables, functions and labels.
+pub fn of_operand(operand: &mut Operand, visit: &mut dyn FnMut(&mut Name)) {
     match operand {
         Operand::Value(value) => of_expression(value, visit),
         Operand::Member { register, .. } => visit(register),

@@ -1,13 +1,15 @@
 //! The module with hooks.
 
 use crate::call::{At, Caller, Reads};
-use crate::emitter::{Emitter, Temporaries, declare};
+use crate::emitter::{Emitter, Temporaries, added_name, declare, temporary_name};
+use crate::instrumentation::Insertion;
 use crate::library::number_of;
 use crate::{HookCall, Instrumentation, Lanes, LibraryIndex, Point, PtxHookError, names};
 use flipwave_arch::Pc;
 use flipwave_ptx::{
-    Block, Function, Guard, Instruction, Item, ItemKind, Module, Name, Operand, Origin, Position,
-    ScalarType, Statement, StatementKind, carry, pc_of,
+    Block, Declaration, Declarator, Function, Guard, Instruction, Item, ItemKind, Linkage, Module,
+    Name, Operand, Origin, Position, ScalarType, Space, Statement, StatementKind, ValueType, carry,
+    pc_of,
 };
 use std::collections::HashMap;
 
@@ -57,9 +59,9 @@ impl Instrumentation {
                 return Err(PtxHookError::Module(reason));
             }
         }
-        let prefix = names::unused_prefix(&self.module);
+        let prefix = &*self.prefix;
         let symbols: Vec<HashMap<Name, Name>> =
-            (0..self.libraries.len()).map(|index| self.library_names(index, &prefix)).collect();
+            (0..self.libraries.len()).map(|index| self.library_names(index, prefix)).collect();
         let preserves_carry =
             self.code.instructions.iter().any(|inst| inst.accesses().sources.contains(&carry()));
         let mut module = Module::default();
@@ -75,6 +77,7 @@ impl Instrumentation {
         let header = self.module.items.iter().take_while(|item| is_header(item)).count();
         for (number, item) in self.module.items.iter().enumerate() {
             if number == header {
+                module.items.extend(self.variables.iter().map(variable));
                 self.add_libraries(&symbols, &mut module, &mut origins);
             }
             let mut item = item.clone();
@@ -88,7 +91,7 @@ impl Instrumentation {
                     let splicer = Splicer {
                         instrumentation: self,
                         function,
-                        prefix: &prefix,
+                        prefix,
                         symbols: &symbols,
                         preserves_carry,
                         next,
@@ -167,6 +170,28 @@ impl Instrumentation {
     }
 }
 
+/// The declaration of an added variable.
+fn variable((name, kind): &(Name, ScalarType)) -> Item {
+    let position = Position::default();
+    let declarator = Declarator {
+        position,
+        name: name.clone(),
+        count: None,
+        dimensions: Vec::new(),
+        initializer: None,
+    };
+    let declaration = Declaration {
+        linkage: Some(Linkage::Visible),
+        space: Space::Global,
+        bank: None,
+        attributes: Vec::new(),
+        alignment: Some(kind.bytes()),
+        kind: ValueType { scalar: *kind, elements: 1 },
+        declarators: vec![declarator],
+    };
+    Item { position, kind: ItemKind::Variable(Box::new(declaration)) }
+}
+
 /// Number of instructions in a block.
 fn instructions(block: &Block) -> usize {
     let count = |statement: &Statement| match &statement.kind {
@@ -209,7 +234,11 @@ impl Splicer<'_> {
         body.statements.append(&mut rest.statements);
         let end = self.detached(Point::End(self.function), position)?;
         body.statements.extend(end);
-        declare(function, self.prefix, &self.temporaries);
+        let prefix = self.prefix;
+        if let Some(added) = self.instrumentation.registers.get(&self.function) {
+            declare(function, added, |kind, number| added_name(prefix, kind, number));
+        }
+        declare(function, &self.temporaries, |kind, number| temporary_name(prefix, kind, number));
         Ok(self.next)
     }
 
@@ -236,12 +265,14 @@ impl Splicer<'_> {
         position: Position,
     ) -> Result<Vec<Statement>, PtxHookError> {
         let Splicer { instrumentation, prefix, .. } = *self;
-        let Some(calls) = instrumentation.calls.get(&point) else { return Ok(Vec::new()) };
+        let Some(insertions) = instrumentation.insertions.get(&point) else {
+            return Ok(Vec::new());
+        };
         let code = &instrumentation.code.functions[self.function];
         let mut temporaries = std::mem::take(&mut self.temporaries);
         let mut emitter = Emitter::new(prefix, code, position, &mut temporaries);
-        for call in calls {
-            let emitted = self.call(call, None, &mut Reads::default(), &mut emitter);
+        for insertion in insertions {
+            let emitted = self.emit(insertion, None, &mut Reads::default(), &mut emitter);
             emitted.map_err(|reason| PtxHookError::Refused {
                 instruction: code.name.to_string(),
                 reason,
@@ -252,6 +283,25 @@ impl Splicer<'_> {
         let origin = if matches!(point, Point::End(_)) { Origin::After } else { Origin::Before };
         self.origins.resize(self.origins.len() + statements.len(), origin);
         Ok(statements)
+    }
+
+    fn emit(
+        &self,
+        insertion: &Insertion,
+        at: Option<&At<'_>>,
+        reads: &mut Reads,
+        emitter: &mut Emitter<'_>,
+    ) -> Result<(), String> {
+        match insertion {
+            Insertion::Call(call) => self.call(call, at, reads, emitter),
+            Insertion::Code(code) => {
+                for inst in code {
+                    let statement = emitter.statement(inst.clone());
+                    emitter.statements.push(statement);
+                }
+                Ok(())
+            }
+        }
     }
 
     fn call(
@@ -278,9 +328,10 @@ impl Splicer<'_> {
         self.next += 1;
         let instrumentation = self.instrumentation;
         let inst = &instrumentation.code.instructions[number];
-        let calls = |point| instrumentation.calls.get(&point).map_or(&[][..], Vec::as_slice);
+        let inserted =
+            |point| instrumentation.insertions.get(&point).map_or(&[][..], Vec::as_slice);
         let [before, instead, after] =
-            [Point::Before(number), Point::Instead(number), Point::After(number)].map(calls);
+            [Point::Before(number), Point::Instead(number), Point::After(number)].map(inserted);
         let is_removed = instrumentation.removed.contains(&number);
         let kept = instrumentation.kept.get(&number);
         let is_unchanged = before.is_empty() && instead.is_empty() && after.is_empty();
@@ -296,11 +347,11 @@ impl Splicer<'_> {
         let mut emitter = Emitter::new(self.prefix, code, position, &mut temporaries);
         let mut reads = Reads::default();
         let mut at = At { inst, tree: &tree, guard: tree.guard.clone() };
-        for (index, call) in before.iter().chain(instead).enumerate() {
-            for (_, word) in kept.into_iter().flatten().filter(|(calls, _)| *calls == index) {
+        for (index, insertion) in before.iter().chain(instead).enumerate() {
+            for (_, word) in kept.into_iter().flatten().filter(|(count, _)| *count == index) {
                 reads.lend(inst, *word, &mut emitter).map_err(refused)?;
             }
-            self.call(call, Some(&at), &mut reads, &mut emitter).map_err(refused)?;
+            self.emit(insertion, Some(&at), &mut reads, &mut emitter).map_err(refused)?;
         }
         let mut changed = tree.clone();
         substitute(&mut changed, inst.written_operands(), &reads);
@@ -334,8 +385,9 @@ impl Splicer<'_> {
                 restored.map_err(refused)?;
             }
         }
-        for call in after {
-            self.call(call, Some(&at), &mut Reads::default(), &mut emitter).map_err(refused)?;
+        for insertion in after {
+            let reads = &mut Reads::default();
+            self.emit(insertion, Some(&at), reads, &mut emitter).map_err(refused)?;
         }
         let statements = emitter.statements;
         self.temporaries = temporaries;
@@ -350,7 +402,8 @@ impl Splicer<'_> {
 }
 
 /// Returns `true` if a call after an instruction depends on its guard.
-fn needs_guard(call: &HookCall) -> bool {
+fn needs_guard(insertion: &Insertion) -> bool {
+    let Insertion::Call(call) = insertion else { return false };
     call.lanes == Lanes::Executing || call.arguments.contains(&crate::Argument::Guard)
 }
 

@@ -4,7 +4,9 @@ mod common;
 
 use common::{KERNEL, LANES, Run, call, library, module};
 use flipwave_arch::SourceLines;
-use flipwave_ptx::{PREDICATES, WORDS, resolve};
+use flipwave_ptx::{
+    Expression, Instruction, Number, Operand, PREDICATES, ScalarType, WORDS, resolve,
+};
 use flipwave_ptx_hooks::{
     Argument, HookCall, Instrumentation, Lanes, LibraryIndex, Place, Point, PtxHookError,
 };
@@ -270,4 +272,44 @@ fn impossible_requests_are_refused_with_the_reason() {
     assert!(text.contains("sm_80") && text.contains("sm_75"), "{text}");
     let small = module(".version 7.8\n.target sm_80\n.address_size 32\n");
     assert!(matches!(Instrumentation::new(&small), Err(PtxHookError::Module(_))));
+}
+
+/// Inserted instructions use added registers and variables, and what they write in registers of the module remains.
+#[test]
+fn inserted_instructions_are_executed_as_they_are() {
+    let expected = Run::new().outputs().0;
+    let mut instrumentation = Instrumentation::new(&module(KERNEL)).expect("a module");
+    instrumentation.add_variable("executed", ScalarType::U32).expect("a new name");
+    let again = instrumentation.add_variable("executed", ScalarType::U32);
+    assert!(matches!(again, Err(PtxHookError::Module(_))));
+    assert!(instrumentation.add_variable("mix", ScalarType::U32).is_err(), "a kernel");
+    let mut functions = instrumentation.code().functions.iter();
+    let kernel = functions.position(|function| &*function.name == "mix").expect("the kernel");
+    let one = instrumentation.add_register(kernel, ScalarType::U32);
+    let other = instrumentation.add_register(kernel, ScalarType::U32);
+    assert_ne!(one, other);
+    let op = |name: &str, operands: Vec<Operand>| Instruction {
+        guard: None,
+        name: name.into(),
+        operands,
+    };
+    let number = |value| Operand::Value(Expression::Number(Number::decimal(value)));
+    let set = op("mov.u32", vec![Operand::symbol(&one), number(2)]);
+    let add = vec![Operand::Address(vec![Operand::symbol("executed")]), Operand::symbol(&one)];
+    instrumentation.insert(Point::Entry(kernel), vec![set]).expect("inserted");
+    let exits = instrumentation.exits(kernel);
+    for point in exits {
+        instrumentation
+            .insert(point, vec![op("red.global.add.u32", add.clone())])
+            .expect("inserted");
+    }
+    let missing = instrumentation.insert(Point::Before(1 << 20), Vec::new());
+    assert!(matches!(missing, Err(PtxHookError::Refused { .. })));
+    let rewritten = instrumentation.rewrite().expect("a module");
+    let mut run = Run::rewritten(&rewritten);
+    assert_eq!(run.outputs().0, expected);
+    let (address, _) = run.gpu.variable(run.module, "executed").expect("a variable");
+    let mut found = [0; 4];
+    flipwave_machine::Machine::read(&run.gpu, address, &mut found).expect("read");
+    assert_eq!(u32::from_le_bytes(found), 2 * LANES);
 }

@@ -47,6 +47,10 @@ impl<'a> PtxHookInjector<'a> {
     pub fn inject(&mut self, site: &Site, limits: &[u64]) -> Result<Injection, InjectionError> {
         check(self.workload, site, limits)?;
         supports(site).map_err(|reason| refused(site, reason))?;
+        let mut dispatches = self.workload.program.dispatches.iter();
+        if dispatches.any(|dispatch| self.workload.device.is_rewritten(dispatch.module)) {
+            return Err(refused(site, Refusal::Rewritten));
+        }
         if self.kept.len() >= MOST_KEPT {
             self.kept.clear();
         }

@@ -7,6 +7,9 @@ use flipwave_ptx::INSTRUCTION_SET;
 /// Reasons why a hook cannot inject a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
+    /// The code was rewritten.
+    #[error("the code already contains hooks, of a detector; use `--by embedded`")]
+    Rewritten,
     /// Hooks cannot strike the place.
     #[error("hooks cannot strike {0}")]
     Place(Place),

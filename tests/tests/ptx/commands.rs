@@ -162,7 +162,7 @@ fn unavailable_features_are_refused_with_the_reason() {
     let folder = folder.path();
     write(folder, CAMPAIGN);
     let amd_only = ["`sm_90` is not an AMD GPU"];
-    flipwave(folder, &["harden", "add.yaml", "--budget", "1.5"], &[]).expect_refused(&amd_only);
+    flipwave(folder, &["profile", "add.yaml", "--strict"], &[]).expect_refused(&amd_only);
     let run = |campaign: &str, words: &[&str]| {
         write(folder, campaign);
         flipwave(folder, &["run", "add.yaml", "--force"], &[]).expect_refused(words);
@@ -171,8 +171,6 @@ fn unavailable_features_are_refused_with_the_reason() {
     write(folder, &campaign);
     flipwave(folder, &["run", "add.yaml", "--by", "hook"], &[])
         .expect_refused(&["hooks cannot strike target program_counter", "without `--by hook`"]);
-    let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/tools/range_check.c");
-    run(&format!("{CAMPAIGN}detector: {{c: {tool}}}\n"), &amd_only);
     run(&CAMPAIGN.replace("sm_90", "gfx90a"), &["add.cu", "CUDA cannot be compiled for gfx90a"]);
     run(&CAMPAIGN.replace("sm_90", "sm_9"), &["add.yaml:3:9", "sm_75, sm_80"]);
     run(

@@ -2,6 +2,7 @@
 
 mod commands;
 mod everywhere;
+mod hardened;
 mod ptxas;
 mod random;
 mod tools;

@@ -8,7 +8,7 @@ use super::stretch::PtxStretch;
 use super::survey::PtxCounts;
 use crate::compile::{Limits, Outcome, Recording, Workspace};
 use crate::execute::{Effect, Reach, Rows};
-use crate::program::Program;
+use crate::program::{Inserted, Program};
 use crate::wave::{RegisterRange, Registers, Status};
 use flipwave_arch::{LaneMask, Pc};
 use flipwave_device::{
@@ -53,6 +53,15 @@ struct Permission {
 }
 
 impl Company<'_> {
+    /// Returns `true` if a wave may execute blocks of a program as compiled code. Turns end at the blocks of rewritten
+    /// code only if inserted instructions count, and observers see other instructions than its blocks have.
+    fn may_run_blocks(&self, program: &Program, is_watched: bool) -> bool {
+        program.original.as_ref().is_none_or(|original| {
+            let is_seen = is_watched || self.counts.is_some() || self.fidelity.is_some();
+            original.inserted == Inserted::Counted && !is_seen
+        })
+    }
+
     /// Compiled code that a wave may execute from the first instruction of a block on; `None` if it may not.
     fn permission(
         &mut self,
@@ -199,9 +208,8 @@ impl PtxGpu {
                 );
             };
             let before = workgroup.waves[index].executed;
-            // Blocks of rewritten code are not those that turns end at.
             let is_compiled = compiling != Compiling::Never
-                && program.original.is_none()
+                && company.may_run_blocks(&program, is_watched)
                 && program.blocks.at(number).is_some();
             let permission = is_compiled
                 .then(|| company.permission(&program, number, id, before, is_watched))

@@ -1,6 +1,7 @@
 //! Instruments the modules of a list of dispatches with a tool and runs them.
 
-use super::request::{PtxTool, Requested};
+use super::instrumented::InstrumentedPtx;
+use super::request::PtxTool;
 use super::scope::PtxScope;
 use crate::measure::complete;
 use crate::{
@@ -11,8 +12,8 @@ use flipwave_device::{
     Address, Completion, DeviceError, DeviceFault, Dispatch, ModuleId, WaveLocation,
 };
 use flipwave_hooks::hook::VariableError;
-use flipwave_ptx::{Code, Module, Origin, Ptx};
-use flipwave_ptx_hooks::{Instrumentation, PtxHookCompiler, Rewritten};
+use flipwave_ptx::{Module, Origin, Ptx};
+use flipwave_ptx_hooks::{PtxHookCompiler, Rewritten};
 use std::collections::BTreeMap;
 
 /// A GPU that executes PTX modules with hooks.
@@ -94,10 +95,7 @@ impl HookVariables for Variables {
 
 /// A module instrumented with a tool.
 struct InstrumentedModule {
-    hooks: Requested,
-    /// The original code.
-    code: Code,
-    rewritten: Rewritten,
+    hooks: InstrumentedPtx,
     module: ModuleId,
     variables: BTreeMap<String, Variable>,
 }
@@ -159,34 +157,30 @@ impl InstrumentedModule {
         device: &mut D,
         original: ModuleId,
         module: &Module,
-        tool: &PtxTool<'_>,
+        tool: &PtxTool,
         options: &Options,
     ) -> Result<InstrumentedModule, ToolError> {
-        let mut instrumentation = Instrumentation::new(module).map_err(Box::new)?;
-        let code = instrumentation.code().clone();
-        let scope = PtxScope::new(&code, options.kernel.as_deref());
-        let hooks = tool.request_hooks(&mut instrumentation, options, &scope)?;
-        let rewritten = instrumentation.rewrite().map_err(Box::new)?;
-        let module = device.load(original, &rewritten)?;
+        let hooks = tool.instrument(module, options)?;
+        let module = device.load(original, &hooks.rewritten)?;
         let mut variables = BTreeMap::new();
-        for name in instrumentation.variables(hooks.library) {
-            let symbol = rewritten.symbol(hooks.library, &name);
+        for name in &hooks.variables {
+            let symbol = hooks.symbol(name);
             let Some((address, bytes)) = symbol.and_then(|name| device.variable(module, name))
             else {
                 continue;
             };
             let mut initial = vec![0; bytes as usize];
             device.read(address, &mut initial)?;
-            variables.insert(name, Variable { address, initial });
+            variables.insert(name.clone(), Variable { address, initial });
         }
-        Ok(InstrumentedModule { hooks, code, rewritten, module, variables })
+        Ok(InstrumentedModule { hooks, module, variables })
     }
 
     /// Runs a dispatch and builds its table.
     fn run<D: PtxDevice>(
         &self,
         device: &mut D,
-        tool: &PtxTool<'_>,
+        tool: &PtxTool,
         dispatch: &Dispatch,
         facts: &DispatchFacts,
     ) -> Result<DispatchTable, ToolError> {
@@ -220,7 +214,7 @@ impl InstrumentedModule {
             device.read(variable.address, &mut bytes)?;
             content.insert(name.clone(), bytes);
         }
-        let scope: &dyn CodeScope = &PtxScope::new(&self.code, Some(&dispatch.kernel));
+        let scope: &dyn CodeScope = &PtxScope::new(&self.hooks.original, Some(&dispatch.kernel));
         let variables = &Variables(content);
         let recorded = Recorded { code: &self.hooks.code, scope, variables, taken };
         let found = tool.tool.rows(facts, Some(recorded))?;
@@ -230,18 +224,18 @@ impl InstrumentedModule {
     /// The error for a fault, with its location in the original code.
     fn failure(
         &self,
-        tool: &PtxTool<'_>,
+        tool: &PtxTool,
         index: usize,
         dispatch: &Dispatch,
         fault: DeviceFault,
     ) -> ToolError {
         let origin = |location: WaveLocation| {
             let number = location.pc.0 / u64::from(flipwave_ptx::INSTRUCTION_BYTES);
-            self.rewritten.origins.get(number as usize).copied()
+            self.hooks.rewritten.origins.get(number as usize).copied()
         };
         let is_in_hook = matches!(origin(fault.place), Some(Origin::Before | Origin::After));
         let fault = fault.map_locations(|location| {
-            let pc = self.rewritten.original(location.pc).unwrap_or(location.pc);
+            let pc = self.hooks.rewritten.original(location.pc).unwrap_or(location.pc);
             WaveLocation { pc, ..location }
         });
         let kernel = dispatch.kernel.clone();

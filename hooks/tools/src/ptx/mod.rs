@@ -5,9 +5,12 @@
 
 mod access;
 mod facts;
+mod instrumented;
 mod measure;
 mod request;
 mod scope;
 mod wrapper;
 
+pub use instrumented::InstrumentedPtx;
 pub use measure::{PtxDevice, measure_ptx};
+pub use request::PtxTool;

@@ -21,9 +21,9 @@ use flipwave_ptx_hooks::{
 use std::collections::HashMap;
 
 /// A tool that runs, for PTX.
-pub struct PtxTool<'a> {
-    pub tool: Tool,
-    compiler: &'a PtxHookCompiler,
+pub struct PtxTool {
+    pub(super) tool: Tool,
+    compiler: PtxHookCompiler,
     target: Ptx,
     declarations: Declarations,
 }
@@ -78,21 +78,21 @@ struct Insertion {
     lanes: Lanes,
 }
 
-impl<'a> PtxTool<'a> {
+impl PtxTool {
     /// Compiles a tool and starts its host side.
     ///
     /// # Errors
     /// See [`Tool::start`].
     pub fn start(
         file: &ToolFile,
-        compiler: &'a PtxHookCompiler,
+        compiler: &PtxHookCompiler,
         target: &Ptx,
-    ) -> Result<PtxTool<'a>, ToolError> {
+    ) -> Result<PtxTool, ToolError> {
         let folders = IncludeFolders::prepare()?;
         let source = ptx_source(file, &folders, &[], "");
         let declarations = compiler.declarations(&source, target).map_err(Box::new)?;
         let tool = Tool::start_host(file, folders, &declarations)?;
-        Ok(PtxTool { tool, compiler, target: target.clone(), declarations })
+        Ok(PtxTool { tool, compiler: compiler.clone(), target: target.clone(), declarations })
     }
 
     /// Requests the tool's hooks for the code of `scope`, a scope of the code that is instrumented.

@@ -1,26 +1,14 @@
 //! Plans the duplication of instructions: reserves registers and builds the copies.
 
-use crate::chains::{Block, Chains};
-use crate::duplicate::{ComparedWith, CopyRegisters, Duplicate, Shadows, needed, results};
-use crate::{HardenError, Reason};
+use super::chains::{Block, Chains};
+use super::duplicate::{ComparedWith, CopyRegisters, Duplicate, Shadows, needed, results};
+use crate::{Comparing, HardenError, Reason};
 use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::{Disassembly, FunctionIndex, InstIndex};
 use flipwave_hooks::registers::{Allocation, RegisterRun};
 use flipwave_hooks::rewrite::Instrumentation;
 use flipwave_isa::{Isa, Register, RegisterRange, RegisterSet};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The selection of results that are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparing {
-    /// Compares every result immediately.
-    Each,
-    /// Compares only the ends of chains: results that are read only by duplicated instructions are not
-    /// compared, because the results of those instructions are.
-    Ends,
-    /// Compares every result with itself, which detects nothing; the negative control of tests.
-    Nothing,
-}
 
 /// A plan for duplicating instructions.
 pub struct Plan {

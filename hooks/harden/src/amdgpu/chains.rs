@@ -5,7 +5,7 @@
 //! reader and its copy differ. Comparing those is sufficient. The shadows of such results are *kept* in
 //! separate registers until the last copy has read them.
 
-use crate::duplicate::{ComparedWith, CopyRegisters, Duplicate, Pair, Shadows};
+use super::duplicate::{ComparedWith, CopyRegisters, Duplicate, Pair, Shadows};
 use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::{Disassembly, IndexRange, InstIndex};
 use flipwave_isa::{Family, Inst, Isa, Register, RegisterRange, RegisterSet, Value};

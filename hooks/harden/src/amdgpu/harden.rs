@@ -1,8 +1,9 @@
 //! Creates a code object with chosen instructions duplicated.
 
-use crate::duplicate::Duplicate;
-use crate::plan::{Comparing, ErrorRegisters, Plan};
-use crate::{HardenError, Reason};
+use super::duplicate::Duplicate;
+use super::plan::{ErrorRegisters, Plan};
+use crate::{Comparing, Duplicated, HardenError, Hardening, Reason};
+use flipwave_arch::RegisterId;
 use flipwave_codeobj::CodeObject;
 use flipwave_hooks::dataflow::Liveness;
 use flipwave_hooks::flow::{Disassembly, InstIndex};
@@ -10,22 +11,10 @@ use flipwave_hooks::hook::{Argument, HookCompiler, Mask, Source};
 use flipwave_hooks::rewrite::{HookCall, Instrumentation, Rewritten, SourceIndex, When};
 use flipwave_isa::{Pc, RegisterRange};
 use flipwave_tools::{EmulatedInsts, Guest};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// The 64-bit variable of hardened code that counts the waves which detected a difference.
-pub const DETECTED: &str = "detected";
+use std::collections::BTreeMap;
 
 /// The source of the hook that runs at the end of a wave.
 const HOOKS: &str = include_str!("hooks.c");
-
-/// The request for hardening a code object.
-#[derive(Clone, Copy, Debug)]
-pub struct Hardening<'a> {
-    /// The addresses of the instructions to duplicate.
-    pub instructions: &'a BTreeSet<Pc>,
-    /// The selection of results that are compared.
-    pub comparing: Comparing,
-}
 
 /// A hardened code object.
 #[derive(Clone, Debug)]
@@ -38,15 +27,6 @@ pub struct Hardened {
     pub duplicated: BTreeMap<Pc, Duplicated>,
     /// The requested instructions that are not duplicated, with the reason.
     pub left_out: BTreeMap<Pc, Reason>,
-}
-
-/// A duplicated instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Duplicated {
-    /// The results of the instruction.
-    pub results: Vec<RegisterRange>,
-    /// The number of added instructions, without waits.
-    pub instructions: u32,
 }
 
 /// Hardens a code object.
@@ -114,6 +94,7 @@ fn attempt(
     let pc = |at: InstIndex| program.instructions[at].pc;
     let duplicated = plan.duplicates.into_iter().map(|(at, duplicate)| {
         let Duplicate { results, instructions, .. } = duplicate;
+        let results = results.iter().flat_map(|range| range.iter()).map(RegisterId::from).collect();
         (pc(at), Duplicated { results, instructions })
     });
     Ok(Hardened {
