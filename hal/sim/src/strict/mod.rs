@@ -363,7 +363,7 @@ impl Strict {
                 touched = footprints.into_iter().map(range).collect();
             }
             // Only targets without rules move tensors.
-            Run::Tensor(_) | Run::NotCompute(_) | Run::Gap(_) => {}
+            Run::Tensor(_) | Run::NotCompute(_) | Run::Unspecified(_) | Run::Gap(_) => {}
         }
         let operation = state.pending.issue(rules.counters, facts, counted, touched);
         state.expert.push(wave, op, facts, operation);
