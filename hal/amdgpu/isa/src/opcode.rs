@@ -119,6 +119,10 @@ opcodes! {
     SWaitExpcnt = "s_wait_expcnt",
     SWaitStorecnt = "s_wait_storecnt",
     SWaitDscnt = "s_wait_dscnt",
+    SWaitXcnt = "s_wait_xcnt",
+    SWaitAsynccnt = "s_wait_asynccnt",
+    SWaitTensorcnt = "s_wait_tensorcnt",
+    DsAtomicAsyncBarrierArrive = "ds_atomic_async_barrier_arrive_b64",
     SWaitKmcnt = "s_wait_kmcnt",
     SWaitLoadcntDscnt = "s_wait_loadcnt_dscnt",
     SWaitStorecntDscnt = "s_wait_storecnt_dscnt",
@@ -390,6 +394,8 @@ families! {
     IntersectRay = [Prefix("image_bvh")],
     /// Loads to LDS with a mnemonic of their own (`global_load_lds`).
     LoadToLds = [Contains("_load_lds_")],
+    /// Moves of tensors between memory and LDS.
+    TensorMove = [Prefix("tensor_load_"), Prefix("tensor_store_")],
     /// Asynchronous copies between memory and LDS, which have a separate counter.
     AsyncLds = [Contains("_async_")],
 }
