@@ -119,6 +119,7 @@ opcodes! {
     SWaitExpcnt = "s_wait_expcnt",
     SWaitStorecnt = "s_wait_storecnt",
     SWaitDscnt = "s_wait_dscnt",
+    SSetVgprMsb = "s_set_vgpr_msb",
     SWaitXcnt = "s_wait_xcnt",
     SWaitAsynccnt = "s_wait_asynccnt",
     SWaitTensorcnt = "s_wait_tensorcnt",
