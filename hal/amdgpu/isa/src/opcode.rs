@@ -47,6 +47,7 @@ opcodes! {
     SBitcmp1 = "s_bitcmp1_b32",
     SAdd = "s_add_u32",
     SAddc = "s_addc_u32",
+    SAddNc64 = "s_add_nc_u64",
     SSub = "s_sub_u32",
     SSubb = "s_subb_u32",
 

@@ -12,6 +12,7 @@ use crate::memory::{Memory, read_bytes, write_bytes};
 use crate::wave::{ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
 use flipwave_isa::Lane;
+use std::ops::Range;
 
 /// Maximum number of elements of a tile, over all its iterations: the byte size of the LDS address
 /// space (LLVM's feature AddressableLocalMemorySize327680).
@@ -173,6 +174,17 @@ impl Tile {
             })
         })
     }
+}
+
+/// Returns the bytes of LDS that a move writes; none if its descriptor is not supported.
+pub fn written_lds(wave: &Wave, op: &Op, direction: Direction) -> Vec<Range<u32>> {
+    let tile = match Tile::of(&Bits::of(wave, op), direction) {
+        Ok(Some(tile)) if direction == Direction::ToLds => tile,
+        _ => return Vec::new(),
+    };
+    let bytes = tile.element as u32;
+    let starts = tile.places(true).filter_map(|(in_lds, _)| u32::try_from(in_lds).ok());
+    starts.map(|start| start..start.saturating_add(bytes)).collect()
 }
 
 /// Moves a tile. Elements outside the tensor are zero in LDS, and are not written to memory.
