@@ -52,7 +52,7 @@ pub fn reason(inst: &Inst, generation: Generation) -> Option<NotExecuted> {
             "compute queues have no part of the global data share",
         );
     }
-    if name == "s_alloc_vgpr" {
+    if name == "s_alloc_vgpr" && generation < Generation::Gfx125 {
         return absent(Absence::FromTool, "vector registers are not allocated dynamically");
     }
     let has_barriers = generation >= Generation::Gfx125;

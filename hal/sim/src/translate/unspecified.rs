@@ -16,6 +16,13 @@ pub fn reason(inst: &Inst, machine: Machine) -> Option<&'static str> {
             "CDNA 5 ISA and AMD's rocjitsu differ on which index belongs to which element",
         );
     }
+    // LLVM decodes it for gfx1250, but gives kernels of gfx1250 no way to enable the mode (`dynamic-vgpr`
+    // concerns graphics shaders of gfx12), and CDNA 5 ISA does not describe it.
+    if name == "s_alloc_vgpr" {
+        return Some(
+            "how kernels of gfx1250 allocate vector registers dynamically is not published",
+        );
+    }
     let selection = inst.modifiers.scale_select;
     if name.starts_with("v_cvt_scale_pk")
         && (name.starts_with("v_cvt_scale_pk16_") || name.ends_with("_fp4"))

@@ -1,11 +1,11 @@
 //! Hazards of gfx1250 and gfx1251: matrix and transcendental operations execute next to other vector
 //! operations, and VALU instructions, not wait states, keep them apart.
 //!
-//! The table excludes hazards of scalar registers that vector operations read late, which these processors do
-//! not have. LLVM 22 pads `s_setreg` only where it writes the lowest bit of MODE alone.
+//! These processors have neither hazards of scalar registers that vector operations read late, nor one of
+//! released registers. LLVM 22 pads `s_setreg` only where it writes the lowest bit of MODE alone.
 
 use super::gfx10::PERMLANE_AFTER_COMPARE;
-use super::gfx11::{DEALLOCATION, WMMA_RESULT};
+use super::gfx11::WMMA_RESULT;
 use super::group::*;
 use super::matrix::{COEXECUTED_2, COEXECUTED_4, COEXECUTED_8, XDL_WMMA};
 use super::{Condition, Expiry, Hazard, Registers, mitigated, side};
@@ -14,7 +14,6 @@ use super::{Condition, Expiry, Hazard, Registers, mitigated, side};
 pub(super) const GFX125: &[&[Hazard]] = &[
     PERMLANE_AFTER_COMPARE,
     WMMA_RESULT,
-    DEALLOCATION,
     AFTER_WMMA_OF_2,
     AFTER_WMMA_OF_4,
     AFTER_WMMA_OF_8,
@@ -67,7 +66,7 @@ const AFTER_TRANS: &[Hazard] = &[
         side(TRANS, Registers::VectorsRead), side(NOT_TRANS, Registers::VectorsWritten), Condition::Overlap),
 ];
 
-/// LLVM's feature ScratchBaseForwardingHazard.
+/// LLVM's `hasScratchBaseForwardingHazard`.
 #[rustfmt::skip]
 const SCRATCH_BASE: &[Hazard] = &[
     mitigated(|_| SCALAR_RESULTS.into(), SCALAR_RESULTS_ARRIVED,
@@ -97,7 +96,7 @@ const STATUS_READ: &[Hazard] = &[
         side(NOT_WAIT_FOR_ALU, Registers::None), side(GETS_STATUS, Registers::None), Condition::Always),
 ];
 
-/// LLVM's feature DsAtomicAsyncBarrierArriveB64PipeBug.
+/// LLVM's `hasDsAtomicAsyncBarrierArriveB64PipeBug`.
 #[rustfmt::skip]
 const ASYNC_BARRIER: &[Hazard] = &[
     mitigated(|_| "s_wait_alu depctr_vm_vsrc(0)".into(), &[Expiry { group: VM_VSRC_0, count: 1 }],
