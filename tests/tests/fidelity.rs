@@ -254,7 +254,8 @@ fn decisions_by_results_within_an_error_are_reported() {
 #[test]
 fn integer_quotients_have_a_separate_purpose() {
     // gfx1250 code sets the high bits of register numbers; tracking ends there.
-    for machine in machines().filter(|machine| machine.has_strict_level()) {
+    let is_gfx1250 = |machine: &Machine| machine.target().processor() == "gfx1250";
+    for machine in machines().filter(|machine| !is_gfx1250(machine)) {
         let code = compile_for(machine, "quotients.cl", &["-O3"]);
         let mut program = TestProgram::new(&code);
         let values: Vec<u32> = (1..65).collect();

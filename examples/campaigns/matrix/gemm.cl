@@ -4,7 +4,8 @@
  * A workgroup of two waves computes two tiles of D, one below the other. It copies the parts of A and
  * B for two instructions at a time to local memory. Each lane then loads the elements that the
  * instruction expects in it, as documented for each family: CDNA 3 and CDNA 4 ISA, "Matrix
- * Arithmetic Instructions"; RDNA 3 and RDNA 4 ISA, "WMMA"; and AMD's matrix instruction calculator.
+ * Arithmetic Instructions"; RDNA 3 and RDNA 4 ISA, "WMMA"; AMD's matrix instruction calculator; and
+ * for gfx1250, Triton's `AMDWmmaEncoding`.
  *
  * Arguments: D, C, A and B; if A is sparse, two bits per element with its position among four; for
  * scaled products, the exponents of A and of B, one byte for 32 elements; the columns of D; half the
@@ -87,7 +88,9 @@ typedef __bf16 bfloat16 __attribute__((ext_vector_type(16)));
 #define GROUPS (LANES / SIZE)
 #define HALF_ROW (lane / SIZE % 2)
 #define GROUP(groups) ((groups) == 2 ? HALF_ROW : BITS == 16 ? lane / SIZE : HALF_ROW * 2 + lane / 32)
-#ifdef SPARSE
+#if defined(__gfx1250__)
+#define CHUNK(words, bits) ((bits) == 6 ? 6 : LEAST(words, 4))
+#elif defined(SPARSE)
 #define CHUNK(words, bits) LEAST(words, 4)
 #else
 #define CHUNK(words, bits) ((bits) == 16 ? 2 : (words))
@@ -142,11 +145,23 @@ typedef ELEMENT Sum __attribute__((ext_vector_type(RESULTS)));
 #define A_CHUNK CHUNK(A_WORDS, BITS)
 #if defined(A_FORMAT)
 #define SIDES global const uchar *a_scales, global const uchar *b_scales,
+#if defined(__gfx1250__)
+#define MULTIPLY(which) \
+    BUILTIN(OPERATION)(A_FORMAT, a, B_FORMAT, b, 0, sum, 0, 0, a_scale[which], \
+                       0, 0, b_scale[which], 0, 0)
+#else
 #define MULTIPLY(which) \
     BUILTIN(OPERATION)(a, b, sum, A_FORMAT, B_FORMAT, which, a_scale, which + 2, b_scale)
+#endif
 #else
 #define SIDES
-#if defined(SIGNS)
+#if defined(__gfx1250__) && defined(SIGNS)
+#define MULTIPLY(which) BUILTIN(OPERATION)(SIGNS / 2, a, SIGNS % 2, b, sum, 0, 0)
+#elif defined(__gfx1250__) && BITS == 8
+#define MULTIPLY(which) BUILTIN(OPERATION)(a, b, 0, sum, 0, 0)
+#elif defined(__gfx1250__)
+#define MULTIPLY(which) BUILTIN(OPERATION)(0, a, 0, b, 0, sum, 0, 0)
+#elif defined(SIGNS)
 #define MULTIPLY(which) BUILTIN(OPERATION)(SIGNS / 2, a, SIGNS % 2, b, sum, CLAMP)
 #elif defined(HIGH)
 #define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum, HIGH)
@@ -156,6 +171,13 @@ typedef ELEMENT Sum __attribute__((ext_vector_type(RESULTS)));
 #define MULTIPLY(which) BUILTIN(OPERATION)(a, b, sum)
 #endif
 #endif
+#endif
+
+/* At most 256 VGPRs: hooks cannot be added to code that uses more. */
+#if defined(__gfx1250__)
+#define LIMITED __attribute__((amdgpu_waves_per_eu(4)))
+#else
+#define LIMITED
 #endif
 
 #define WAVES 2
@@ -229,7 +251,7 @@ static void take(uint *to, local const uint *line, uint words, uint chunk, uint 
         to[word] = line[(group + word / chunk * groups) * chunk + word % chunk];
 }
 
-__attribute__((reqd_work_group_size(WAVES * LANES, 1, 1)))
+__attribute__((reqd_work_group_size(WAVES * LANES, 1, 1))) LIMITED
 kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const uint *a_rows,
                  global const uint *b_columns, SIDES uint columns, uint pairs)
 {
@@ -265,7 +287,17 @@ kernel void gemm(global ELEMENT *d, global const ELEMENT *c, global const uint *
         /* Otherwise the compiler would use two registers. */
         __asm__("" : "+v"(index[0]));
 #endif
-#ifdef A_FORMAT
+#if defined(A_FORMAT) && defined(__gfx1250__)
+        uint a_scale[2] = {0, 0}, b_scale[2] = {0, 0};
+        for (uint which = 0; which < 2; ++which)
+            for (uint block = 0; block < 4; ++block) {
+                uint at = (pair * 2 + which) * 4 + block;
+                uint a = a_scales[(top + line) * pairs * 8 + at];
+                uint b = b_scales[(column + lane % SIZE) * pairs * 8 + at];
+                a_scale[which] |= a << (8 * block);
+                b_scale[which] |= b << (8 * block);
+            }
+#elif defined(A_FORMAT)
         uint a_scale = 0, b_scale = 0;
         for (uint which = 0; which < 2; ++which) {
             uint at = (pair * 2 + which) * GROUPS + lane / SIZE;

@@ -120,8 +120,9 @@ impl Variant {
             Kind::Scaled => {
                 for (side, format) in [("A", self.a), ("B", self.b)] {
                     options.push(define(&format!("{side}_FORMAT"), format.number().to_string()));
-                    // Narrow formats use only some of the eight words.
-                    options.push(define(&format!("{side}_WORDS"), format.bits().to_string()));
+                    // Narrow formats use only some of the words.
+                    let words = self.depth * self.size * format.bits() as usize / lanes / 32;
+                    options.push(define(&format!("{side}_WORDS"), words.to_string()));
                 }
             }
         }
@@ -306,4 +307,21 @@ table! {
     "gfx1201" 64: "swmmac_i32_16x16x32_iu4_{}" Sparse I4 U4 I32, 16 32, "int" "int" "-DA_GROUPS=2";
     "gfx1201" 32: "swmmac_i32_16x16x64_iu4_{}" Sparse I4 I4 I32, 16 64, "int2" "int4";
     "gfx1201" 64: "swmmac_i32_16x16x64_iu4_{}" Sparse U4 I4 I32, 16 64, "int" "int2";
+
+    // CDNA 5.
+    "gfx1250" 32: "wmma_f32_16x16x32_f16" Dense F16 F16 F32, 16 32, "half16" "half16";
+    "gfx1250" 32: "wmma_f32_16x16x32_f16" Dense F16 F16 F32, 16 32, "half16" "half16" "-DNEGATED";
+    "gfx1250" 32: "wmma_f32_16x16x32_bf16" Dense Bf16 Bf16 F32, 16 32, "bfloat16" "bfloat16";
+    "gfx1250" 32: "wmma_f16_16x16x32_f16" Dense F16 F16 F16, 16 32, "half16" "half16";
+    "gfx1250" 32: "wmma_f32_16x16x4_f32" Dense F32 F32 F32, 16 4, "float2" "float2";
+    "gfx1250" 32: "wmma_i32_16x16x64_iu8" Dense I8 U8 I32, 16 64, "int8" "int8";
+    "gfx1250" 32: "wmma_f32_16x16x64_fp8_fp8" Dense Fp8 Fp8 F32, 16 64, "int8" "int8";
+    "gfx1250" 32: "wmma_f32_16x16x64_bf8_fp8" Dense Bf8 Fp8 F32, 16 64, "int8" "int8";
+    "gfx1250" 32: "wmma_f16_16x16x64_fp8_bf8" Dense Fp8 Bf8 F16, 16 64, "int8" "int8";
+    "gfx1250" 32: "wmma_f32_16x16x128_fp8_bf8" Dense Fp8 Bf8 F32, 16 128, "int16" "int16";
+    "gfx1250" 32: "wmma_f32_16x16x128_bf8_bf8" Dense Bf8 Bf8 F32, 16 128, "int16" "int16";
+    "gfx1250" 32: "wmma_scale_f32_16x16x128_f8f6f4" Scaled Fp8 Fp8 F32, 16 128, "int16" "int16";
+    "gfx1250" 32: "wmma_scale_f32_16x16x128_f8f6f4" Scaled Bf8 Fp4 F32, 16 128, "int16" "int16";
+    "gfx1250" 32: "wmma_scale_f32_16x16x128_f8f6f4" Scaled Fp6 Bf6 F32, 16 128, "int16" "int16";
+    "gfx1250" 32: "wmma_scale_f32_16x16x128_f8f6f4" Scaled Fp4 Fp4 F32, 16 128, "int16" "int16";
 }

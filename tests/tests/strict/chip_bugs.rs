@@ -51,6 +51,12 @@ fn each_checked_chip_bug_is_reported() {
             "v_s_rcp_f16 s5, 2.0",
             "v_s_rcp_f16 s5, s4",
         ),
+        (
+            "gfx1250",
+            ChipBug::ScratchBaseHigh,
+            "s_lshl_b64 s[6:7], s[0:1], src_flat_scratch_base_hi",
+            "s_lshl_b32 s6, s0, src_flat_scratch_base_hi",
+        ),
     ] {
         for machine in machines(processor) {
             let with = |line: &str| format!("{private}wrong: {line}\n");

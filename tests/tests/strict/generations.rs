@@ -249,7 +249,9 @@ fn undefined_and_unallocated_registers_are_reported_on_every_machine() {
         };
         breaks(machine, Rule::LdsBounds, 64, &lds(192), &lds(256));
         let (instruction, wait) = match machine.target().generation() {
-            Generation::Gfx12 => ("s_barrier_signal -1\n s_barrier_wait -1", "s_wait_dscnt 0x0"),
+            Generation::Gfx12 | Generation::Gfx125 => {
+                ("s_barrier_signal -1\n s_barrier_wait -1", "s_wait_dscnt 0x0")
+            }
             _ => ("s_barrier", "s_waitcnt lgkmcnt(0)"),
         };
         let barrier = |wait: &str| {

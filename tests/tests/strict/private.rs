@@ -16,7 +16,7 @@ fn architected() -> impl Iterator<Item = Machine> {
 /// A wait for all memory operations.
 fn wait(machine: Machine) -> &'static str {
     match machine.target().generation() {
-        Generation::Gfx12 => "s_wait_idle",
+        Generation::Gfx12 | Generation::Gfx125 => "s_wait_idle",
         Generation::Gfx11 => "s_waitcnt vmcnt(0) lgkmcnt(0)\n s_waitcnt_vscnt null, 0x0",
         _ => "s_waitcnt vmcnt(0) lgkmcnt(0)",
     }

@@ -35,11 +35,13 @@ pub enum ChipBug {
     /// gfx1100 and gfx1102, wave32: scalar registers are not initialized if the kernel requests fewer
     /// than 16.
     UserSgprInit16,
+    /// gfx1250: scalar instructions with a result of 64 bits cannot read `src_flat_scratch_base_hi`.
+    ScratchBaseHigh,
 }
 
 impl ChipBug {
     /// All bugs.
-    pub const ALL: [ChipBug; 11] = [
+    pub const ALL: [ChipBug; 12] = [
         ChipBug::NegativeScratchOffset,
         ChipBug::NegativeUnalignedScratchOffset,
         ChipBug::MfmaInlineLiteral,
@@ -51,6 +53,7 @@ impl ChipBug {
         ChipBug::InstPrefetch,
         ChipBug::ScratchSwizzle,
         ChipBug::UserSgprInit16,
+        ChipBug::ScratchBaseHigh,
     ];
 
     /// LLVM's name of the bug: a subtarget feature as in `-mattr`, or a method of `GCNSubtarget`.
@@ -67,6 +70,7 @@ impl ChipBug {
             ChipBug::InstPrefetch => "inst-fwd-prefetch-bug",
             ChipBug::ScratchSwizzle => "hasFlatScratchSVSSwizzleBug",
             ChipBug::UserSgprInit16 => "user-sgpr-init16-bug",
+            ChipBug::ScratchBaseHigh => "hasFlatScratchHiInB64InstHazard",
         }
     }
 
@@ -100,6 +104,9 @@ impl ChipBug {
             ChipBug::UserSgprInit16 => {
                 "scalar registers are not initialized because the kernel requests fewer than 16"
             }
+            ChipBug::ScratchBaseHigh => {
+                "scalar instructions with a result of 64 bits cannot read src_flat_scratch_base_hi"
+            }
         }
     }
 
@@ -120,11 +127,14 @@ impl ChipBug {
                 processor.starts_with("gfx110") || processor == "gfx11-generic"
             }
             ChipBug::DotOpSel => matches!(generation, Generation::Gfx940 | Generation::Gfx11),
-            ChipBug::ScalarTranscendentalConstant => generation == Generation::Gfx12,
+            ChipBug::ScalarTranscendentalConstant => {
+                matches!(generation, Generation::Gfx12 | Generation::Gfx125)
+            }
             ChipBug::ScratchSwizzle => generation == Generation::Gfx11,
             ChipBug::UserSgprInit16 => {
                 matches!(processor, "gfx1100" | "gfx1102" | "gfx11-generic")
             }
+            ChipBug::ScratchBaseHigh => generation == Generation::Gfx125,
         }
     }
 
@@ -172,6 +182,19 @@ impl ChipBug {
             }
             ChipBug::FlatSegmentOffset => inst.encoding == Encoding::Flat && offset != 0,
             ChipBug::InstPrefetch => inst.operation.opcode() == Opcode::SInstPrefetch,
+            ChipBug::ScratchBaseHigh => {
+                let reads = |operand: &Operand| {
+                    matches!(operand.value,
+                    Value::Register(range) if range.first == Register::FlatScratchBaseHi)
+                };
+                let is_wide = |operand: &Operand| {
+                    matches!(operand.value,
+                    Value::Register(range) if !range.first.is_per_lane() && range.words == 2)
+                };
+                let is_scalar =
+                    matches!(inst.encoding, Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopk);
+                is_scalar && inst.sources().any(reads) && inst.destinations().any(is_wide)
+            }
             // These depend on register contents or on the kernel.
             ChipBug::ScratchSwizzle | ChipBug::UserSgprInit16 => false,
         }
@@ -269,6 +292,18 @@ mod tests {
                 ChipBug::ScalarTranscendentalConstant,
                 "v_s_rcp_f16 s0, 2.0",
                 "v_s_rcp_f16 s0, s1",
+            ),
+            (
+                "gfx1250",
+                ChipBug::ScalarTranscendentalConstant,
+                "v_s_rcp_f16 s0, 2.0",
+                "v_s_rcp_f16 s0, s1",
+            ),
+            (
+                "gfx1250",
+                ChipBug::ScratchBaseHigh,
+                "s_lshl_b64 s[0:1], s[2:3], src_flat_scratch_base_hi",
+                "s_lshl_b32 s0, s2, src_flat_scratch_base_hi",
             ),
             (
                 "gfx1010",

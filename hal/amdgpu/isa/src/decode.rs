@@ -392,7 +392,7 @@ fn encoding(format: u64, mnemonic: &str, bytes: &[u8]) -> Encoding {
     if mnemonic.starts_with("v_dual_") {
         return Encoding::Vopd;
     }
-    if mnemonic.starts_with("global_") {
+    if mnemonic.starts_with("global_") || mnemonic.starts_with("cluster_load_") {
         return Encoding::Global;
     }
     if mnemonic.starts_with("scratch_") {

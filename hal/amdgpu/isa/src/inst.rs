@@ -283,6 +283,10 @@ pub struct Modifiers {
     pub blgp: u8,
     /// WMMA with scales (gfx1250): for A and B, `true` if the upper half of the wave holds the scales.
     pub scale_rows: [bool; 2],
+    /// WMMA with scales (gfx1250): the formats of the scales of A and B.
+    pub scale_formats: [ScaleFormat; 2],
+    /// `scale_sel` of conversions with scales of several lanes (gfx1250).
+    pub scale_select: u8,
     /// `v_bitop3`: the truth table, with one result bit for each combination of the three source bits.
     pub bitop3: u8,
     /// `neg` of double-precision MFMA on gfx940, which replaces `blgp`: negated sources, bit i for
@@ -290,6 +294,18 @@ pub struct Modifiers {
     pub negated_sources: u8,
     /// Modifiers that this parser does not recognize, as printed.
     pub unrecognized: Vec<String>,
+}
+
+/// The format of the scales of a matrix (LLVM, `MatrixScaleFMT`). All have eight bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ScaleFormat {
+    /// An exponent without mantissa.
+    #[default]
+    E8,
+    /// Five bits of exponent and three of mantissa, without sign.
+    E5M3,
+    /// Four bits of exponent and three of mantissa, with sign.
+    E4M3,
 }
 
 /// The format of typed buffer data in memory, by the data and number formats up to gfx9 (ISA manual,

@@ -66,7 +66,7 @@ pub use ffi::SubtargetFeature;
 pub use flipwave_arch::{Float8, Lane, LaneMask, Pc};
 pub use inst::{
     BufferFormat, Dpp, DppControl, Encoding, Flags, Inst, InstWords, Modifiers, Operand,
-    OutputScale, Role, Sdwa, SdwaSelect, SdwaUnused, Value,
+    OutputScale, Role, ScaleFormat, Sdwa, SdwaSelect, SdwaUnused, Value,
 };
 pub use isa::{AssembleError, DecodeError, Isa, IsaError};
 pub use memory::{MemoryAccess, MemoryKind, MemorySpace};

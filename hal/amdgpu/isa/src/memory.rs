@@ -43,11 +43,12 @@ pub struct MemoryAccess {
 
 /// The access that [`Operation::memory`](crate::Operation::memory) returns, from the canonical name.
 pub(crate) fn of(name: &str) -> Option<MemoryAccess> {
-    const SPACES: [(&str, MemorySpace); 8] = [
+    const SPACES: [(&str, MemorySpace); 9] = [
         ("tbuffer_", MemorySpace::Buffer),
         ("buffer_", MemorySpace::Buffer),
         ("flat_", MemorySpace::Flat),
         ("global_", MemorySpace::Global),
+        ("cluster_", MemorySpace::Global),
         ("scratch_", MemorySpace::Scratch),
         ("s_buffer_", MemorySpace::Scalar),
         ("s_scratch_", MemorySpace::Scalar),

@@ -47,6 +47,7 @@ opcodes! {
     SBitcmp1 = "s_bitcmp1_b32",
     SAdd = "s_add_u32",
     SAddc = "s_addc_u32",
+    SAddNc64 = "s_add_nc_u64",
     SSub = "s_sub_u32",
     SSubb = "s_subb_u32",
 
@@ -119,6 +120,11 @@ opcodes! {
     SWaitExpcnt = "s_wait_expcnt",
     SWaitStorecnt = "s_wait_storecnt",
     SWaitDscnt = "s_wait_dscnt",
+    SSetVgprMsb = "s_set_vgpr_msb",
+    SWaitXcnt = "s_wait_xcnt",
+    SWaitAsynccnt = "s_wait_asynccnt",
+    SWaitTensorcnt = "s_wait_tensorcnt",
+    DsAtomicAsyncBarrierArrive = "ds_atomic_async_barrier_arrive_b64",
     SWaitKmcnt = "s_wait_kmcnt",
     SWaitLoadcntDscnt = "s_wait_loadcnt_dscnt",
     SWaitStorecntDscnt = "s_wait_storecnt_dscnt",
@@ -390,6 +396,8 @@ families! {
     IntersectRay = [Prefix("image_bvh")],
     /// Loads to LDS with a mnemonic of their own (`global_load_lds`).
     LoadToLds = [Contains("_load_lds_")],
+    /// Moves of tensors between memory and LDS.
+    TensorMove = [Prefix("tensor_load_"), Prefix("tensor_store_")],
     /// Asynchronous copies between memory and LDS, which have a separate counter.
     AsyncLds = [Contains("_async_")],
 }

@@ -25,9 +25,9 @@ pub struct Rules {
 
 impl Rules {
     /// The rules of a target for waves of `wave_size` lanes; `None` for generations whose tables are missing
-    /// or incomplete: gfx6 to gfx8 and gfx12.5.
+    /// or incomplete: gfx6 to gfx8.
     pub fn of(target: &Target, wave_size: u8) -> Option<Rules> {
-        let counters = Counters::of(target.generation())?;
+        let counters = Counters::of(target.generation());
         let hazards = hazards(target, wave_size)?;
         let sgpr_hazards = SgprHazardState::new(target.generation(), wave_size);
         let are_complete = !target.is_gfx10_1();
@@ -49,7 +49,7 @@ mod tests {
             ("gfx1030", true),
             ("gfx1100", true),
             ("gfx1200", true),
-            ("gfx1250", false),
+            ("gfx1250", true),
         ] {
             let target: Target = target.parse().unwrap();
             for wave_size in [32, 64] {

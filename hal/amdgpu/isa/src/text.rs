@@ -2,7 +2,8 @@
 //! instruction.
 
 use crate::inst::{
-    BufferFormat, Dpp, DppControl, Modifiers, OutputScale, Sdwa, SdwaSelect, SdwaUnused, Value,
+    BufferFormat, Dpp, DppControl, Modifiers, OutputScale, ScaleFormat, Sdwa, SdwaSelect,
+    SdwaUnused, Value,
 };
 use crate::{AccVgpr, Half, Register, RegisterRange, Sgpr, Ttmp, Vgpr};
 
@@ -281,6 +282,9 @@ fn keyed_modifier(key: &str, value: &str, modifiers: &mut Modifiers) -> Option<(
         "blgp" => modifiers.blgp = small(value)?,
         "matrix_a_fmt" => modifiers.cbsz = matrix_format(value)?,
         "matrix_b_fmt" => modifiers.blgp = matrix_format(value)?,
+        "scale_sel" => modifiers.scale_select = small(value)?,
+        "matrix_a_scale_fmt" => modifiers.scale_formats[0] = scale_format(value)?,
+        "matrix_b_scale_fmt" => modifiers.scale_formats[1] = scale_format(value)?,
         "matrix_a_scale" => modifiers.scale_rows[0] = scale_row(value)?,
         "matrix_b_scale" => modifiers.scale_rows[1] = scale_row(value)?,
         "bitop3" => modifiers.bitop3 = small(value)?,
@@ -304,6 +308,16 @@ fn matrix_format(value: &str) -> Option<u8> {
     // Reserved formats are printed as numbers.
     let Some(name) = value.strip_prefix("MATRIX_FMT_") else { return small(value) };
     NAMES.iter().position(|known| *known == name).map(|number| number as u8)
+}
+
+/// The format of scales of gfx1250 (LLVM, `MatrixScaleFMT`).
+fn scale_format(value: &str) -> Option<ScaleFormat> {
+    Some(match value {
+        "MATRIX_SCALE_FMT_E8" => ScaleFormat::E8,
+        "MATRIX_SCALE_FMT_E5M3" => ScaleFormat::E5M3,
+        "MATRIX_SCALE_FMT_E4M3" => ScaleFormat::E4M3,
+        _ => return None,
+    })
 }
 
 /// Parses a row of scales: `false` for row 0, `true` for row 1.

@@ -12,6 +12,9 @@ use crate::{
 /// the third source.
 const BANK_MASKS: [u16; 3] = [3, 3, 1];
 
+/// Bank masks of the longer encoding of gfx1250 (LLVM's `VOPD3_VGPR_BANK_MASKS`).
+const LONG_BANK_MASKS: [u16; 3] = [3, 3, 3];
+
 /// Corresponding sources of the two operations of a VOPD instruction that are in the same bank.
 pub fn bank_conflict(target: &Target, inst: &Inst) -> Option<[RegisterRange; 2]> {
     if inst.encoding != Encoding::Vopd {
@@ -28,13 +31,31 @@ pub fn bank_conflict(target: &Target, inst: &Inst) -> Option<[RegisterRange; 2]>
     let (first_text, second_text) = inst.text.split_once("::")?;
     let allows_same_register = target.generation() >= Generation::Gfx12;
     let pairs = sources(first, first_text).into_iter().zip(sources(second, second_text));
-    pairs.zip(BANK_MASKS).find_map(|((first, second), mask)| {
+    let masks = if is_long(inst) { LONG_BANK_MASKS } else { BANK_MASKS };
+    pairs.zip(masks).find_map(|((first, second), mask)| {
         let [first, second] = [first?, second?];
         if allows_same_register && first == second {
             return None;
         }
-        (vgpr_number(first)? & mask == vgpr_number(second)? & mask).then_some([first, second])
+        shares_bank(first, second, mask).then_some([first, second])
     })
+}
+
+/// Returns `true` for the encoding of 96 bits (VOPD3); a literal constant has as many bits.
+fn is_long(inst: &Inst) -> bool {
+    let is_literal =
+        |operand: &Operand| matches!(operand.value, Value::Literal(_) | Value::WideLiteral(_));
+    inst.size == 12 && !inst.operands.iter().any(is_literal)
+}
+
+fn shares_bank(first: RegisterRange, second: RegisterRange, mask: u16) -> bool {
+    let banks = |range: RegisterRange| {
+        let number = vgpr_number(range);
+        number.into_iter().flat_map(move |number| {
+            (number..number + u16::from(range.words)).map(move |number| number & mask)
+        })
+    };
+    banks(first).any(|bank| banks(second).any(|other| other == bank))
 }
 
 /// The source registers of an operation by position. A literal constant (fmamk, fmaak) occupies a position;
@@ -112,6 +133,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Pairs of registers, and the third source in the longer encoding, whose register is in another byte.
+    #[test]
+    fn bank_conflicts_of_the_long_encoding_match_the_assembler() {
+        let isa = Isa::new(&"gfx1250".parse().unwrap()).unwrap();
+        let mut conflicts = 0;
+        for (text, valid, byte) in [
+            ("v_dual_add_f64 v[4:5], v[0:1], v[2:3] :: v_dual_mov_b32 v11, v", 2, 4),
+            ("v_dual_fma_f32 v4, v0, v1, v2 :: v_dual_fma_f32 v7, v1, v2, v", 4, 10),
+            ("v_dual_fmac_f32 v4, v0, v1 :: v_dual_fma_f32 v7, v1, v2, v", 6, 10),
+        ] {
+            for source in 0..16 {
+                let mut bytes = isa.assemble(&format!("{text}{valid}")).expect(text);
+                bytes[byte] = source;
+                let inst = isa.decode(&bytes, Pc(0)).expect(text);
+                let is_accepted = isa.assemble(&format!("{text}{source}")).is_ok();
+                let has_conflict = bank_conflict(isa.target(), &inst).is_some();
+                assert_eq!(has_conflict, !is_accepted, "{text}{source}");
+                conflicts += usize::from(has_conflict);
+            }
+        }
+        assert!(conflicts > 10);
     }
 
     fn is_accepted_for(processor: &str, text: &str) -> bool {

@@ -1,7 +1,8 @@
 //! Split barriers: the workgroup barrier with separate signal and wait instructions (RDNA 4 ISA,
 //! "Barriers"; the names of the counts are those of `S_GET_BARRIER_STATE`), and the named barriers
 //! of gfx1250. A named barrier completes when as many signals have arrived as it has members, and a
-//! wave waits at the barrier that it has joined (CDNA 5 ISA, 5.6, as public tests restate it).
+//! wave waits at the barrier that it has joined (CDNA 5 ISA, 5.6, as public tests restate it; LLVM,
+//! "AMDGPU Execution Synchronization").
 
 use crate::execute::control::BarrierRequest;
 use crate::instruction::control::SplitBarrier;
@@ -38,7 +39,11 @@ impl NamedBarrier {
     fn signal(&mut self, members: Option<u32>) {
         self.members = members.unwrap_or(self.members);
         self.signals += 1;
-        if self.signals >= self.members {
+        self.complete();
+    }
+
+    fn complete(&mut self) {
+        if self.signals > 0 && self.signals >= self.members {
             self.signals = 0;
             self.completed = self.completed.wrapping_add(1);
         }
@@ -74,6 +79,10 @@ impl WorkgroupBarrier {
                 let state = self.signals << 16 | self.members << 4 | 1;
                 wave.write_scalar(request.destination, if is_own { state } else { 0 });
             }
+            SplitBarrier::Leave => self.leave_named(wave),
+            SplitBarrier::Join if wave.machine.generation >= Generation::Gfx125 => {
+                wave.joined = Joined::default();
+            }
             // Operations on named barriers only.
             SplitBarrier::Init | SplitBarrier::Join => {}
         }
@@ -98,16 +107,33 @@ impl WorkgroupBarrier {
                 wave.scc = barrier.signals == 0;
                 barrier.signal(request.members);
             }
+            // A wave that has joined no barrier, or barrier 0, never waits.
+            SplitBarrier::Wait if wave.joined.barrier() == 0 => {}
             SplitBarrier::Wait => {
                 wave.joined.waits = true;
                 return self.let_pass(wave);
             }
+            SplitBarrier::Leave => {}
             SplitBarrier::State => {
                 let state = barrier.signals << 16 | barrier.members << 4 | 1;
                 wave.write_scalar(request.destination, state);
             }
         }
         true
+    }
+
+    /// Gives up a wave's membership in the named barrier that it has joined, which may complete the barrier
+    /// (LLVM, "AMDGPU Execution Synchronization", barrier *drop*).
+    fn leave_named(&mut self, wave: &mut Wave) {
+        let number = wave.joined.barrier();
+        wave.joined = Joined::default();
+        if number == 0 {
+            return;
+        }
+        let barrier = &mut self.named[number];
+        barrier.members = barrier.members.saturating_sub(1);
+        wave.scc = barrier.members == 0;
+        barrier.complete();
     }
 
     /// Returns `true` if the barrier has completed since the wave last passed it, and lets the wave

@@ -16,7 +16,7 @@ pub mod operations;
 pub mod scalar;
 pub mod scalar_memory;
 pub mod step;
-mod tensor;
+pub mod tensor;
 pub mod vector;
 pub mod vector_memory;
 

@@ -53,6 +53,10 @@ pub fn step_in_range(wave: &mut Wave, op: &Op, memory: &mut dyn Memory, lds: &mu
             absence: refused.absence,
             reason: refused.reason.into(),
         }),
+        Run::Unspecified(reason) => Err(FaultCause::Unimplemented {
+            instruction: op.inst.text.as_str().into(),
+            reason: format!("not settled: {reason}").into(),
+        }),
         Run::Gap(reason) => Err(FaultCause::Unimplemented {
             instruction: op.inst.text.as_str().into(),
             reason: reason.into(),

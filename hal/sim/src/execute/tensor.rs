@@ -7,9 +7,12 @@
 use super::lds;
 use crate::instruction::tensor::Direction;
 use crate::instruction::{Op, Word};
+use crate::memory::atomic::Atomic;
 use crate::memory::{Memory, read_bytes, write_bytes};
 use crate::wave::{ScalarIndex, Wave};
 use flipwave_device::{AccessKind, FaultCause};
+use flipwave_isa::Lane;
+use std::ops::Range;
 
 /// Maximum number of elements of a tile, over all its iterations: the byte size of the LDS address
 /// space (LLVM's feature AddressableLocalMemorySize327680).
@@ -60,6 +63,8 @@ struct Tile {
     iterations: (u64, u64, u64),
     /// Rows to gather, instead of consecutive ones.
     rows: Option<Vec<u64>>,
+    /// LDS address of the barrier that the move arrives at.
+    barrier: Option<u32>,
 }
 
 impl Tile {
@@ -75,9 +80,6 @@ impl Tile {
         // Stores have no workgroup mask.
         if direction == Direction::ToLds && bits.field(1, 0, 16) > 1 {
             return Err("workgroup clusters are not supported");
-        }
-        if is_set(1, 18) {
-            return Err("barriers in LDS are not supported");
         }
         if bits.field(1, 112, 16) == 0 {
             return Ok(None);
@@ -124,6 +126,7 @@ impl Tile {
                 (1, 0, 0)
             },
             rows,
+            barrier: is_set(1, 18).then(|| 8 * bits.field(1, 32, 16) as u32),
         };
         let all = tile.tile.iter().chain([&tile.iterations.0]);
         let count = all.fold(1u64, |count, size| count.saturating_mul((*size).max(1)));
@@ -173,6 +176,17 @@ impl Tile {
     }
 }
 
+/// Returns the bytes of LDS that a move writes; none if its descriptor is not supported.
+pub fn written_lds(wave: &Wave, op: &Op, direction: Direction) -> Vec<Range<u32>> {
+    let tile = match Tile::of(&Bits::of(wave, op), direction) {
+        Ok(Some(tile)) if direction == Direction::ToLds => tile,
+        _ => return Vec::new(),
+    };
+    let bytes = tile.element as u32;
+    let starts = tile.places(true).filter_map(|(in_lds, _)| u32::try_from(in_lds).ok());
+    starts.map(|start| start..start.saturating_add(bytes)).collect()
+}
+
 /// Moves a tile. Elements outside the tensor are zero in LDS, and are not written to memory.
 ///
 /// # Errors
@@ -210,6 +224,9 @@ pub fn execute(
             }
             (Direction::FromLds, None) => {}
         }
+    }
+    if let Some(barrier) = tile.barrier {
+        lds::modify(own_lds, barrier, Lane(0), Atomic::BARRIER_ARRIVE, [1, 0])?;
     }
     Ok(())
 }

@@ -34,7 +34,11 @@ impl DispatchCheck {
         let has_lds_marks = lds.contains_key(&wave.id.workgroup);
         let written = &instruction.named;
         match op.run {
-            Run::Control(_) | Run::Tensor(_) | Run::NotCompute(_) | Run::Gap(_) => {
+            Run::Control(_)
+            | Run::Tensor(_)
+            | Run::NotCompute(_)
+            | Run::Unspecified(_)
+            | Run::Gap(_) => {
                 shadow.unmark_scalars(written);
                 return Followed::default();
             }

@@ -114,7 +114,7 @@ fn exactness(treatment: Treatment) -> Option<Exactness> {
         Treatment::Exact => Some(Exactness::Exact),
         Treatment::Within(_) => Some(Exactness::WithinError(treatment.to_string())),
         Treatment::Unsettled(_) => Some(Exactness::NotSettled(treatment.to_string())),
-        Treatment::NotCompute(_) | Treatment::Gap(_) => None,
+        Treatment::NotCompute(_) | Treatment::Unspecified(_) | Treatment::Gap(_) => None,
     }
 }
 
@@ -124,6 +124,6 @@ fn rank(treatment: &Treatment) -> u8 {
         Treatment::Exact => 0,
         Treatment::Within(_) => 1,
         Treatment::Unsettled(_) => 2,
-        Treatment::NotCompute(_) | Treatment::Gap(_) => 3,
+        Treatment::NotCompute(_) | Treatment::Unspecified(_) | Treatment::Gap(_) => 3,
     }
 }

@@ -74,6 +74,8 @@ pub enum SplitBarrier {
     Init,
     /// Selects the named barrier that the wave waits at (gfx1250).
     Join,
+    /// Gives up membership in the named barrier that the wave has joined (gfx1250).
+    Leave,
 }
 
 /// Condition of a branch.
@@ -172,6 +174,7 @@ pub fn find(name: &str) -> Option<Control> {
         "s_barrier_wait" => Control::SplitBarrier(SplitBarrier::Wait),
         "s_barrier_init" => Control::SplitBarrier(SplitBarrier::Init),
         "s_barrier_join" => Control::SplitBarrier(SplitBarrier::Join),
+        "s_barrier_leave" => Control::SplitBarrier(SplitBarrier::Leave),
         "s_get_barrier_state" => Control::SplitBarrier(SplitBarrier::State),
         "s_trap" => Control::Trap,
         "s_branch" => Control::Branch(Condition::Always),

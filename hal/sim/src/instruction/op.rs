@@ -243,6 +243,8 @@ pub enum Run {
     LdsDirect,
     /// Decodable, but not executable by compute waves.
     NotCompute(NotExecuted),
+    /// Decodable, but not executed because no public source specifies it; the text says what is open.
+    Unspecified(&'static str),
     /// Decodable, but not implemented; the text is the reason.
     Gap(&'static str),
 }

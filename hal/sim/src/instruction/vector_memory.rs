@@ -204,7 +204,8 @@ pub fn find(inst: &Inst) -> Option<VectorAccess> {
     let typed = (space == "tbuffer").then(|| buffer_format.unwrap_or_default());
     let space = match space {
         "global" if inst.operation.is(Family::AddTid) => Space::GlobalByThread,
-        "global" => Space::Global,
+        // Dispatches have no clusters, so that each workgroup is a cluster of its own, and loads its own data.
+        "global" | "cluster" => Space::Global,
         "flat" => Space::Flat,
         "scratch" => Space::Scratch,
         "buffer" | "tbuffer" => Space::Buffer { offset: offen, index: idxen },

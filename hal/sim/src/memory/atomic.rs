@@ -50,6 +50,7 @@ pub enum Modify {
     MaxNumberF64,
     SubClamp,
     SubConditional,
+    BarrierArrive,
 }
 
 /// Operation for the name after `global_atomic_`, `flat_atomic_` or `buffer_atomic_`.
@@ -135,6 +136,7 @@ pub fn find_lds(name: &str) -> Option<Atomic> {
         ("max_num", _) => Modify::MaxNumberF64,
         ("sub_clamp", _) => Modify::SubClamp,
         ("cond_sub", _) => Modify::SubConditional,
+        ("atomic_barrier_arrive" | "atomic_async_barrier_arrive", _) => Modify::BarrierArrive,
         _ => return None,
     };
     Some(Atomic { bytes, modify })
@@ -145,6 +147,8 @@ impl Atomic {
     pub const EXCHANGE_B32: Atomic = Atomic { bytes: 4, modify: Modify::Swap };
     /// Exchange of two dwords.
     pub const EXCHANGE_B64: Atomic = Atomic { bytes: 8, modify: Modify::Swap };
+    /// Arrivals at a barrier in LDS.
+    pub const BARRIER_ARRIVE: Atomic = Atomic { bytes: 8, modify: Modify::BarrierArrive };
 
     /// Returns `true` if the operation takes a second data operand.
     pub fn has_second_operand(self) -> bool {
@@ -243,6 +247,7 @@ impl Atomic {
             Modify::SubClamp => old.saturating_sub(data),
             Modify::SubConditional if old >= data => old - data,
             Modify::SubConditional => old,
+            Modify::BarrierArrive => arrive(old, data),
             Modify::MinF32 => {
                 if f32::from_bits(data as u32) < f32::from_bits(old as u32) {
                     data
@@ -329,6 +334,21 @@ fn add_f16(a: u16, b: u16) -> u16 {
         (_, _, true) => b | 1 << 9,
         _ => 0x7e00,
     }
+}
+
+/// State of a barrier in LDS after `arrivals` (gfx1250; MLIR, `amdgpu.ds_barrier_arrive`; Triton,
+/// `ArriveBarrierOp`). Bits 28:0 count the pending arrivals after the next, bits 31:29 are the phase, and the
+/// upper word is the pending count that the next phase begins with. When the pending count goes below zero,
+/// the borrow changes the phase.
+fn arrive(state: u64, arrivals: u64) -> u64 {
+    const PENDING: u64 = (1 << 29) - 1;
+    let (pending, arrivals) = (state & PENDING, arrivals & u64::from(u32::MAX));
+    if arrivals <= pending {
+        return state - arrivals;
+    }
+    let phase = (state >> 29).wrapping_sub(1) & 7;
+    let reload = state >> 32;
+    reload << 32 | phase << 29 | reload & PENDING
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::instruction::lds::LdsAccess;
 use crate::instruction::{Op, Word};
 use crate::wave::{Row, RowIndex, ScalarIndex, Wave};
 use flipwave_isa::{LaneMask, Value};
+use std::ops::Range;
 
 /// Marks on the bits of a workgroup's LDS; a set bit is marked.
 #[derive(Debug)]
@@ -32,6 +33,13 @@ impl LdsMarks {
     /// LDS without marks.
     pub fn clear(bytes: u32) -> LdsMarks {
         LdsMarks { bits: vec![0; bytes as usize] }
+    }
+
+    /// Removes the marks of bytes; bytes outside LDS have none.
+    pub fn clear_bytes(&mut self, bytes: Range<u32>) {
+        let end = (bytes.end as usize).min(self.bits.len());
+        let start = (bytes.start as usize).min(end);
+        self.bits[start..end].fill(0);
     }
 
     /// Propagates marks through an LDS instruction: executes it on the marks as data, at the wave's

@@ -26,6 +26,7 @@ pub use violation::{Finding, Instruction, SharedMemory, Violation};
 use crate::dispatch::checker::Checker;
 use crate::dispatch::launch::Launch;
 use crate::execute::step::is_vector;
+use crate::execute::tensor;
 use crate::instruction::control::Control;
 use crate::instruction::vector_memory::{Space, Transfer, VectorAccess};
 use crate::instruction::{Op, Run};
@@ -362,8 +363,14 @@ impl Strict {
                 };
                 touched = footprints.into_iter().map(range).collect();
             }
-            // Only targets without rules move tensors.
-            Run::Tensor(_) | Run::NotCompute(_) | Run::Gap(_) => {}
+            Run::Tensor(direction) => {
+                if let Some(lds) = lds {
+                    for bytes in tensor::written_lds(wave, op, direction) {
+                        lds.undefined.clear_bytes(bytes);
+                    }
+                }
+            }
+            Run::NotCompute(_) | Run::Unspecified(_) | Run::Gap(_) => {}
         }
         let operation = state.pending.issue(rules.counters, facts, counted, touched);
         state.expert.push(wave, op, facts, operation);

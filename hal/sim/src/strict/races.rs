@@ -76,7 +76,8 @@ impl Races {
         match operation {
             SplitBarrier::Signal | SplitBarrier::SignalIsFirst => self.clocks.signal(wave),
             SplitBarrier::Wait => self.clocks.wait(wave),
-            SplitBarrier::State | SplitBarrier::Init | SplitBarrier::Join => {}
+            SplitBarrier::State | SplitBarrier::Init | SplitBarrier::Join | SplitBarrier::Leave => {
+            }
         }
     }
 

@@ -54,6 +54,6 @@ pub fn follow(
             (!is_same)
                 .then(|| Finding::OtherBarrier { barrier: place.instruction(), wave: first_wave })
         }
-        SplitBarrier::State | SplitBarrier::Init | SplitBarrier::Join => None,
+        SplitBarrier::State | SplitBarrier::Init | SplitBarrier::Join | SplitBarrier::Leave => None,
     }
 }

@@ -9,6 +9,7 @@ use super::facts::Facts;
 use super::violation::Finding;
 use crate::shadow::Slots;
 use flipwave_isa::counter::{Counter, Counters, Queue, WaitCounts};
+use flipwave_isa::{Register, RegisterRange};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -39,6 +40,13 @@ pub struct Operation {
     delivers: bool,
     /// Accessed bytes of LDS.
     pub lds: Vec<Range<u32>>,
+}
+
+impl Operation {
+    /// Returns `true` if its results may be pending, and not only the translation of its addresses.
+    fn has_result(&self) -> bool {
+        self.counted.iter().any(|(counter, _)| *counter != Counter::Xcnt)
+    }
 }
 
 impl PendingOperations {
@@ -79,8 +87,10 @@ impl PendingOperations {
 
     /// Records that all operations of a queue are complete.
     pub fn settle(&mut self, queue: Queue) {
-        self.operations
-            .retain(|operation| operation.counted.iter().all(|(_, its_queue)| *its_queue != queue));
+        for operation in &mut self.operations {
+            operation.counted.retain(|(_, its_queue)| *its_queue != queue);
+        }
+        self.operations.retain(|operation| !operation.counted.is_empty());
     }
 
     /// Removes the operations that must be complete if `counter` is at most `count`.
@@ -135,7 +145,7 @@ impl PendingOperations {
         let mut findings: Vec<Finding> = self.sources_overwritten(counters, facts).collect();
         for index in 0..self.operations.len() {
             let operation = &self.operations[index];
-            if !operation.delivers {
+            if !operation.delivers || !operation.has_result() {
                 continue;
             }
             // Loads of one queue write their halves of a register independently of each other.
@@ -160,7 +170,8 @@ impl PendingOperations {
             let written =
                 written.into_iter().find(|(_, slots)| awaited(slots, Access::Write) && !in_order);
             let Some((registers, _)) = read.or(written) else { continue };
-            let counts = self.needed(index);
+            let mut counts = self.needed(index);
+            counts.retain(|(counter, _)| *counter != Counter::Xcnt);
             findings.push(Finding::NotWaited {
                 registers: *registers,
                 is_read: read.is_some(),
@@ -173,7 +184,7 @@ impl PendingOperations {
         findings
     }
 
-    /// Vector sources that `expcnt` guards and the instruction overwrites.
+    /// Sources that `expcnt` or `xcnt` guards and the instruction overwrites.
     fn sources_overwritten(
         &self,
         counters: Counters,
@@ -181,21 +192,22 @@ impl PendingOperations {
     ) -> impl Iterator<Item = Finding> {
         self.operations.iter().enumerate().filter_map(move |(index, operation)| {
             // Most operations are not guarded, and the remaining checks are expensive.
-            if !operation.counted.iter().any(|(counter, _)| *counter == Counter::Expcnt) {
+            let guard = *operation.counted.iter().find(|(counter, _)| counter.guards_sources())?;
+            // Operations of one kind translate their addresses in order.
+            if guard.0 == Counter::Xcnt && facts.counted.contains(&guard) {
                 return None;
             }
+            let is_guarded = |range: &RegisterRange, slots: &Slots| match range.first {
+                Register::Sgpr(_) | Register::VccLo | Register::VccHi => guard.0 == Counter::Xcnt,
+                _ => !slots.rows().is_empty(),
+            };
             let is_source = |slots: &Slots| {
-                let mut sources = operation
-                    .facts
-                    .named
-                    .reads
-                    .iter()
-                    .filter(|(_, source)| !source.rows().is_empty());
+                let sources = operation.facts.named.reads.iter();
+                let mut sources = sources.filter(|(range, source)| is_guarded(range, source));
                 sources.any(|(_, source)| source.overlap(slots))
             };
             let (registers, _) = facts.named.writes.iter().find(|(_, slots)| is_source(slots))?;
-            let count =
-                self.needed(index).into_iter().find(|(counter, _)| *counter == Counter::Expcnt)?;
+            let count = self.needed(index).into_iter().find(|(counter, _)| *counter == guard.0)?;
             Some(Finding::StillASource {
                 registers: *registers,
                 count,

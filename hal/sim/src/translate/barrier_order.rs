@@ -83,9 +83,10 @@ impl Effect {
                 match operation {
                     SplitBarrier::Signal | SplitBarrier::SignalIsFirst => Effect::Signal,
                     SplitBarrier::Wait => Effect::Wait,
-                    SplitBarrier::State | SplitBarrier::Init | SplitBarrier::Join => {
-                        Effect::Access(Kinds::default())
-                    }
+                    SplitBarrier::State
+                    | SplitBarrier::Init
+                    | SplitBarrier::Join
+                    | SplitBarrier::Leave => Effect::Access(Kinds::default()),
                 }
             }
             _ => Effect::Access(Kinds::of(op.shared)),

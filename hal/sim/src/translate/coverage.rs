@@ -21,6 +21,8 @@ pub enum Treatment {
     Unsettled(&'static str),
     /// Refused: ends the dispatch with [`flipwave_device::FaultCause::NotCompute`].
     NotCompute(NotExecuted),
+    /// Not executed, because no public source specifies it. The text says what is open.
+    Unspecified(&'static str),
     /// Unimplemented, with the reason.
     Gap(&'static str),
 }
@@ -34,6 +36,7 @@ pub fn treatment(inst: &Inst, machine: Machine) -> Treatment {
 pub(crate) fn treatment_of(op: &Op, machine: Machine) -> Treatment {
     match op.run {
         Run::NotCompute(refused) => Treatment::NotCompute(refused),
+        Run::Unspecified(reason) => Treatment::Unspecified(reason),
         Run::Gap(reason) => Treatment::Gap(reason),
         _ => executed(&op.inst, machine),
     }
@@ -65,6 +68,9 @@ fn executed(inst: &Inst, machine: Machine) -> Treatment {
         return Treatment::Unsettled(done);
     }
     let name = inst.operation.name();
+    if let Some(done) = unsettled_synchronization(name) {
+        return Treatment::Unsettled(done);
+    }
     match arithmetic(name, machine) {
         Arithmetic { unsettled: Some(done), .. } => Treatment::Unsettled(done),
         Arithmetic { accuracy: Some(accuracy), .. } => Treatment::Within(accuracy),
@@ -104,6 +110,20 @@ fn arithmetic(name: &str, machine: Machine) -> Arithmetic {
     };
     let Numerics { unsettled, accuracy, source, .. } = row.numerics;
     Arithmetic { unsettled, accuracy, source }
+}
+
+/// States the choice for an operation of synchronization that no source settles; `None` for others.
+fn unsettled_synchronization(name: &str) -> Option<&'static str> {
+    match name {
+        "ds_atomic_barrier_arrive_rtn_b64" | "ds_atomic_async_barrier_arrive_b64" => {
+            Some("the pending count has 29 bits; arrivals beyond it reload it once")
+        }
+        _ if name.starts_with("cluster_load_") => {
+            Some("workgroups that M0 names and that do not exist are not waited for")
+        }
+        "s_barrier_leave" => Some("SCC is set if the barrier has no members left"),
+        _ => None,
+    }
 }
 
 /// States the choice for an operand that no source settles; `None` if all operands are settled.
@@ -147,6 +167,7 @@ impl fmt::Display for Treatment {
             Treatment::NotCompute(NotExecuted { absence, reason }) => {
                 write!(f, "fault `not_compute`, {absence}: {reason}")
             }
+            Treatment::Unspecified(reason) => write!(f, "not executed, not settled: {reason}"),
             Treatment::Gap(reason) => write!(f, "missing: {reason}"),
         }
     }

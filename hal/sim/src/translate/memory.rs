@@ -1,6 +1,6 @@
 //! Operands of instructions that access memory or LDS.
 
-use super::operands::{Gap, OPERANDS, source};
+use super::operands::{Gap, OPERANDS, constant, source};
 use crate::execute::lane::Kind;
 use crate::instruction::lane_move::LaneMove;
 use crate::instruction::lds::{self, LdsAccess};
@@ -139,6 +139,10 @@ pub fn lds_operands(op: &mut Op, inst: &Inst, machine: Machine) -> Result<Run, G
     }
     if name != inst.operation.name() {
         op.sources.swap(1, 2);
+    }
+    // Without data, one arrival.
+    if name == "ds_atomic_async_barrier_arrive_b64" {
+        op.sources[1] = Source { words: constant(1) };
     }
     Ok(Run::Lds(access))
 }

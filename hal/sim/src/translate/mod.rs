@@ -11,6 +11,7 @@ mod operands;
 mod order;
 pub mod program;
 mod slots;
+mod unspecified;
 mod vector;
 
 use crate::execute::lane::Kind;
@@ -22,8 +23,8 @@ use crate::instruction::{
 use crate::wave::{Level, Machine, RowIndex, ScalarIndex};
 use flipwave_device::Absence;
 use flipwave_isa::{
-    AccVgpr, Encoding, Family, Generation, Inst, Opcode, Operand, Operation, Register,
-    RegisterRange, Role, Value, Vgpr,
+    AccVgpr, Encoding, Family, Inst, Opcode, Operand, Operation, Register, RegisterRange, Role,
+    Value, Vgpr,
 };
 use memory::{lds_operands, scalar_memory_operands, vector_memory_operands};
 use operands::{Gap, OPERANDS, constant, source};
@@ -54,7 +55,7 @@ fn flow(op: &Op) -> Flow {
     }
     let parts = match op.run {
         Run::Control(control) => control != control::Control::Nothing,
-        Run::NotCompute(_) | Run::Gap(_) => true,
+        Run::NotCompute(_) | Run::Unspecified(_) | Run::Gap(_) => true,
         // Instructions that change MODE.
         _ if op.inst.operation.is(Family::GprIndex) => true,
         _ => op.inst.writes.iter().any(|range| range.first == Register::Mode),
@@ -80,8 +81,8 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
     if let Some(reason) = not_compute::reason(&inst, machine.generation) {
         return Ok(Run::NotCompute(reason));
     }
-    if let Some(reason) = unspecified_reason(&inst, machine) {
-        return Err(Gap(reason));
+    if let Some(reason) = unspecified::reason(&inst, machine) {
+        return Ok(Run::Unspecified(reason));
     }
     if !inst.modifiers.unrecognized.is_empty() {
         return Err(Gap("a modifier is not understood"));
@@ -153,45 +154,6 @@ fn resolve(op: &mut Op, level: Level, machine: Machine) -> Result<Run, Gap> {
             Ok(if reads_lds(op) { lds_direct(op, run) } else { run })
         }
     }
-}
-
-/// Returns why an instruction of gfx1250 is not executed because no public source specifies it.
-fn unspecified_reason(inst: &Inst, machine: Machine) -> Option<&'static str> {
-    let name = inst.operation.name();
-    let has_prefix = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-    if has_prefix(&["cluster_load_"]) {
-        return Some("workgroups have no clusters here");
-    }
-    if has_prefix(&["v_cvt_scale_pk"]) {
-        return Some("which lanes' scales its selection means is not published");
-    }
-    if has_prefix(&["v_perm_pk16_"]) {
-        return Some("the order of its table is not published");
-    }
-    if machine.generation >= Generation::Gfx125 && has_prefix(&["v_swmmac_"]) {
-        return Some("public sources differ on how the elements of sparse matrices lie");
-    }
-    if has_prefix(&["v_cvt_pk_fp8_f16", "v_cvt_pk_bf8_f16"])
-        && inst.sources().any(|operand| operand.constant.is_some())
-    {
-        return Some("LLVM assembles and prints its constants in different precisions");
-    }
-    if inst.modifiers.unrecognized.iter().any(|word| word.contains("_scale_fmt:")) {
-        return Some("scales that are no powers of two are not published");
-    }
-    if has_prefix(&["v_wmma_scale_f32_32x16", "v_wmma_scale16_f32_32x16"]) {
-        return Some("which lanes hold the scales of 32 rows is not published");
-    }
-    if name == "s_barrier_leave" {
-        return Some("what leaving does to the count of members is not published");
-    }
-    if has_prefix(&["tensor_save", "tensor_stop"]) {
-        return Some("what is left of a transfer is state of the trap handler");
-    }
-    if has_prefix(&["ds_atomic_async_barrier_", "ds_atomic_barrier_arrive_"]) {
-        return Some("barriers in LDS are not there yet");
-    }
-    None
 }
 
 /// Returns `true` if a source is the LDS word that M0 addresses.

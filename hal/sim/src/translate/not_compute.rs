@@ -25,6 +25,12 @@ pub fn reason(inst: &Inst, generation: Generation) -> Option<NotExecuted> {
             "only a trap handler can return from one, and none is installed",
         );
     }
+    if matches!(name, "tensor_save" | "tensor_stop") {
+        return absent(
+            Absence::FromCompute,
+            "it saves tensor moves for a trap handler, and none is installed",
+        );
+    }
     if name == "v_screen_partition_4se_b32" {
         return absent(
             Absence::FromCompute,
@@ -46,7 +52,7 @@ pub fn reason(inst: &Inst, generation: Generation) -> Option<NotExecuted> {
             "compute queues have no part of the global data share",
         );
     }
-    if name == "s_alloc_vgpr" {
+    if name == "s_alloc_vgpr" && generation < Generation::Gfx125 {
         return absent(Absence::FromTool, "vector registers are not allocated dynamically");
     }
     let has_barriers = generation >= Generation::Gfx125;

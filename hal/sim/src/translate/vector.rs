@@ -96,7 +96,8 @@ fn row(inst: &Inst, machine: Machine) -> Result<&'static VectorOperation, Gap> {
     let compare = name.strip_prefix("v_cmpx_").map(|suffix| format!("v_cmp_{suffix}"));
     let row = operations::find_for(compare.as_deref().unwrap_or(name), signed_sources, machine)
         .ok_or(Gap("this operation"))?;
-    if inst.modifiers.clamp && !row.float {
+    let selects_format = name == "v_cvt_f32_fp8" && machine.generation >= Generation::Gfx125;
+    if inst.modifiers.clamp && (!row.float || selects_format) {
         let saturating = Variant { signed_sources, edition: None, saturates: true };
         return Ok(operations::find_variant(name, saturating).unwrap_or(row));
     }

@@ -78,7 +78,9 @@ fn is_same(context: &CheckContext<'_>, item: &ClaimedInst, old: &Inst, is_addres
 }
 
 fn differs_only_in_constants(new: &Inst, old: &Inst) -> bool {
-    let is_constant = |value: &Value| matches!(value, Value::Integer(_) | Value::Literal(_));
+    let is_constant = |value: &Value| {
+        matches!(value, Value::Integer(_) | Value::Literal(_) | Value::WideLiteral(_))
+    };
     new.operation == old.operation
         && new.encoding == old.encoding
         && new.operands.len() == old.operands.len()
@@ -94,6 +96,14 @@ fn constant(inst: &Inst) -> Option<u32> {
     inst.sources().find_map(|operand| match operand.value {
         Value::Integer(value) => Some(value as u32),
         Value::Literal(value) => Some(value),
+        _ => None,
+    })
+}
+
+/// The literal of 64 bits that an instruction of an address chain adds.
+fn wide_constant(inst: &Inst) -> Option<u64> {
+    inst.sources().find_map(|operand| match operand.value {
+        Value::WideLiteral(value) => Some(value),
         _ => None,
     })
 }
@@ -117,12 +127,16 @@ fn check_chain(
         Finding::at(CheckRule::Original, getpc.pc, message)
             .for_original(context.old_pc(chain.getpc))
     };
-    let (Some(low_half), Some(high_half)) = (constant(&low.facts.inst), constant(&high.facts.inst))
-    else {
+    let distance = if chain.low == chain.high {
+        wide_constant(&low.facts.inst)
+    } else {
+        let halves = constant(&low.facts.inst).zip(constant(&high.facts.inst));
+        halves.map(|(low, high)| u64::from(high) << 32 | u64::from(low))
+    };
+    let Some(distance) = distance else {
         findings.push(finding("address computation without constants".to_owned()));
         return;
     };
-    let distance = u64::from(high_half) << 32 | u64::from(low_half);
     let new = if low.facts.opcode() == Opcode::SSub {
         getpc.end().wrapping_sub(distance)
     } else {

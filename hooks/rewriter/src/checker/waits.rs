@@ -11,6 +11,7 @@ use super::code::{ClaimedCode, ClaimedInst, ClaimedInstIndex};
 use super::context::CheckContext;
 use super::finding::{CheckRule, Finding};
 use super::flow::Flow;
+use crate::dataflow::late_sources;
 use flipwave_isa::counter::{Counter, Counters, Queue};
 use flipwave_isa::{Register, RegisterRange, RegisterSet};
 use std::collections::BTreeMap;
@@ -42,7 +43,8 @@ pub fn check(
 ) {
     let counters = context.rules.counters;
     let items = code.items();
-    let anything = Outstanding { unknown: counters.all().collect(), ..Outstanding::default() };
+    let unknown = counters.all().filter(|counter| counter.guards_registers()).collect();
+    let anything = Outstanding { unknown, ..Outstanding::default() };
     // Outstanding operations where paths begin or meet. They determine those at all other instructions.
     let mut known: BTreeMap<ClaimedInstIndex, Outstanding> = BTreeMap::new();
     let mut waiting: Vec<ClaimedInstIndex> = flow.kernels.iter().map(|entry| entry.first).collect();
@@ -112,7 +114,10 @@ impl Outstanding {
             }
         }
         if let Some(queue) = facts.settles {
-            self.operations.retain(|_, counts| counts.iter().all(|count| count.queue != queue));
+            for counts in self.operations.values_mut() {
+                counts.retain(|count| count.queue != queue);
+            }
+            self.operations.retain(|_, counts| !counts.is_empty());
         }
         if facts.counted.is_empty() {
             return;
@@ -213,9 +218,18 @@ impl Outstanding {
             if !item.is_inserted() && !load.is_inserted() {
                 continue;
             }
-            let reads_late = counts.iter().any(|count| count.counter == Counter::Expcnt);
-            let loaded = load.facts.writes;
-            if loaded.is_empty() && !reads_late {
+            let remaining: Vec<(Counter, Queue)> =
+                counts.iter().map(|count| (count.counter, count.queue)).collect();
+            // Operations of one kind translate their addresses in order.
+            let follows = item
+                .facts
+                .counted
+                .iter()
+                .any(|counted| counted.0 == Counter::Xcnt && remaining.contains(counted));
+            let late = if follows { RegisterSet::EMPTY } else { late_sources(&remaining) };
+            let has_result = remaining.iter().any(|(counter, _)| *counter != Counter::Xcnt);
+            let loaded = if has_result { load.facts.writes } else { RegisterSet::EMPTY };
+            if loaded.is_empty() && late.is_empty() {
                 continue;
             }
             let conflicts = if follows_in_order(item, load, counts) {
@@ -230,9 +244,8 @@ impl Outstanding {
                 );
                 report(register, message);
             }
-            let sources = load.facts.reads.intersection(item.facts.writes);
-            let is_source = |register: &Register| register.is_per_lane() && reads_late;
-            if let Some(register) = sources.iter().find(is_source) {
+            let sources = load.facts.reads.intersection(item.facts.writes).intersection(late);
+            if let Some(register) = sources.iter().next() {
                 let message = format!(
                     "`{}` does not wait until `{}` at {:#x} has read the register",
                     item.facts.inst, load.facts.inst, load.pc

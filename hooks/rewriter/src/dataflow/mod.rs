@@ -9,4 +9,4 @@ mod outstanding;
 pub(crate) use index_mode::{IndexMode, index_mode};
 pub(crate) use indexed::IndexedRegisters;
 pub use liveness::{Live, Liveness, RegisterUse, initialised};
-pub use outstanding::{Outstanding, OutstandingLoads};
+pub use outstanding::{Outstanding, OutstandingLoads, late_sources};

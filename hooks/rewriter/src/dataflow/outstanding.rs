@@ -24,7 +24,7 @@ pub struct Outstanding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OutstandingOperation {
     destinations: RegisterSet,
-    /// Vector registers that the operation reads while EXPCNT counts it.
+    /// Registers that the operation may still read while EXPCNT or XCNT counts it.
     sources: RegisterSet,
     /// The counters that may still count the operation.
     counts: Vec<Count>,
@@ -44,6 +44,7 @@ impl Outstanding {
     pub fn registers(&self) -> RegisterSet {
         self.operations
             .values()
+            .filter(|operation| operation.counts.iter().any(Count::guards_results))
             .fold(RegisterSet::EMPTY, |all, operation| all.union(operation.destinations))
     }
 
@@ -62,8 +63,11 @@ impl Outstanding {
         for operation in self.operations.values() {
             let is_written = !operation.destinations.intersection(registers).is_empty();
             let is_read = !operation.sources.intersection(registers).is_empty();
-            for Count { counter, queue, younger } in operation.counts.iter().copied() {
-                if !(is_written || is_read && counter == Counter::Expcnt) {
+            for count in &operation.counts {
+                let Count { counter, queue, younger } = *count;
+                let is_guarded =
+                    is_written && count.guards_results() || is_read && counter.guards_sources();
+                if !is_guarded {
                     continue;
                 }
                 let count = if queue.is_ordered() { younger } else { 0 };
@@ -76,7 +80,7 @@ impl Outstanding {
 
     /// The state in which any operation of a caller or callee may be outstanding.
     fn anything(counters: Counters) -> Outstanding {
-        let unknown = counters.all().collect();
+        let unknown = counters.all().filter(|counter| counter.guards_registers()).collect();
         Outstanding { operations: BTreeMap::new(), unknown }
     }
 
@@ -90,10 +94,10 @@ impl Outstanding {
             }
         }
         if let Some(queue) = counters.completed_queue(inst) {
-            let is_completed = |operation: &OutstandingOperation| {
-                operation.counts.iter().any(|count| count.queue == queue)
-            };
-            self.operations.retain(|_, operation| !is_completed(operation));
+            for operation in self.operations.values_mut() {
+                operation.counts.retain(|count| count.queue != queue);
+            }
+            self.operations.retain(|_, operation| !operation.counts.is_empty());
         }
         let incremented = counters.incremented_by(inst);
         if incremented.is_empty() {
@@ -107,13 +111,8 @@ impl Outstanding {
                 .for_each(|count| count.younger = count.younger.saturating_add(1));
         }
         let destinations: RegisterSet = inst.writes.iter().copied().collect();
-        let reads_late = incremented.iter().any(|(counter, _)| *counter == Counter::Expcnt);
-        let sources = if reads_late {
-            inst.reads.iter().copied().collect::<RegisterSet>()
-        } else {
-            RegisterSet::EMPTY
-        };
-        let sources = sources.intersection(RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS));
+        let late = late_sources(incremented);
+        let sources = inst.reads.iter().copied().collect::<RegisterSet>().intersection(late);
         if !destinations.is_empty() || !sources.is_empty() {
             let counts = incremented.iter();
             let counts = counts.map(|(counter, queue)| Count {
@@ -167,6 +166,26 @@ impl Outstanding {
             }
         }
         *self != before
+    }
+}
+
+impl Count {
+    /// Returns `true` if the counter guards the results of the operation.
+    fn guards_results(&self) -> bool {
+        self.counter != Counter::Xcnt
+    }
+}
+
+/// Registers that an operation with these counters may read after it has been issued.
+pub fn late_sources(counted: &[(Counter, Queue)]) -> RegisterSet {
+    let vectors = RegisterSet::VGPRS.union(RegisterSet::ACC_VGPRS);
+    let counts = |wanted| counted.iter().any(|(counter, _)| *counter == wanted);
+    if counts(Counter::Xcnt) {
+        vectors.union(RegisterSet::SGPRS)
+    } else if counts(Counter::Expcnt) {
+        vectors
+    } else {
+        RegisterSet::EMPTY
     }
 }
 

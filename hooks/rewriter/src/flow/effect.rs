@@ -28,6 +28,8 @@ pub enum TrackedOperation {
     AddLow(RegisterRange),
     /// An addition to or subtraction from the high half of an address.
     AddHigh(RegisterRange),
+    /// Adds 64 bits (gfx1250).
+    AddWide(RegisterRange),
     /// A sign extension of a register's low 16 bits.
     Extend(RegisterRange),
     /// A scalar load of addresses.
@@ -76,6 +78,7 @@ impl TrackedOperation {
             (Opcode::SMov | Opcode::SMovk, Some(to)) => TrackedOperation::Copy(to),
             (Opcode::SAdd | Opcode::SSub, Some(to)) => TrackedOperation::AddLow(to),
             (Opcode::SAddc | Opcode::SSubb, Some(to)) => TrackedOperation::AddHigh(to),
+            (Opcode::SAddNc64, Some(to)) => TrackedOperation::AddWide(to),
             (Opcode::SSextI16, Some(to)) => TrackedOperation::Extend(to),
             (Opcode::SLoad, Some(to)) if to.words > 1 => TrackedOperation::Load(to),
             (Opcode::VWritelane, Some(to)) => TrackedOperation::WriteLane(to),

@@ -4,7 +4,9 @@ use super::block::{Blocks, JumpTarget, LocalBlock};
 use super::decoded::DecodedFunction;
 use super::effect::{Effect, TrackedOperation, destination, register};
 use super::findings::{Findings, LocalCall, LocalChain, ProgramContext};
-use super::value::{AddressOrigin, AddressPart, Half, LaneStorage, ScalarState, constant};
+use super::value::{
+    AddressOrigin, AddressPart, Half, LaneStorage, ScalarState, constant, wide_constant,
+};
 use flipwave_isa::{Inst, Opcode, Pc, Register, RegisterRange, Sgpr, Value, Vgpr};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -169,6 +171,7 @@ impl Tracker<'_> {
                 return;
             }
             TrackedOperation::AddHigh(to) => self.add_high(state, inst, index as u32, to.first),
+            TrackedOperation::AddWide(to) => self.add_wide(state, inst, index as u32, to),
             // `s_getpc_b64` of gfx12 returns 48 bits, which the code then sign-extends.
             TrackedOperation::Extend(to)
                 if inst.source(0).and_then(register) == Some(to.first)
@@ -297,11 +300,53 @@ impl Tracker<'_> {
         state.set(to, result);
     }
 
+    /// Tracks the addition of a constant of 64 bits to an address. The low word of the constant counts for the
+    /// low half, the high word for the high half, as in additions of 32 bits.
+    fn add_wide(&mut self, state: &mut ScalarState, inst: &Inst, index: u32, to: RegisterRange) {
+        let constant = [0, 1].into_iter().find_map(|at| inst.source(at).and_then(wide_constant));
+        let pair = [0, 1].into_iter().find_map(|at| inst.source(at).and_then(register_range));
+        let halves = pair.and_then(|pair| Some((pair, pair.first.offset(1)?)));
+        let halves = halves.map(|(pair, high)| (state.get(pair.first), state.get(high)));
+        let (Some((Half::Low(low), Half::High(high))), Some(constant)) = (halves, constant) else {
+            inst.reads.iter().for_each(|range| self.consume(state, *range));
+            self.write(state, inst);
+            return;
+        };
+        let is_literal = inst.sources().any(|source| matches!(source.value, Value::WideLiteral(_)));
+        let origin = match (low.origin, high.origin) {
+            (AddressOrigin::Pc(getpc), AddressOrigin::Pc(other))
+                if getpc == other && is_literal =>
+            {
+                self.found.sums.insert(LowSum { getpc, low: index });
+                Some(AddressOrigin::Sum { getpc, low: index })
+            }
+            (AddressOrigin::Pc(_), _) | (_, AddressOrigin::Pc(_)) => {
+                self.consume_half(Half::Low(low));
+                self.consume_half(Half::High(high));
+                None
+            }
+            (known, other) => (known == other).then_some(known),
+        };
+        self.write(state, inst);
+        let Some(origin) = origin else { return };
+        const LOW: u64 = u32::MAX as u64;
+        let low_offset = low.offset.wrapping_add(constant & LOW);
+        let high_offset = high.offset.wrapping_add(constant & !LOW);
+        state.set(to.first, Half::Low(AddressPart { origin, offset: low_offset }));
+        if let Some(register) = to.first.offset(1) {
+            state.set(register, Half::High(AddressPart { origin, offset: high_offset }));
+        }
+        if let (AddressOrigin::Sum { getpc, low: sum }, AddressOrigin::Pc(_)) = (origin, low.origin)
+        {
+            self.add_chain(getpc, sum, sum, high_offset);
+        }
+    }
+
     /// Records an address chain. `offset` is the sum of the constants added to its high half.
     fn add_chain(&mut self, getpc: u32, low: u32, high: u32, offset: u64) {
         let add_low = &self.decoded.insts[low as usize];
         let Some((to, constant)) = destination(add_low)
-            .zip([0, 1].into_iter().find_map(|at| add_low.source(at).and_then(constant)))
+            .zip([0, 1].into_iter().find_map(|at| add_low.source(at).and_then(low_constant)))
         else {
             return;
         };
@@ -468,5 +513,20 @@ fn is_preserved(register: Register) -> bool {
         Register::Sgpr(Sgpr(n)) => n >= 30,
         Register::Vgpr(Vgpr(n)) => n >= 40 && (n - 40) % 16 < 8,
         _ => false,
+    }
+}
+
+/// The constant that is added to a low half; of a literal of 64 bits the low word.
+fn low_constant(value: &Value) -> Option<u32> {
+    match value {
+        Value::WideLiteral(literal) => Some(*literal as u32),
+        value => constant(value),
+    }
+}
+
+fn register_range(value: &Value) -> Option<RegisterRange> {
+    match value {
+        Value::Register(range) => Some(*range),
+        _ => None,
     }
 }

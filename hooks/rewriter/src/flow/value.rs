@@ -275,6 +275,15 @@ pub fn constant(value: &Value) -> Option<u32> {
     }
 }
 
+/// A constant of 64 bits.
+pub fn wide_constant(value: &Value) -> Option<u64> {
+    match value {
+        Value::Integer(integer) => Some(*integer as u64),
+        Value::WideLiteral(literal) => Some(*literal),
+        _ => None,
+    }
+}
+
 /// Returns `true` for registers whose values are tracked.
 pub fn is_tracked(register: Register) -> bool {
     position(register).is_some()

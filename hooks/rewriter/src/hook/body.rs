@@ -248,6 +248,9 @@ impl BodyBuilder<'_> {
             match self.code.references.get(&literal) {
                 Some(SymbolReference::Low(offset)) => low = Some(target(offset)),
                 Some(SymbolReference::High(offset)) => high = Some(target(offset)),
+                Some(SymbolReference::Wide(offset)) => {
+                    (low, high) = (Some(target(offset)), Some(target(offset)))
+                }
                 _ if inst.class() == Class::Wait => self.push(inst),
                 _ if inst.operation.opcode() == Opcode::SSextI16 => {}
                 _ => break,

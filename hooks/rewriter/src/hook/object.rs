@@ -15,6 +15,8 @@ const R_AMDGPU_ABS64: RelocationType = RelocationType(3);
 const R_AMDGPU_REL32_LO: RelocationType = RelocationType(10);
 /// High 32 bits of a distance.
 const R_AMDGPU_REL32_HI: RelocationType = RelocationType(11);
+/// Distance of 64 bits from the relocated place.
+const R_AMDGPU_REL64: RelocationType = RelocationType(5);
 
 /// A parsed object.
 pub(super) struct Object<'a> {
@@ -38,6 +40,8 @@ pub(super) enum SymbolReference {
     Low(u64),
     /// High half of this distance.
     High(u64),
+    /// The whole distance, in a literal of 64 bits.
+    Wide(u64),
     /// A symbol that is not data of the source.
     Other(String),
 }
@@ -169,6 +173,7 @@ impl<'a> Object<'a> {
             let reference = match (self.target(relocation.target(), relocation.addend())?, r_type) {
                 (Ok(offset), R_AMDGPU_REL32_LO) => SymbolReference::Low(offset),
                 (Ok(offset), R_AMDGPU_REL32_HI) => SymbolReference::High(offset),
+                (Ok(offset), R_AMDGPU_REL64) => SymbolReference::Wide(offset),
                 (Ok(_), _) => SymbolReference::Other(format!("relocation {r_type:?}")),
                 (Err(name), _) => SymbolReference::Other(name),
             };

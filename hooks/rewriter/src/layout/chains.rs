@@ -44,6 +44,21 @@ impl Chains {
                 let (source, value) = constant_source(inst)?;
                 (!subtracts || source == 1).then_some((subtracts, source, value))
             };
+            if chain.low == chain.high {
+                let wide =
+                    program.instructions[chain.low].sources().find_map(|source| {
+                        match source.value {
+                            Value::WideLiteral(value) => Some(value),
+                            _ => None,
+                        }
+                    });
+                let difference = wide.ok_or_else(|| wrong("it is not a sum with a literal"))?;
+                members.insert(chain.getpc, None);
+                members.insert(chain.low, None);
+                let to = label(program, lookup, chain);
+                chains.push(Chain { chain: chain.clone(), difference, subtracts: false, to });
+                continue;
+            }
             let (subtracts, low_source, low) = constant(chain.low, [Opcode::SAdd, Opcode::SSub])
                 .ok_or_else(|| wrong("its lower half is not a sum with a constant"))?;
             let (high_subtracts, high_source, high) =

@@ -35,7 +35,8 @@ pub(super) struct EndOfCode {
     pub lines: u64,
 }
 
-/// Shape of an address chain: `s_getpc_b64` and two additions with literals. On targets where vector
+/// Shape of an address chain: `s_getpc_b64` and two additions with literals, or one addition with a literal of
+/// 64 bits (gfx1250), which leaves SCC alone. On targets where vector
 /// operations may read scalar registers late, a wait follows the `s_getpc_b64`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChainShape {
@@ -48,7 +49,10 @@ pub(super) struct ChainShape {
 }
 
 impl ChainShape {
-    fn new(has_wait: bool) -> ChainShape {
+    fn new(generation: Generation, has_wait: bool) -> ChainShape {
+        if generation >= Generation::Gfx125 {
+            return ChainShape { size: 16, literals: [8, 12], far_jump: 20 };
+        }
         let wait = if has_wait { 4 } else { 0 };
         ChainShape { size: 20 + wait, literals: [8 + wait, 16 + wait], far_jump: 24 + 2 * wait }
     }
@@ -64,6 +68,12 @@ fn scalar_wait(target: &Target, wave_size: u8) -> Option<String> {
 /// Text of an address chain with placeholder literals.
 pub(crate) fn address_chain(target: &Target, wave_size: u8, destination: Sgpr) -> String {
     let (low, high) = (destination.0, destination.0.saturating_add(1));
+    if target.generation() >= Generation::Gfx125 {
+        let literal = format!("0x{PLACEHOLDER:x}{PLACEHOLDER:x}");
+        return format!(
+            "s_getpc_b64 s[{low}:{high}]\ns_add_nc_u64 s[{low}:{high}], s[{low}:{high}], {literal}"
+        );
+    }
     let wait = scalar_wait(target, wave_size).unwrap_or_default();
     format!(
         "s_getpc_b64 s[{low}:{high}]\n\
@@ -99,7 +109,7 @@ impl Encoding {
             nop: word("s_nop 0")?,
             end: EndOfCode { word: word(filling)?, line, lines },
             offset_3f_bug: target.has_offset_3f_bug(),
-            chain: ChainShape::new(scalar_wait(target, wave_size).is_some()),
+            chain: ChainShape::new(generation, scalar_wait(target, wave_size).is_some()),
             address_chains: BTreeMap::new(),
             far_jumps: BTreeMap::new(),
             isa,

@@ -210,24 +210,26 @@ impl Fixups<'_> {
                 let (_, new) = self
                     .moved(member, reach)
                     .ok_or_else(|| wrong("one of its additions was replaced"))?;
+                // The literal of a 64-bit addition has both halves.
+                let place = if chain.low == chain.high { half } else { 0 };
                 if done
-                    .insert(member, constants[half])
+                    .insert((member, place), constants[half])
                     .is_some_and(|previous| previous != constants[half])
                 {
                     return Err(wrong("it shares an addition with another address"));
                 }
                 if self.has_literal(member) {
-                    text.put(new.wrapping_add(4), constants[half]);
+                    text.put(new.wrapping_add(4 + 4 * place as u64), constants[half]);
                 }
             }
         }
         Ok(stale)
     }
 
-    /// Returns `true` if an addition of a chain has a literal: all emitted additions, and those of two
-    /// words in the old text.
+    /// Returns `true` if an addition of a chain has a literal: all emitted additions, and those of two or
+    /// more words in the old text.
     fn has_literal(&self, index: InstIndex) -> bool {
-        self.labels.units[index].is_some() || self.program.instructions[index].size == 8
+        self.labels.units[index].is_some() || self.program.instructions[index].size >= 8
     }
 
     /// Old and new address of an instruction; `None` if it was removed.

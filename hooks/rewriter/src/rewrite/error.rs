@@ -27,6 +27,16 @@ pub enum RewriteError {
         /// The instruction that enables it.
         pc: Pc,
     },
+    /// The code accesses registers above v255, which hooks cannot preserve.
+    #[error(
+        "the code accesses vector registers above v255 from {pc} on (s_set_vgpr_msb), which hooks cannot \
+         preserve; compile it for at most 256 vector registers \
+         (`__attribute__((amdgpu_num_vgpr(256)))`)"
+    )]
+    VgprBanks {
+        /// The instruction that selects them.
+        pc: Pc,
+    },
     /// A hook call refers to a source that was not added.
     #[error("unknown hook source {index}; add the source first")]
     NoSource {

@@ -11,7 +11,7 @@ use crate::point::{ProgramPoint, When};
 use crate::registers::{Component, RegisterRun, components};
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_isa::counter::expert::may_enable;
-use flipwave_isa::{Generation, Inst, Pc, RegisterRange, Rules};
+use flipwave_isa::{Generation, Inst, Opcode, Pc, RegisterRange, Rules};
 use std::collections::BTreeMap;
 
 /// Index of a hook source of an instrumentation.
@@ -80,7 +80,7 @@ impl<'a> Instrumentation<'a> {
     ///
     /// # Errors
     /// [`RewriteError::Flow`] for code that cannot be read, [`RewriteError::NoRules`] for targets without
-    /// known rules, and [`RewriteError::ExpertMode`].
+    /// known rules, [`RewriteError::ExpertMode`] and [`RewriteError::VgprBanks`].
     pub fn new(object: &'a CodeObject) -> Result<Instrumentation<'a>, RewriteError> {
         let program = Disassembly::read(object)?;
         if program.target.generation() >= Generation::Gfx12 {
@@ -88,6 +88,13 @@ impl<'a> Instrumentation<'a> {
             if let Some(Inst { pc, .. }) = enabling {
                 return Err(RewriteError::ExpertMode { pc: *pc });
             }
+        }
+        let selects_banks = |inst: &&Inst| {
+            inst.operation.opcode() == Opcode::SSetVgprMsb
+                && inst.immediate.is_none_or(|immediate| immediate & 0xff != 0)
+        };
+        if let Some(Inst { pc, .. }) = program.instructions.iter().find(selects_banks) {
+            return Err(RewriteError::VgprBanks { pc: *pc });
         }
         Ok(Instrumentation {
             rules: program.rules()?,

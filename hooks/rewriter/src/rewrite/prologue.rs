@@ -8,11 +8,16 @@ use crate::layout::{InsertedCode, Piece, Reference};
 use crate::registers::Move;
 use crate::site::{ReservedRegisters, ReservedWord, dialect};
 use flipwave_codeobj::{Descriptor, InitialSgprs, InitialValue, KernargPreload};
-use flipwave_isa::{FlatScratch, Register, RegisterRange, RegisterSet, Sgpr, Target, Vgpr};
+use flipwave_isa::{
+    FlatScratch, Generation, Register, RegisterRange, RegisterSet, Sgpr, Target, Vgpr,
+};
 use std::collections::BTreeSet;
 
-/// Maximum number of user SGPRs of a kernel (AMDGPUUsage, "compute_pgm_rsrc2", USER_SGPR_COUNT).
-const MAX_USER_SGPRS: u8 = 16;
+/// Maximum number of user SGPRs of a kernel (AMDGPUUsage, "compute_pgm_rsrc2", USER_SGPR_COUNT; LLVM,
+/// `getMaxNumUserSGPRs`).
+fn max_user_sgprs(target: &Target) -> u8 {
+    if target.generation() >= Generation::Gfx125 { 32 } else { 16 }
+}
 
 /// Errors returned when generating a prologue.
 #[derive(Debug, thiserror::Error)]
@@ -20,9 +25,11 @@ pub enum PrologueError {
     /// The kernel would have too many inputs.
     #[error(
         "too many user SGPRs: the kernel has {have}, and needs {needed} with the inputs of hooks; the \
-         hardware has {MAX_USER_SGPRS}"
+         hardware has {max}"
     )]
     UserSgprs {
+        /// Number that the hardware has.
+        max: u8,
         /// Number in the original kernel.
         have: u8,
         /// Number with the inputs of hooks.
@@ -113,8 +120,9 @@ pub fn enabled(
     // There may be unused user SGPRs after the values; gfx11 always has some.
     let have = descriptor.rsrc2.user_sgprs;
     let required = user_sgprs(&new, target);
-    if required.max(have) > MAX_USER_SGPRS {
-        return Err(PrologueError::UserSgprs { have, needed: required });
+    let max = max_user_sgprs(target);
+    if required.max(have) > max {
+        return Err(PrologueError::UserSgprs { max, have, needed: required });
     }
     new.rsrc2.user_sgprs = required.max(have);
     if let Some(bytes) = scratch {

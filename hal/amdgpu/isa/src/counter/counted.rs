@@ -17,7 +17,8 @@ impl Counters {
     pub fn incremented_by(&self, inst: &Inst) -> Counted {
         match self.waits {
             Waits::Combined { stores, .. } => combined(inst, stores),
-            Waits::Separate => separate(inst),
+            Waits::Separate { .. } if self.max_count(Counter::Xcnt) > 0 => translated(inst),
+            Waits::Separate { .. } => separate(inst),
         }
     }
 
@@ -109,6 +110,56 @@ fn separate(inst: &Inst) -> Counted {
         },
         _ => &[],
     }
+}
+
+/// Counters of gfx1250: those of gfx12, with translations of addresses, and moves to and from LDS.
+fn translated(inst: &Inst) -> Counted {
+    use Queue::{ScalarTranslation, VectorTranslation};
+    if inst.operation.opcode() == Opcode::DsAtomicAsyncBarrierArrive {
+        return &[(Counter::Asynccnt, Queue::AsyncLoad)];
+    }
+    if inst.operation.is(Family::TensorMove) {
+        return &[(Counter::Tensorcnt, Queue::Tensor)];
+    }
+    if inst.operation.is(Family::AsyncLds) && inst.class() == Class::Vmem {
+        let is_load = inst.operation.name().contains("_to_lds_");
+        return if is_load {
+            &[(Counter::Asynccnt, Queue::AsyncLoad)]
+        } else {
+            &[(Counter::Asynccnt, Queue::AsyncStore)]
+        };
+    }
+    match separate(inst) {
+        [(Counter::Loadcnt, queue)] if inst.encoding != Encoding::Flat => match queue {
+            _ if !has_address(inst) => &[(Counter::Loadcnt, Queue::VectorMemory)],
+            _ => &[(Counter::Loadcnt, Queue::VectorMemory), (Counter::Xcnt, VectorTranslation)],
+        },
+        [(Counter::Storecnt, Queue::PrivateStore)] => {
+            &[(Counter::Storecnt, Queue::PrivateStore), (Counter::Xcnt, VectorTranslation)]
+        }
+        [(Counter::Storecnt, _)] if has_address(inst) => {
+            &[(Counter::Storecnt, Queue::Store), (Counter::Xcnt, VectorTranslation)]
+        }
+        [(Counter::Loadcnt, _), (Counter::Dscnt, _)] => &[
+            (Counter::Loadcnt, Queue::VectorMemory),
+            (Counter::Dscnt, Queue::Lds),
+            (Counter::Xcnt, VectorTranslation),
+        ],
+        [(Counter::Storecnt, _), (Counter::Dscnt, _)] => &[
+            (Counter::Storecnt, Queue::Store),
+            (Counter::Dscnt, Queue::Lds),
+            (Counter::Xcnt, VectorTranslation),
+        ],
+        [(Counter::Kmcnt, Queue::ScalarMemory)] if inst.class() == Class::Smem => {
+            &[(Counter::Kmcnt, Queue::ScalarMemory), (Counter::Xcnt, ScalarTranslation)]
+        }
+        counted => counted,
+    }
+}
+
+/// Returns `true` for vector memory that accesses an address, as opposed to cache control.
+fn has_address(inst: &Inst) -> bool {
+    !matches!(inst.operation.opcode(), Opcode::GlobalInv | Opcode::GlobalWb)
 }
 
 /// Returns `true` for vector-memory stores and for atomics that do not return the old value.

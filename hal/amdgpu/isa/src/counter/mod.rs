@@ -36,6 +36,13 @@ pub enum Counter {
     Dscnt,
     /// gfx12: scalar memory, messages, and results of barrier instructions.
     Kmcnt,
+    /// gfx1250: address translations of vector and scalar memory. Until an operation has translated its
+    /// addresses, it may read its registers again.
+    Xcnt,
+    /// gfx1250: moves between memory and LDS that use no registers for the data.
+    Asynccnt,
+    /// gfx1250: moves of tensors.
+    Tensorcnt,
 }
 
 impl Counter {
@@ -52,11 +59,14 @@ impl Counter {
             Counter::Storecnt => "storecnt",
             Counter::Dscnt => "dscnt",
             Counter::Kmcnt => "kmcnt",
+            Counter::Xcnt => "xcnt",
+            Counter::Asynccnt => "asynccnt",
+            Counter::Tensorcnt => "tensorcnt",
         }
     }
 
     /// All counters in declaration order.
-    const ALL: [Counter; 10] = [
+    const ALL: [Counter; 13] = [
         Counter::Vmcnt,
         Counter::Lgkmcnt,
         Counter::Expcnt,
@@ -67,7 +77,21 @@ impl Counter {
         Counter::Storecnt,
         Counter::Dscnt,
         Counter::Kmcnt,
+        Counter::Xcnt,
+        Counter::Asynccnt,
+        Counter::Tensorcnt,
     ];
+
+    /// Returns `true` if operations that it counts access registers until they complete. Moves between memory
+    /// and LDS read theirs when they are issued.
+    pub fn guards_registers(self) -> bool {
+        !matches!(self, Counter::Asynccnt | Counter::Tensorcnt)
+    }
+
+    /// Returns `true` if the counter guards the sources of operations, and not their results.
+    pub fn guards_sources(self) -> bool {
+        matches!(self, Counter::Expcnt | Counter::Xcnt)
+    }
 }
 
 impl fmt::Display for Counter {
@@ -104,6 +128,16 @@ pub enum Queue {
     BarrierResult,
     /// Flat accesses before gfx10 that may go to vector memory or LDS.
     Flat,
+    /// Address translations of vector memory (gfx1250).
+    VectorTranslation,
+    /// Address translations of scalar memory (gfx1250).
+    ScalarTranslation,
+    /// Moves from memory to LDS (gfx1250).
+    AsyncLoad,
+    /// Moves from LDS to memory (gfx1250).
+    AsyncStore,
+    /// Moves of tensors (gfx1250).
+    Tensor,
 }
 
 impl Queue {
@@ -169,7 +203,10 @@ enum Waits {
     /// Up to gfx11: `s_waitcnt` waits for all counters but vscnt, `s_waitcnt_vscnt` for that.
     Combined { vmcnt: CounterBits, lgkmcnt: CounterBits, expcnt: CounterBits, stores: StoreCounter },
     /// gfx12: one instruction for each counter, and combined ones for two pairs of counters.
-    Separate,
+    Separate {
+        /// The counters with the widths of their fields.
+        widths: &'static [(Counter, u32)],
+    },
 }
 
 /// The counter of vector stores up to gfx11.
@@ -182,7 +219,7 @@ enum StoreCounter {
 }
 
 /// The counters of gfx12 with the widths of their fields.
-const SEPARATE: [(Counter, u32); 7] = [
+const GFX12: &[(Counter, u32)] = &[
     (Counter::Loadcnt, 6),
     (Counter::Samplecnt, 6),
     (Counter::Bvhcnt, 3),
@@ -192,9 +229,21 @@ const SEPARATE: [(Counter, u32); 7] = [
     (Counter::Kmcnt, 5),
 ];
 
+/// The counters of gfx1250 with the widths of their fields.
+const GFX125: &[(Counter, u32)] = &[
+    (Counter::Loadcnt, 6),
+    (Counter::Expcnt, 3),
+    (Counter::Storecnt, 6),
+    (Counter::Dscnt, 6),
+    (Counter::Kmcnt, 5),
+    (Counter::Xcnt, 6),
+    (Counter::Asynccnt, 6),
+    (Counter::Tensorcnt, 6),
+];
+
 impl Counters {
-    /// The wait counters of a generation; `None` for gfx12.5, whose counters are not implemented.
-    pub(crate) fn of(generation: Generation) -> Option<Counters> {
+    /// The wait counters of a generation.
+    pub(crate) fn of(generation: Generation) -> Counters {
         let expcnt = CounterBits::new(4, 3);
         let vmcnt = CounterBits {
             low: Field { position: 0, width: 4 },
@@ -214,10 +263,10 @@ impl Counters {
             Generation::Gfx11 => {
                 combined(CounterBits::new(10, 6), CounterBits::new(4, 6), CounterBits::new(0, 3))
             }
-            Generation::Gfx12 => Waits::Separate,
-            Generation::Gfx125 => return None,
+            Generation::Gfx12 => Waits::Separate { widths: GFX12 },
+            Generation::Gfx125 => Waits::Separate { widths: GFX125 },
         };
-        Some(Counters { waits, valu_merges_halves: generation >= Generation::Gfx11 })
+        Counters { waits, valu_merges_halves: generation >= Generation::Gfx11 }
     }
 
     /// Returns `true` if an instruction that names half of a vector register must also wait for pending
@@ -242,8 +291,8 @@ impl Counters {
             (Waits::Combined { expcnt, .. }, Counter::Expcnt) => expcnt.max(),
             (Waits::Combined { stores: StoreCounter::Vscnt, .. }, Counter::Vscnt) => mask(6),
             (Waits::Combined { .. }, _) => 0,
-            (Waits::Separate, counter) => {
-                let width = SEPARATE.iter().find(|(separate, _)| *separate == counter);
+            (Waits::Separate { widths }, counter) => {
+                let width = widths.iter().find(|(separate, _)| *separate == counter);
                 width.map_or(0, |(_, width)| mask(*width))
             }
         }
@@ -253,7 +302,7 @@ impl Counters {
     pub fn load_counter(&self) -> Counter {
         match self.waits {
             Waits::Combined { .. } => Counter::Vmcnt,
-            Waits::Separate => Counter::Loadcnt,
+            Waits::Separate { .. } => Counter::Loadcnt,
         }
     }
 
@@ -286,7 +335,7 @@ impl Counters {
                 let count = (counter, immediate.min(u8::MAX.into()) as u8);
                 Some(WaitCounts::new(is_known.then_some(count)))
             }
-            Waits::Separate => self.separate_wait_counts(opcode, immediate),
+            Waits::Separate { .. } => self.separate_wait_counts(opcode, immediate),
         }
     }
 
@@ -308,6 +357,9 @@ impl Counters {
             Opcode::SWaitStorecnt => Counter::Storecnt,
             Opcode::SWaitDscnt => Counter::Dscnt,
             Opcode::SWaitKmcnt => Counter::Kmcnt,
+            Opcode::SWaitXcnt => Counter::Xcnt,
+            Opcode::SWaitAsynccnt => Counter::Asynccnt,
+            Opcode::SWaitTensorcnt => Counter::Tensorcnt,
             _ => return None,
         };
         Some(WaitCounts::new([(counter, immediate as u8 & self.max_count(counter))]))
@@ -315,9 +367,25 @@ impl Counters {
 
     /// The queue whose operations have completed once an instruction has executed, without a wait for
     /// their counter: a wave that has passed a barrier has received the result of its signal (LLVM,
-    /// `tryClearSCCWriteEvent`).
+    /// `tryClearSCCWriteEvent`). On gfx1250, scalar memory is not issued before vector memory has translated its
+    /// addresses, and the reverse; scalar memory that has completed has translated its own (LLVM,
+    /// `SIInsertWaitcnts`, X_CNT).
     pub fn completed_queue(&self, inst: &Inst) -> Option<Queue> {
-        (inst.operation.opcode() == Opcode::SBarrierWait).then_some(Queue::BarrierResult)
+        if inst.operation.opcode() == Opcode::SBarrierWait {
+            return Some(Queue::BarrierResult);
+        }
+        if self.max_count(Counter::Xcnt) == 0 {
+            return None;
+        }
+        match inst.class() {
+            Class::Vmem => Some(Queue::ScalarTranslation),
+            Class::Smem => Some(Queue::VectorTranslation),
+            _ => self
+                .wait_counts(inst)
+                .and_then(|counts| counts.at_most(Counter::Kmcnt))
+                .is_some_and(|count| count == 0)
+                .then_some(Queue::ScalarTranslation),
+        }
     }
 
     /// The assembler text of the shortest sequence that waits until each counter is at most its count.
@@ -343,8 +411,9 @@ impl Counters {
                     lines.push(format!("s_waitcnt_vscnt null, {count:#x}"));
                 }
             }
-            Waits::Separate => {
-                let mut remaining = SEPARATE.map(|(counter, _)| (counter, required(counter)));
+            Waits::Separate { widths } => {
+                let mut remaining: Vec<(Counter, Option<u8>)> =
+                    widths.iter().map(|(counter, _)| (*counter, required(*counter))).collect();
                 for paired in [Counter::Loadcnt, Counter::Storecnt] {
                     let [first, second] = [paired, Counter::Dscnt].map(|wanted| {
                         let position = remaining.iter().position(|(counter, _)| *counter == wanted);

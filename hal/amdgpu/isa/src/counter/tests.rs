@@ -11,7 +11,7 @@ fn isa(target: &str) -> Isa {
 }
 
 fn counters(isa: &Isa) -> Counters {
-    Counters::of(isa.target().generation()).unwrap()
+    Counters::of(isa.target().generation())
 }
 
 /// The lowest count for each counter that the instructions of a text wait for.
@@ -60,6 +60,47 @@ fn gfx12_wait_instructions_give_their_counts() {
     // The `s_waitcnt` of older generations decodes on gfx12 but does not wait for its counters.
     let bytes = isa.assemble("s_waitcnt 0").unwrap();
     assert_eq!(counters(&isa).wait_counts(&isa.decode(&bytes, Pc(0)).unwrap()), None);
+}
+
+#[test]
+fn gfx1250_counters_have_their_waits_and_operations() {
+    use Counter::*;
+    let isa = isa("gfx1250");
+    for (line, expected) in [
+        ("s_wait_xcnt 0x3", &[(Xcnt, 3)][..]),
+        ("s_wait_asynccnt 0x1", &[(Asynccnt, 1)]),
+        ("s_wait_tensorcnt 0x0", &[(Tensorcnt, 0)]),
+        ("s_wait_loadcnt_dscnt 0x1203", &[(Loadcnt, 18), (Dscnt, 3)]),
+    ] {
+        assert_eq!(all_waited(&isa, line), expected, "{line}");
+    }
+    for (line, expected) in [
+        ("global_load_b32 v0, v1, s[2:3]", &[Loadcnt, Xcnt][..]),
+        ("global_store_b32 v1, v0, s[2:3]", &[Storecnt, Xcnt]),
+        ("flat_load_b32 v0, v[2:3]", &[Loadcnt, Dscnt, Xcnt]),
+        ("flat_store_b32 v[2:3], v0", &[Storecnt, Dscnt, Xcnt]),
+        ("scratch_store_b32 off, v0, s0", &[Storecnt, Xcnt]),
+        ("s_load_b32 s4, s[2:3], 0x0", &[Kmcnt, Xcnt]),
+        ("ds_load_b32 v0, v1", &[Dscnt]),
+        ("global_inv scope:SCOPE_SYS", &[Loadcnt]),
+        ("global_load_async_to_lds_b32 v1, v[2:3], off", &[Asynccnt]),
+        ("global_store_async_from_lds_b32 v[2:3], v1, off", &[Asynccnt]),
+        ("cluster_load_async_to_lds_b32 v1, v[2:3], off", &[Asynccnt]),
+        ("cluster_load_b32 v1, v[2:3], off", &[Loadcnt, Xcnt]),
+        ("ds_atomic_async_barrier_arrive_b64 v0", &[Asynccnt]),
+        ("tensor_load_to_lds s[0:3], s[4:11]", &[Tensorcnt]),
+        ("s_barrier_leave", &[Kmcnt]),
+    ] {
+        let bytes = isa.assemble(line).unwrap();
+        let inst = isa.decode(&bytes, Pc(0)).unwrap();
+        let counted = counters(&isa).incremented_by(&inst).iter().map(|(counter, _)| *counter);
+        assert_eq!(counted.collect::<Vec<_>>(), expected, "{line}");
+    }
+    // Text that waits is understood again.
+    let counts = [(Xcnt, 1), (Asynccnt, 2), (Tensorcnt, 0), (Loadcnt, 0), (Dscnt, 0)];
+    let mut expected = counts.to_vec();
+    expected.sort();
+    assert_eq!(all_waited(&isa, &counters(&isa).wait_instructions(&counts)), expected);
 }
 
 #[test]

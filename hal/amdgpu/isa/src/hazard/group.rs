@@ -1,8 +1,8 @@
 //! Groups of instructions that hazards involve.
 
 use crate::{
-    Class, DataType, Encoding, Family, Inst, MemoryKind, Modifiers, Opcode, Register, SdwaSelect,
-    Value,
+    Class, DataType, Encoding, Family, Inst, MemoryKind, Modifiers, Opcode, Register,
+    RegisterRange, SdwaSelect, Sgpr, Value,
 };
 use std::fmt;
 
@@ -193,6 +193,63 @@ pub(super) const NOT_NOP: Group =
     group("an instruction other than s_nop", |inst| inst.operation.opcode() != Opcode::SNop);
 pub(super) const DEALLOCATES: Group = group("s_sendmsg MSG_DEALLOC_VGPRS", |inst| {
     inst.operation.opcode() == Opcode::SSendmsg && inst.immediate == Some(3)
+});
+
+pub(super) const COEXECUTING: Group =
+    group("VALU that is neither transcendental nor a matrix operation", |inst| {
+        inst.class() == Class::Valu && !is_trans(inst)
+    });
+pub(super) const WRITES_SGPR: Group = group("SALU or VALU that writes a scalar register", |inst| {
+    let is_sgpr = |range: &RegisterRange| {
+        matches!(
+            range.first,
+            Register::Sgpr(_) | Register::VccLo | Register::VccHi | Register::ExecLo | Register::M0
+        )
+    };
+    (is_salu(inst) || is_valu(inst)) && inst.writes.iter().any(is_sgpr)
+});
+pub(super) const WRITES_S102: Group =
+    group("an instruction that writes s102", |inst| writes(inst, Register::Sgpr(Sgpr(102))));
+pub(super) const WRITES_S103: Group =
+    group("an instruction that writes s103", |inst| writes(inst, Register::Sgpr(Sgpr(103))));
+pub(super) const READS_SCRATCH_BASE_LO: Group =
+    group("an instruction that reads the low half of the base of private memory", |inst| {
+        inst.reads.iter().any(|range| range.contains(Register::FlatScratchBaseLo))
+    });
+pub(super) const READS_SCRATCH_BASE_HI: Group =
+    group("an instruction that reads the high half of the base of private memory", |inst| {
+        let reads = |register| inst.reads.iter().any(|range| range.contains(register));
+        // Both halves are named by the low one.
+        let is_wide = inst
+            .destinations()
+            .any(|operand| matches!(operand.value, Value::Register(range) if range.words > 1));
+        reads(Register::FlatScratchBaseHi) || is_wide && reads(Register::FlatScratchBaseLo)
+    });
+pub(super) const SDST_0: Group = group("s_wait_alu depctr_sa_sdst(0) depctr_va_sdst(0)", |inst| {
+    SA_SDST_0.contains(inst) && VA_SDST_0.contains(inst)
+});
+pub(super) const V_NOP: Group = group("v_nop", |inst| inst.operation.opcode() == Opcode::VNop);
+pub(super) const NOT_V_NOP: Group =
+    group("an instruction other than v_nop", |inst| inst.operation.opcode() != Opcode::VNop);
+/// Hardware register 1, one bit at position 0.
+pub(super) const SETS_MODE_BIT: Group = group("s_setreg of the lowest bit of MODE", |inst| {
+    inst.operation.is(Family::SetRegister) && inst.immediate == Some(1)
+});
+pub(super) const WAITS_FOR_ALU: Group =
+    group("s_wait_alu 0", |inst| depctr(inst, 0, 0xffff) == Some(0));
+pub(super) const NOT_WAIT_FOR_ALU: Group =
+    group("an instruction other than s_wait_alu 0", |inst| depctr(inst, 0, 0xffff) != Some(0));
+/// STATUS, STATE_PRIV, EXCP_FLAG_PRIV and EXCP_FLAG_USER (LLVM, `SIDefines.h`).
+pub(super) const GETS_STATUS: Group = group("s_getreg of the status or of exceptions", |inst| {
+    inst.operation.is(Family::GetRegister)
+        && inst.immediate.is_some_and(|field| matches!(field & 63, 2 | 4 | 17 | 18))
+});
+pub(super) const NOT_VM_VSRC_0: Group =
+    group("an instruction other than s_wait_alu depctr_vm_vsrc(0)", |inst| {
+        depctr(inst, 2, 0b111) != Some(0)
+    });
+pub(super) const ASYNC_ARRIVE: Group = group("ds_atomic_async_barrier_arrive", |inst| {
+    inst.operation.opcode() == Opcode::DsAtomicAsyncBarrierArrive
 });
 
 /// A field of `s_waitcnt_depctr`; `None` for other instructions.

@@ -23,6 +23,41 @@ pub(super) const OF_2_PASSES: Group =
 pub(super) const WMMA: Group =
     group("WMMA", |inst| inst.operation.is(Family::Wmma) || inst.operation.is(Family::SparseWmma));
 
+/// Matrix operations of gfx1250 that execute next to other vector operations: those on elements of 16 bits or
+/// less with the shapes that gfx1250 adds.
+pub(super) const XDL_WMMA: Group = group("XDL WMMA", |inst| coexecuted_operations(inst).is_some());
+pub(super) const COEXECUTED_2: Group =
+    group("WMMA next to 2 VALU", |inst| coexecuted_operations(inst) == Some(2));
+pub(super) const COEXECUTED_4: Group =
+    group("WMMA next to 4 VALU", |inst| coexecuted_operations(inst) == Some(4));
+pub(super) const COEXECUTED_8: Group =
+    group("WMMA next to 8 VALU", |inst| coexecuted_operations(inst) == Some(8));
+
+/// Number of vector operations that may execute next to a matrix operation of gfx1250; `None` for operations
+/// that execute alone (LLVM, `checkWMMACoexecutionHazards`).
+fn coexecuted_operations(inst: &Inst) -> Option<u8> {
+    let is_sparse = inst.operation.is(Family::SparseWmma);
+    if !is_sparse && !inst.operation.is(Family::Wmma) {
+        return None;
+    }
+    let name = inst.operation.name();
+    let has_shape = |shapes: &[&str]| shapes.iter().any(|shape| name.contains(shape));
+    let is_integer = name.ends_with("_iu8");
+    let is_8_bit = |format: u8| format < 2;
+    let modifiers = &inst.modifiers;
+    if is_sparse {
+        return has_shape(&["_16x16x64_f16", "_16x16x64_bf16", "_16x16x128_"])
+            .then_some(if is_integer { 4 } else { 2 });
+    }
+    if !has_shape(&["_16x16x32_f16", "_16x16x32_bf16", "_16x16x64_", "_16x16x128_", "_32x16x128_"])
+    {
+        return None;
+    }
+    let is_slow =
+        name.ends_with("_f8f6f4") && (is_8_bit(modifiers.cbsz) || is_8_bit(modifiers.blgp));
+    Some(if is_integer || is_slow { 8 } else { 4 })
+}
+
 /// Passes of a matrix operation other than double precision on gfx90a, which depend only on rows and
 /// columns.
 pub(super) fn gfx90a_passes(inst: &Inst) -> u8 {

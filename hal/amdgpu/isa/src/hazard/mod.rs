@@ -8,6 +8,7 @@ mod definition;
 mod gfx10;
 mod gfx11;
 mod gfx12;
+mod gfx125;
 mod gfx9;
 mod gfx908;
 mod gfx950;
@@ -58,6 +59,7 @@ pub(crate) fn hazards(target: &Target, wave_size: u8) -> Option<&'static [&'stat
             }
         }
         Generation::Gfx12 => gfx12::GFX12,
-        Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 | Generation::Gfx125 => return None,
+        Generation::Gfx125 => gfx125::GFX125,
+        Generation::Gfx6 | Generation::Gfx7 | Generation::Gfx8 => return None,
     })
 }

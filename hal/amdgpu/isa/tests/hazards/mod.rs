@@ -4,6 +4,7 @@
 mod gfx10;
 mod gfx11;
 mod gfx12;
+mod gfx1250;
 mod gfx9;
 mod gfx908;
 mod gfx940;
@@ -164,5 +165,10 @@ fn table(
 
 /// Every ordered pair of a pool.
 fn pairs(pool: &[&'static str]) -> Vec<Vec<&'static str>> {
+    pairs_of(pool)
+}
+
+/// Every ordered pair of a pool whose texts do not live forever.
+fn pairs_of<'a>(pool: &[&'a str]) -> Vec<Vec<&'a str>> {
     pool.iter().flat_map(|first| pool.iter().map(move |second| vec![*first, *second])).collect()
 }

@@ -268,3 +268,15 @@ fn nearest(digits: u64, shift: u32) -> u64 {
 pub fn power(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
+
+/// Decodes E5M3: five bits of exponent with bias 15 and three of mantissa, without sign; all ones are a NaN
+/// (ROCm's hipBLASLt, `DataTypes_E5M3.hpp`; AMD's rocjitsu).
+#[inline(always)]
+pub fn e5m3(bits: u32) -> f32 {
+    let (exponent, mantissa) = ((bits >> 3 & 31) as i32, (bits & 7) as f32);
+    match exponent {
+        31 if bits & 7 == 7 => f32::from_bits(0x7fc0_0000),
+        0 => mantissa * power(-17) as f32,
+        _ => (1.0 + mantissa / 8.0) * power(exponent - 15) as f32,
+    }
+}

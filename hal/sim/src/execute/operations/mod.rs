@@ -22,6 +22,7 @@ mod half_precision;
 mod integer;
 mod interpolation;
 mod lane_groups;
+mod lookup;
 mod matrix;
 mod media;
 mod mixed;
@@ -128,6 +129,7 @@ pub static TABLES: &[&[VectorOperation]] = &[
     single::PARTS,
     small_float::FROM_FP8,
     small_float::FROM_BF8,
+    small_float::FROM_E5M3,
     small_float::FROM_FP8_FNUZ,
     small_float::FROM_BF8_FNUZ,
     small_float::PAIRS,
@@ -200,6 +202,7 @@ pub fn whole_wave_operations(
     cross_lane::TABLE
         .iter()
         .chain(lane_groups::TABLE)
+        .chain(lookup::TABLE)
         .chain(interpolation::TABLE)
         .chain(wide_float::operations())
         .chain(matrices)

@@ -8,7 +8,7 @@
 use super::row::operations;
 use super::sources;
 use crate::execute::lane::binary16::{from_f32, to_f32};
-use crate::execute::lane::small_float::{Rounding, SmallFloat, single_to_brain, widened};
+use crate::execute::lane::small_float::{Rounding, SmallFloat, e5m3, single_to_brain, widened};
 use crate::execute::lane::{LowHalf, Pair};
 use crate::wave::Mode;
 use flipwave_isa::Float8;
@@ -38,6 +38,13 @@ from_bytes! {
     FROM_FP8_FNUZ: "v_cvt_f32_fp8 fnuz" "v_cvt_pk_f32_fp8 fnuz" SmallFloat::fp8(Float8::Fnuz);
     /// Conversions from E5M2 without minus zero.
     FROM_BF8_FNUZ: "v_cvt_f32_bf8 fnuz" "v_cvt_pk_f32_bf8 fnuz" SmallFloat::bf8(Float8::Fnuz);
+}
+
+operations! {
+    /// Conversion from E5M3, which `clamp` selects on gfx1250 (LLVM, `int_amdgcn_cvt_f32_fp8_e5m3`).
+    FROM_E5M3 { denormals: Kept, rounds: Exact, nans: Own, levels: plain_only, source: sources::BYTES }
+
+    "v_cvt_f32_fp8 clamp" (a: u32) -> u32 { e5m3(a).to_bits() }
 }
 
 operations! {

@@ -5,20 +5,21 @@
 //! ones (CDNA 5 ISA, 7.12, as public tests restate it; AMD's rocjitsu,
 //! `wmma_block_scaled_input_loc`). A scale is the exponent of a power of two for 32 elements of a
 //! row of A or a column of B, one in each byte of a register, or for 16 elements in two registers;
-//! a modifier selects the half wave of 16 lanes that holds them.
+//! a modifier selects the half wave of 16 lanes that holds them. Scales of 32 rows are in as many lanes
+//! (MLIR, `amdgpu.scaled_wmma`; AMD's rocjitsu). Scales can also have mantissas, in E5M3 and E4M3.
 //!
 //! The order and the roundings of the summation are not published: here each product is added in
 //! the order of k, beginning with C, and each sum is rounded to single precision.
 
 use super::row::{MatrixProduct, WholeWaveOperation};
 use crate::execute::lane::Kind;
-use crate::execute::lane::small_float::{SmallFloat, power};
+use crate::execute::lane::small_float::{SmallFloat, e5m3, power};
 use crate::execute::matrix_sum::{Steps, SummedElement};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
 use crate::wave::{LANES, ScalarIndex, Wave};
 use flipwave_arch::{MatrixElement, ProductShape};
-use flipwave_isa::Float8;
+use flipwave_isa::{Float8, ScaleFormat};
 
 /// Columns of B, and rows of A per eight registers.
 const SIZE: usize = 16;
@@ -51,6 +52,8 @@ pub(super) static TABLE: &[WholeWaveOperation] = &[
     product!("v_wmma_scale_f32_16x16x128_f8f6f4", SIZE, chosen, Some(32)),
     product!("v_wmma_scale16_f32_16x16x128_f8f6f4", SIZE, chosen, Some(16)),
     product!("v_wmma_f32_32x16x128_f4", 2 * SIZE, tall, None),
+    product!("v_wmma_scale_f32_32x16x128_f4", 2 * SIZE, tall, Some(32)),
+    product!("v_wmma_scale16_f32_32x16x128_f4", 2 * SIZE, tall, Some(16)),
 ];
 
 /// Rows and formats of a product.
@@ -59,6 +62,13 @@ struct Shape {
     rows: usize,
     /// Formats of A and of B.
     formats: [SmallFloat; 2],
+}
+
+impl Shape {
+    /// Lanes that hold the scales of A.
+    fn holders_of_a(&self) -> Holders {
+        if self.rows > SIZE { Holders::AllLanes } else { Holders::HalfWave }
+    }
 }
 
 /// Shape with the formats that the instruction selects.
@@ -81,9 +91,9 @@ fn tall(_: &Op) -> Shape {
 
 fn multiply_add(wave: &mut Wave, op: &Op, shape: Shape, block: Option<usize>) {
     let a: Vec<[f64; DEPTH]> =
-        (0..shape.rows).map(|row| elements(wave, op, 0, shape.formats[0], row, block)).collect();
+        (0..shape.rows).map(|row| elements(wave, op, 0, &shape, row, block)).collect();
     let b: Vec<[f64; DEPTH]> =
-        (0..SIZE).map(|column| elements(wave, op, 1, shape.formats[1], column, block)).collect();
+        (0..SIZE).map(|column| elements(wave, op, 1, &shape, column, block)).collect();
     let registers = shape.rows / 2;
     let mut results = vec![[0u32; LANES]; registers];
     for lane in 0..2 * SIZE {
@@ -113,8 +123,8 @@ fn sum_by_steps(
     steps: &mut Steps<'_>,
 ) -> SummedElement {
     let [row, column] = [row, column].map(usize::from);
-    let a = elements(wave, op, 0, shape.formats[0], row, block);
-    let b = elements(wave, op, 1, shape.formats[1], column, block);
+    let a = elements(wave, op, 0, shape, row, block);
+    let b = elements(wave, op, 1, shape, column, block);
     let register = 8 * (row / SIZE) + row % 8;
     let lane = column + SIZE * (row % SIZE / 8);
     let mut sum = steps.begin(initial(wave, op, register, lane));
@@ -150,13 +160,15 @@ fn elements(
     wave: &Wave,
     op: &Op,
     source: usize,
-    format: SmallFloat,
+    shape: &Shape,
     index: usize,
     block: Option<usize>,
 ) -> [f64; DEPTH] {
+    let format = shape.formats[source];
     let run = if format.bits == 8 { 16 } else { 32 };
     let bits = format.bits as usize;
     let first = SIZE / 2 * (index / SIZE);
+    let holders = if source == 0 { shape.holders_of_a() } else { Holders::HalfWave };
     std::array::from_fn(|k| {
         let lane = index % SIZE + SIZE * (k / run % 2);
         let at = (k / (2 * run) * run + k % run) * bits;
@@ -167,15 +179,29 @@ fn elements(
         let pair = word(at / 32) | if at % 32 + bits > 32 { word(at / 32 + 1) << 32 } else { 0 };
         let element = f64::from(format.decode((pair >> (at % 32)) as u32 & ((1 << bits) - 1)));
         match block {
-            Some(block) => element * scale(wave, op, source, index, k / block),
+            Some(block) => element * scale(wave, op, source, index, k / block, holders),
             None => element,
         }
     })
 }
 
+/// Lanes that hold the scales of a matrix.
+#[derive(Clone, Copy, PartialEq)]
+enum Holders {
+    /// Sixteen lanes, which a modifier selects.
+    HalfWave,
+    /// As many lanes as the matrix has rows.
+    AllLanes,
+}
+
 /// Scale of a block of a row of A or of a column of B.
-fn scale(wave: &Wave, op: &Op, source: usize, index: usize, block: usize) -> f64 {
-    let lane = index % SIZE + SIZE * usize::from(op.inst.modifiers.scale_rows[source]);
+fn scale(wave: &Wave, op: &Op, source: usize, index: usize, block: usize, holders: Holders) -> f64 {
+    let lane = match holders {
+        Holders::HalfWave => {
+            index % SIZE + SIZE * usize::from(op.inst.modifiers.scale_rows[source])
+        }
+        Holders::AllLanes => index,
+    };
     let word = match op.sources[3].words[source] {
         Word::Row(row) => wave.row(row.plus((block / 4) as u16)).0[lane],
         Word::Scalar(ScalarIndex(first)) => {
@@ -183,8 +209,11 @@ fn scale(wave: &Wave, op: &Op, source: usize, index: usize, block: usize) -> f64
         }
         word => scalar_word(wave, word),
     };
-    match word >> (8 * (block % 4)) & 0xff {
-        0xff => f64::NAN,
-        exponent => power(exponent as i32 - 127),
+    let bits = word >> (8 * (block % 4)) & 0xff;
+    match op.inst.modifiers.scale_formats[source] {
+        ScaleFormat::E8 if bits == 0xff => f64::NAN,
+        ScaleFormat::E8 => power(bits as i32 - 127),
+        ScaleFormat::E5M3 => e5m3(bits).into(),
+        ScaleFormat::E4M3 => SmallFloat::fp8(Float8::Ocp).decode(bits).into(),
     }
 }

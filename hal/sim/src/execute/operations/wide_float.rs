@@ -13,7 +13,7 @@ use crate::execute::lane::binary16::{self, from_f64, to_f32};
 use crate::execute::lane::small_float::{Rounding, SmallFloat, brain_to_single};
 use crate::execute::operand::scalar_word;
 use crate::instruction::Op;
-use crate::wave::Wave;
+use crate::wave::{LANES, Wave};
 use half::f16;
 
 /// Registers of the largest result, 32 numbers of six bits.
@@ -110,13 +110,32 @@ conversions! {
     "v_cvt_scalef32_pk32_bf16_bf6" Brain 32 SmallFloat::BF6;
 }
 
+conversions! {
+    WIDENING_GFX1250 by widen_selected, unsettled Some("scales of inactive lanes are read");
+    "v_cvt_scale_pk8_f32_fp8"   Single 8 FP8;
+    "v_cvt_scale_pk8_f32_bf8"   Single 8 BF8;
+    "v_cvt_scale_pk8_f32_fp4"   Single 8 SmallFloat::FP4;
+    "v_cvt_scale_pk8_f16_fp8"   Half 8 FP8;
+    "v_cvt_scale_pk8_f16_bf8"   Half 8 BF8;
+    "v_cvt_scale_pk8_f16_fp4"   Half 8 SmallFloat::FP4;
+    "v_cvt_scale_pk8_bf16_fp8"  Brain 8 FP8;
+    "v_cvt_scale_pk8_bf16_bf8"  Brain 8 BF8;
+    "v_cvt_scale_pk8_bf16_fp4"  Brain 8 SmallFloat::FP4;
+    "v_cvt_scale_pk16_f32_fp6"  Single 16 SmallFloat::FP6;
+    "v_cvt_scale_pk16_f32_bf6"  Single 16 SmallFloat::BF6;
+    "v_cvt_scale_pk16_f16_fp6"  Half 16 SmallFloat::FP6;
+    "v_cvt_scale_pk16_f16_bf6"  Half 16 SmallFloat::BF6;
+    "v_cvt_scale_pk16_bf16_fp6" Brain 16 SmallFloat::FP6;
+    "v_cvt_scale_pk16_bf16_bf6" Brain 16 SmallFloat::BF6;
+}
+
 /// All conversions.
 pub(super) fn operations() -> impl Iterator<Item = &'static WholeWaveOperation> {
-    [NARROWING, NARROWING_GFX1250, STOCHASTIC, WIDENING].into_iter().flatten()
+    [NARROWING, NARROWING_GFX1250, STOCHASTIC, WIDENING, WIDENING_GFX1250].into_iter().flatten()
 }
 
 /// Reads a word of a source of several registers.
-fn word(wave: &Wave, op: &Op, source: usize, at: usize, lane: usize) -> u32 {
+pub(super) fn word(wave: &Wave, op: &Op, source: usize, at: usize, lane: usize) -> u32 {
     match op.sources[source].row() {
         Some(first) => wave.row(first.plus(at as u16)).0[lane],
         None => scalar_word(wave, op.sources[source].words[at.min(1)]),
@@ -186,14 +205,74 @@ fn narrow(
 
 /// Widens. The second source is the scale.
 fn widen(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat, count: usize) {
+    let scales = std::array::from_fn(|lane| word(wave, op, 1, 0, lane));
+    widen_by(wave, op, wide, format, count, &scales);
+}
+
+/// Widens with scales of several lanes: each is a byte of a register, which `scale_sel` selects.
+fn widen_selected(wave: &mut Wave, op: &Op, wide: Wide, format: SmallFloat, count: usize) {
+    let select = ScaleSelect::new(op.inst.modifiers.scale_select, format);
+    let scales = std::array::from_fn(|lane| {
+        let (holder, byte) = select.of(lane);
+        (word(wave, op, 1, 0, holder) >> (8 * byte) & 0xff) << 23
+    });
+    widen_by(wave, op, wide, format, count, &scales);
+}
+
+/// Selection of scales, as matrix operations lay them out (MLIR, `amdgpu.scaled_ext_packed_matrix` and its
+/// lowering).
+struct ScaleSelect {
+    /// First of the 16 lanes that hold the scales.
+    first_lane: usize,
+    /// Byte of the scale for each half of the wave.
+    bytes: [u32; 2],
+}
+
+impl ScaleSelect {
+    fn new(selection: u8, format: SmallFloat) -> ScaleSelect {
+        let bit = |at: u8| selection >> at & 1;
+        if format.bits == 8 {
+            // Both halves hold elements of one block of 32.
+            let byte = u32::from(selection >> 1 & 3);
+            return ScaleSelect { first_lane: 16 * usize::from(bit(3)), bytes: [byte; 2] };
+        }
+        // The upper half holds elements of the next block of 32, or of the block of 16 after the next.
+        let is_block_of_16 = bit(0) != 0;
+        let bytes = match (is_block_of_16, bit(1)) {
+            (true, _) => [0, 2],
+            (false, 0) => [0, 1],
+            (false, _) => [2, 3],
+        };
+        ScaleSelect { first_lane: 16 * usize::from(bit(2)), bytes }
+    }
+
+    /// The lane that holds a lane's scale, and the byte.
+    fn of(&self, lane: usize) -> (usize, u32) {
+        (self.first_lane + lane % 16, self.bytes[lane / 16 % 2])
+    }
+}
+
+/// Widens. `scales` are the scales of the lanes.
+fn widen_by(
+    wave: &mut Wave,
+    op: &Op,
+    wide: Wide,
+    format: SmallFloat,
+    count: usize,
+    scales: &[u32; LANES],
+) {
+    let each = format.bits as usize;
     for lane in wave.exec().lanes() {
         let lane = usize::from(lane.0);
-        let scale = word(wave, op, 1, 0, lane);
-        let words: [u32; WORDS] = std::array::from_fn(|at| word(wave, op, 0, at, lane));
+        let scale = scales[lane];
+        let mut words = [0; WORDS];
+        for (at, read) in words.iter_mut().enumerate().take((count * each).div_ceil(32)) {
+            *read = word(wave, op, 0, at, lane);
+        }
         let bits = |at: usize| {
-            let (first, shift) = (at * 6 / 32, at * 6 % 32);
+            let (first, shift) = (at * each / 32, at * each % 32);
             let next = words.get(first + 1).copied().unwrap_or(0);
-            (u64::from(words[first]) | u64::from(next) << 32) as u64 >> shift & 0x3f
+            (u64::from(words[first]) | u64::from(next) << 32) >> shift & ((1 << each) - 1)
         };
         for at in 0..count {
             let bits = bits(at) as u32;

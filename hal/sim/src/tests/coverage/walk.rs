@@ -244,7 +244,11 @@ fn unaccessed_operand(inst: &Inst, op: &Op) -> Option<RegisterRange> {
     // The halves of a dual instruction have their own operands.
     if matches!(
         op.run,
-        Run::NotCompute(_) | Run::Gap(_) | Run::Control(Control::Nothing) | Run::Dual
+        Run::NotCompute(_)
+            | Run::Unspecified(_)
+            | Run::Gap(_)
+            | Run::Control(Control::Nothing)
+            | Run::Dual
     ) {
         return None;
     }

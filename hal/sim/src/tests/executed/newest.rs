@@ -5,6 +5,7 @@ use crate::execute::control::BarrierRequest;
 use crate::instruction::control::SplitBarrier;
 use crate::tests::bench::Bench;
 use crate::wave::{Level, Machine, ScalarIndex, Wave};
+use flipwave_isa::LaneMask;
 
 /// Returns groups 0 and 1 of a tensor descriptor. The tile has four columns and three rows of
 /// words. The tensor has three columns and two rows from the tile's origin, with rows ten words
@@ -187,4 +188,124 @@ fn bfloat16_constants_are_in_the_high_half() {
     assert_eq!((bench.lanes(4)[7] & 0xffff, bench.lanes(5)[7]), (0x7f80, 0));
     bench.run("v_cvt_f32_bf16_e64 v5, 1.0 op_sel:[1,0]").unwrap();
     assert_eq!(bench.lanes(5)[7], 0x3f80_0000);
+}
+
+/// One of three members leaves the barrier at which another waits: the barrier completes with one signal
+/// fewer.
+#[test]
+fn leaving_a_named_barrier_completes_it() {
+    let request = |operation, barrier, members| BarrierRequest {
+        operation,
+        barrier,
+        members,
+        destination: ScalarIndex(0),
+    };
+    let machine = Machine::new(&"gfx1250".parse().expect("a target"), 32);
+    let mut barrier = WorkgroupBarrier::new(3);
+    let mut waves = [0, 1].map(|_| Wave::new(Level::Plain));
+    waves.iter_mut().for_each(|wave| wave.machine = machine);
+    barrier.request(&mut waves[0], request(SplitBarrier::Init, 3, Some(2)));
+    for wave in &mut waves {
+        barrier.request(wave, request(SplitBarrier::Join, 3, None));
+    }
+    barrier.request(&mut waves[0], request(SplitBarrier::Signal, 3, None));
+    assert!(!barrier.request(&mut waves[0], request(SplitBarrier::Wait, 3, None)));
+    barrier.request(&mut waves[1], request(SplitBarrier::Leave, 0, None));
+    assert!(!waves[1].scc, "one member is left");
+    assert!(barrier.let_pass(&mut waves[0]));
+    // The wave that has left never waits, and leaving again has no effect.
+    assert!(barrier.request(&mut waves[1], request(SplitBarrier::Wait, 3, None)));
+    barrier.request(&mut waves[1], request(SplitBarrier::Leave, 0, None));
+    barrier.request(&mut waves[0], request(SplitBarrier::State, 3, None));
+    assert_eq!(waves[0].scalar(ScalarIndex(0)) >> 4 & 0x7f, 1);
+    barrier.request(&mut waves[0], request(SplitBarrier::Leave, 0, None));
+    assert!(waves[0].scc, "no member is left");
+}
+
+/// The 64-bit state of a barrier in LDS for `members` arrivals, as Triton initializes it.
+fn lds_barrier(members: u64) -> u64 {
+    (members - 1) << 32 | (members - 1)
+}
+
+/// Arrivals at a barrier in LDS: lane by lane, in numbers of any size, and by a move of a tensor.
+#[test]
+fn arrivals_at_lds_barriers_change_the_phase() {
+    let mut bench = Bench::with_lanes("gfx1250", 32);
+    let state = |bench: &Bench| u64::from_le_bytes(bench.lds[64..72].try_into().expect("eight"));
+    let parity = |state: u64| state >> 29 & 1;
+    bench.lds[64..72].copy_from_slice(&lds_barrier(40).to_le_bytes());
+    bench.set_lanes(4, |_| 56);
+    bench.set_lanes(6, |_| 1);
+    bench.set_lanes(7, |_| 0);
+    bench.run("ds_atomic_barrier_arrive_rtn_b64 v[2:3], v4, v[6:7] offset:8").expect("arrivals");
+    // Each lane sees the arrivals of the lanes before it.
+    assert!(
+        bench.lanes(2)[..32].iter().enumerate().all(|(lane, count)| *count == 39 - lane as u32)
+    );
+    assert_eq!((state(&bench) & 0x1fff_ffff, parity(state(&bench))), (7, 0));
+    bench.wave.set_exec(LaneMask(0xff));
+    bench.run("ds_atomic_async_barrier_arrive_b64 v4 offset:8").expect("arrivals");
+    assert_eq!((state(&bench) & 0x1fff_ffff, parity(state(&bench))), (39, 1));
+    assert_eq!(state(&bench) >> 32, 39, "the count of the next phase stays");
+    // A tensor arrives once, after its move. 40 moves complete the second phase.
+    let mut tile = descriptor(bench.buffer.0);
+    tile[4] |= 1 << 18;
+    tile[5] |= 64 / 8;
+    bench.set_scalars(0, &tile);
+    for arrivals in 1..=40u64 {
+        bench.run("tensor_load_to_lds s[0:3], s[4:11]").expect("a tile");
+        let expected = if arrivals == 40 { (39, 0) } else { (39 - arrivals, 1) };
+        assert_eq!((state(&bench) & 0x1fff_ffff, parity(state(&bench))), expected);
+    }
+    // A descriptor that moves nothing does not arrive.
+    tile[0] = 0;
+    bench.set_scalars(0, &tile);
+    let before = state(&bench);
+    bench.run("tensor_load_to_lds s[0:3], s[4:11]").expect("nothing");
+    assert_eq!(state(&bench), before);
+}
+
+/// In a dispatch without clusters, loads for a cluster load what plain loads do.
+#[test]
+fn cluster_loads_load_like_plain_loads() {
+    let mut bench = Bench::with_lanes("gfx1250", 32);
+    let words: Vec<u32> = (0..128).map(|word| 7 * word + 1).collect();
+    bench.set_memory(0, &words);
+    let address = bench.buffer.0;
+    bench.set_scalars(2, &[address as u32, (address >> 32) as u32]);
+    bench.set_lanes(4, |lane| 12 * lane);
+    for (width, registers) in [("b32", "v2"), ("b64", "v[2:3]"), ("b128", "v[2:5]")] {
+        let address_register = "v8";
+        bench.set_lanes(8, |lane| 12 * lane);
+        bench
+            .run(&format!("cluster_load_{width} {registers}, {address_register}, s[2:3] offset:8"))
+            .expect("a load");
+        for lane in [0, 5, 20] {
+            assert_eq!(bench.lanes(2)[lane], words[3 * lane + 2], "{width}, lane {lane}");
+        }
+    }
+    bench.set_lanes(1, |lane| 4 * lane + 16);
+    bench.run("cluster_load_async_to_lds_b32 v1, v8, s[2:3] offset:4").expect("a load");
+    for lane in 0..32 {
+        let at = 4 * lane + 20;
+        let word = u32::from_le_bytes(bench.lds[at..at + 4].try_into().expect("four"));
+        assert_eq!(word, words[3 * lane + 1], "lane {lane}");
+    }
+}
+
+/// `clamp` selects E5M3, which has no sign (values of AMD's tests of rocjitsu).
+#[test]
+fn clamp_of_conversions_selects_e5m3() {
+    let mut bench = Bench::with_lanes("gfx1250", 32);
+    let numbers = [0x00, 0x01, 0x07, 0x08, 0x38, 0xfe, 0xff];
+    bench.set_lanes(2, |lane| numbers[lane as usize % 7]);
+    bench.run("v_cvt_f32_fp8_e64 v3, v2 clamp\nv_cvt_f32_fp8_e64 v4, v2").expect("conversions");
+    let expected =
+        [0.0, 2f32.powi(-17), 0.875 * 2f32.powi(-14), 2f32.powi(-14), 2f32.powi(-8), 114688.0];
+    for (lane, expected) in expected.into_iter().enumerate() {
+        assert_eq!(f32::from_bits(bench.lanes(3)[lane]), expected);
+    }
+    assert!(f32::from_bits(bench.lanes(3)[6]).is_nan());
+    // Negative control: E4M3 has a sign.
+    assert_eq!(f32::from_bits(bench.lanes(4)[5]), -448.0);
 }

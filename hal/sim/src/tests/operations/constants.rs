@@ -210,7 +210,7 @@ impl Bench {
             }
         }
         let op = translate(inst, wave.level, self.machine);
-        if matches!(op.run, Run::Gap(_) | Run::NotCompute(_)) {
+        if matches!(op.run, Run::Gap(_) | Run::Unspecified(_) | Run::NotCompute(_)) {
             return None;
         }
         match step(&mut wave, &op, &mut AddressSpace::default(), &mut []) {

@@ -521,3 +521,169 @@ pub fn group_moves_match_reference() {
         assert_eq!(index, 4 * (lane as u32 / 4 * 4 + lane as u32 % 4));
     }
 }
+
+/// Lookups in tables of sixteen elements, on strings of bits. The first source is the upper part.
+#[test]
+fn table_lookups_match_bit_strings() {
+    let mut random = Random(31);
+    for (name, width, lower_words) in
+        [("v_perm_pk16_b4_u4", 4, 1), ("v_perm_pk16_b6_u4", 6, 2), ("v_perm_pk16_b8_u4", 8, 2)]
+    {
+        let words: Vec<u32> = (0..width / 2).map(|_| random.next() as u32).collect();
+        let indices = random.next();
+        let run = |upper: usize, lower: usize| {
+            let wave = whole(name, "", |row, _| match (row / 40, row % 40) {
+                (2, 0) => indices as u32,
+                (2, 1) => (indices >> 32) as u32,
+                (source, at) if source == upper => {
+                    words.get(lower_words + at).copied().unwrap_or(0)
+                }
+                (source, at) if source == lower => words.get(at).copied().unwrap_or(0),
+                _ => 0,
+            });
+            (0..width / 2).map(|at| wave.row(RowIndex(160 + at as u16)).0[5]).collect::<Vec<_>>()
+        };
+        let string = |words: &[u32]| -> Vec<bool> {
+            words.iter().flat_map(|word| (0..32).map(move |bit| word >> bit & 1 != 0)).collect()
+        };
+        let table = string(&words);
+        let expected: Vec<bool> = (0..16)
+            .flat_map(|at| {
+                let index = (indices >> (4 * at)) as usize % 16;
+                table[index * width..(index + 1) * width].to_vec()
+            })
+            .collect();
+        assert_eq!(string(&run(0, 1)), expected, "{name}");
+        // Negative control: with the parts exchanged, the table is another one.
+        assert_ne!(string(&run(1, 0)), expected, "{name}");
+    }
+}
+
+/// Conversions with a scale for each lane, whose lane and byte `scale_sel` selects: for each value, the first
+/// lane with scales, and the bytes for the lower and the upper half of the wave.
+#[test]
+fn conversions_with_selected_scales_match_reference() {
+    const BYTES: [(u8, usize, [usize; 2]); 7] = [
+        (0, 0, [0, 0]),
+        (2, 0, [1, 1]),
+        (4, 0, [2, 2]),
+        (6, 0, [3, 3]),
+        (10, 16, [1, 1]),
+        (12, 16, [2, 2]),
+        (14, 16, [3, 3]),
+    ];
+    const SMALLER: [(u8, usize, [usize; 2]); 6] = [
+        (0, 0, [0, 1]),
+        (2, 0, [2, 3]),
+        (4, 16, [0, 1]),
+        (6, 16, [2, 3]),
+        (1, 0, [0, 2]),
+        (5, 16, [0, 2]),
+    ];
+    let formats = [
+        (8, "fp8", FP8, 8),
+        (8, "bf8", BF8, 8),
+        (8, "fp4", FP4, 4),
+        (16, "fp6", FP6, 6),
+        (16, "bf6", BF6, 6),
+    ];
+    let mut random = Random(99);
+    for (count, format, table, width) in formats {
+        // Numbers, not NaNs.
+        let numbers: Vec<u32> = (0..count)
+            .map(|_| {
+                loop {
+                    let bits = random.next() as u32 & ((1 << width) - 1);
+                    if table.number(bits).is_finite() {
+                        break bits;
+                    }
+                }
+            })
+            .collect();
+        let words: Vec<u32> = (0..count * width / 32)
+            .map(|word| {
+                (0..32).fold(0, |all, bit| {
+                    let at = 32 * word + bit;
+                    all | (numbers[at / width] >> (at % width) & 1) << bit
+                })
+            })
+            .collect();
+        let exponent = |lane: usize, byte: usize| 120 + (lane * 3 + byte * 5) % 11;
+        let selections: &[_] = if width == 8 { &BYTES } else { &SMALLER };
+        for (selection, first, bytes) in selections.iter().copied() {
+            for to in ["f32", "f16", "bf16"] {
+                let name = format!("v_cvt_scale_pk{count}_{to}_{format}");
+                let last = 159 + if to == "f32" { count } else { count / 2 };
+                let source = match words.len() {
+                    1 => "v0".to_owned(),
+                    length => format!("v[0:{}]", length - 1),
+                };
+                let text = format!("{name} v[160:{last}], {source}, v40 scale_sel:{selection}");
+                let wave = whole(&name, &text, |row, lane| match row {
+                    40 => (0..4)
+                        .fold(0, |all, byte| all | (exponent(lane, byte) as u32) << (8 * byte)),
+                    _ => words.get(row).copied().unwrap_or(0),
+                });
+                for lane in 0..32 {
+                    let scale = exponent(first + lane % 16, bytes[lane / 16]);
+                    for (at, number) in numbers.iter().enumerate() {
+                        let exact = table.number(*number) * 2f64.powi(scale as i32 - 127);
+                        let register = if to == "f32" { at } else { at / 2 };
+                        let word = wave.row(RowIndex(160 + register as u16)).0[lane];
+                        let half = (word >> (16 * (at % 2))) as u16;
+                        let (got, expected) = match to {
+                            "f32" => (word, (exact as f32).to_bits()),
+                            "f16" => (half.into(), f16::from_f64(exact).to_bits().into()),
+                            _ => (half.into(), bf16::from_f64(exact).to_bits().into()),
+                        };
+                        assert_eq!(got, expected, "{text}, lane {lane}, number {at}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Scales of 32 rows of A are in as many lanes. Those of A are in E4M3, those of B in E5M3.
+#[test]
+fn scaled_products_of_32_rows_match_plain_matrices() {
+    let text = "v_wmma_scale_f32_32x16x128_f4 v[160:175], v[0:15], v[40:47], v[80:95], v120, v140 \
+                matrix_b_scale:MATRIX_SCALE_ROW1 matrix_a_scale_fmt:MATRIX_SCALE_FMT_E4M3 \
+                matrix_b_scale_fmt:MATRIX_SCALE_FMT_E5M3";
+    // Bits and values of the scales.
+    let of_a = [(0x38, 1.0), (0x3c, 1.5), (0x42, 2.5)];
+    let of_b = [(0x78, 1.0), (0x7c, 1.5), (0x81, 2.25)];
+    let chosen = |row: usize, block: usize| (row + 2 * block) % 3;
+    let scales = |table: [(u32, f64); 3], row: usize| {
+        (0..4).fold(0, |word, block| word | table[chosen(row, block)].0 << (8 * block))
+    };
+    let nibbles = |matrix: usize, row: usize, register: usize, half: usize| {
+        (0..8).fold(0, |word, nibble| {
+            let k = 64 * (register / 4) + 32 * half + 8 * (register % 4) + nibble;
+            word | bits_of(FP4, whole_number(matrix, row, k)) << (4 * nibble)
+        })
+    };
+    let wave = whole("v_wmma_scale_f32_32x16x128_f4", text, |row, lane| {
+        let (line, half) = (lane % 16, lane / 16 % 2);
+        match row {
+            0..16 => nibbles(0, line + 16 * (row / 8), row % 8, half),
+            40..48 => nibbles(1, line, row - 40, half),
+            120 => scales(of_a, lane),
+            140 if half == 1 => scales(of_b, line),
+            _ => 0,
+        }
+    });
+    for lane in 0..32 {
+        for register in 0..16 {
+            let (row, column) = (16 * (register / 8) + 8 * (lane / 16) + register % 8, lane % 16);
+            let sum: f64 = (0..128)
+                .map(|k| {
+                    let scale = of_a[chosen(row, k / 32)].1 * of_b[chosen(column, k / 32)].1;
+                    whole_number(0, row, k) * whole_number(1, column, k) * scale
+                })
+                .sum();
+            let got = f32::from_bits(wave.row(RowIndex(160 + register as u16)).0[lane]);
+            assert_eq!(f64::from(got), sum, "{row} {column}");
+        }
+    }
+}

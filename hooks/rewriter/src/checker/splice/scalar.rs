@@ -40,6 +40,7 @@ pub fn execute(facts: &Facts, pc: u64, state: &mut SymbolicState) -> Option<()> 
         }
         Opcode::SAdd => add_low(inst, state),
         Opcode::SAddc => add_high(inst, state),
+        Opcode::SAddNc64 => add_wide(inst, state),
         Opcode::SGetreg => read_mode(inst, state),
         Opcode::SSetreg | Opcode::SSetregImm32 => write_mode(inst, state),
         // Unlike the other two, this instruction does not write M0.
@@ -109,6 +110,7 @@ pub fn source(inst: &Inst, index: usize, word: u8, state: &SymbolicState) -> Con
         Value::Integer(value) => Content::Constant((value >> (32 * word)) as u32),
         // The extension of a literal to 64 bits depends on the operation.
         Value::Literal(value) if word == 0 => Content::Constant(value),
+        Value::WideLiteral(value) => Content::Constant((value >> (32 * word)) as u32),
         _ => Content::Unknown,
     }
 }
@@ -217,6 +219,29 @@ fn add_high(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
         && let Some(register) = below(low)
     {
         state.set_scalar(register, Content::AddressLow(sum));
+    }
+    Some(())
+}
+
+/// The addition of a constant of 64 bits to an address (gfx1250), which leaves SCC alone.
+fn add_wide(inst: &Inst, state: &mut SymbolicState) -> Option<()> {
+    let to = destination(inst)?;
+    let word = |index, word| source(inst, index, word, state);
+    let words = [[word(0, 0), word(0, 1)], [word(1, 0), word(1, 1)]];
+    let sum = match words {
+        [
+            [Content::AddressLow(low), Content::AddressHigh(high)],
+            [Content::Constant(first), Content::Constant(second)],
+        ] if low == high => Some(low.wrapping_add(u64::from(second) << 32 | u64::from(first))),
+        _ => None,
+    };
+    match sum {
+        Some(sum) => write_address(to, sum, state),
+        None => {
+            for word in 0..to.words {
+                write(to, word, Content::Unknown, state);
+            }
+        }
     }
     Some(())
 }

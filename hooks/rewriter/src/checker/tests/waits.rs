@@ -94,6 +94,32 @@ fn loads_of_gfx12_have_a_separate_counter_and_complete_out_of_order() {
         .assert_violates(CheckRule::Waits, "v0");
 }
 
+/// On gfx1250, memory instructions may read their registers until they have translated their addresses.
+#[test]
+fn sources_of_gfx1250_are_overwritten_after_their_translation() {
+    let pair = |text: &str, live: &str| {
+        Pair::for_target("gfx1250", text).live(&format!("{live} s0 s1 scc vcc m0 mode exec"))
+    };
+    let load = "global_load_b32 v0, v1, s[2:3]
+        + v_mov_b32 v1, 0
+        s_wait_loadcnt 0x0
+        v_add_nc_u32 v0, v0, v0";
+    pair(load, "v0 s2 s3").assert_violates(CheckRule::Waits, "v1");
+    pair(&load.replace("+ v_mov", "+ s_wait_xcnt 0x0\n+ v_mov"), "v0 s2 s3").assert_proven();
+    let scalar = load.replace("v_mov_b32 v1", "s_mov_b32 s2");
+    pair(&scalar, "v0 v1").assert_violates(CheckRule::Waits, "s2");
+    // Scalar memory is issued after the translation of vector memory.
+    let after =
+        scalar.replace("+ s_mov", "+ s_load_b32 s4, s[0:1], 0x0\n+ s_wait_kmcnt 0x0\n+ s_mov");
+    pair(&after, "v0 v1").assert_proven();
+    // Waiting for the data is no wait for the translation of others.
+    let store = "global_store_b32 v2, v1, s[2:3]
+        + s_wait_loadcnt 0x0
+        + v_mov_b32 v1, 0
+        v_mov_b32 v0, 0";
+    pair(store, "v0 s2 s3").assert_violates(CheckRule::Waits, "v1");
+}
+
 #[test]
 fn after_a_call_only_registers_read_next_are_available() {
     let text = "s_swappc_b64 s[30:31], s[4:5]
