@@ -7,7 +7,7 @@ use super::process::Process;
 use super::render_abi::*;
 use super::request::Request;
 use crate::topology::Gpu;
-use flipwave_isa::Generation;
+use flipwave_isa::{Generation, Target};
 
 // Numbers of calls.
 /// `DRM_IOCTL_VERSION`.
@@ -92,9 +92,9 @@ fn device(gpu: &Gpu) -> DeviceInfo {
     DeviceInfo {
         device_id: board.device.into(),
         pci_rev: board.revision.into(),
-        family: family(gpu.target.generation()),
+        family: family(&gpu.target),
         num_shader_engines: board.shader_engines,
-        num_shader_arrays_per_engine: 1,
+        num_shader_arrays_per_engine: board.arrays_per_engine,
         // In kHz, as the other clocks.
         gpu_counter_freq: 1_000_000,
         max_engine_clock: u64::from(board.clock_mhz) * 1000,
@@ -109,10 +109,13 @@ fn device(gpu: &Gpu) -> DeviceInfo {
     }
 }
 
-/// `AMDGPU_FAMILY_*` of a generation.
-fn family(generation: Generation) -> u32 {
+/// `AMDGPU_FAMILY_*` of a target.
+fn family(target: &Target) -> u32 {
+    let generation = target.generation();
     if generation >= Generation::Gfx12 {
         152
+    } else if target.processor().starts_with("gfx115") {
+        150
     } else if generation >= Generation::Gfx11 {
         145
     } else if generation >= Generation::Gfx10 {
