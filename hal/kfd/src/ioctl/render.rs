@@ -20,8 +20,12 @@ const PRIME_FD_TO_HANDLE: u8 = 0x2e;
 const GEM_MMAP: u8 = 0x41;
 /// `DRM_IOCTL_AMDGPU_INFO`.
 const INFO: u8 = 0x45;
+/// `DRM_IOCTL_AMDGPU_GEM_METADATA`.
+const GEM_METADATA: u8 = 0x46;
 /// `DRM_IOCTL_AMDGPU_GEM_VA`.
 const GEM_VA: u8 = 0x48;
+/// `DRM_IOCTL_AMDGPU_GEM_OP`.
+const GEM_OP: u8 = 0x50;
 
 /// Executes a call on the render node of a GPU.
 pub fn call(process: &Process, gpu: GpuNode, request: &Request) -> Result<(), Errno> {
@@ -39,7 +43,9 @@ pub fn call(process: &Process, gpu: GpuNode, request: &Request) -> Result<(), Er
         }),
         GEM_CLOSE => request.with(|args| objects.close(machine, gpu, args)),
         GEM_MMAP => request.with(|args| objects.mmap_offset(gpu, args)),
+        GEM_METADATA => request.with(|args| objects.metadata(machine, gpu, args)),
         GEM_VA => request.with(|args| objects.change_mapping(machine, gpu, args)),
+        GEM_OP => request.with(|args| objects.operate(gpu, args)),
         _ => Err(Errno::NO_CALL),
     }
 }
