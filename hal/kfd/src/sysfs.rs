@@ -53,13 +53,42 @@ pub fn device_files(targets: &[Target]) -> Result<Vec<DeviceFile>, TopologyError
         for (path, text) in pci_files(gpu, node) {
             add(format!("{device}/{path}"), FileContent::Text(text));
         }
+        // Before files below the links.
+        for (path, to) in device_links(render, card, node) {
+            add(path, FileContent::Link(to));
+        }
         for name in [format!("renderD{render}"), format!("card{card}")] {
             add(format!("dev/dri/{name}"), text(""));
             add(format!("{device}/drm/{name}/dev"), FileContent::Text(format!("226:{render}\n")));
         }
         add(format!("{device}/subsystem"), FileContent::Link("../../../../bus/pci".to_owned()));
     }
+    add(
+        "sys/class/kfd/kfd".to_owned(),
+        FileContent::Link("../../devices/virtual/kfd/kfd".to_owned()),
+    );
     Ok(files)
+}
+
+/// Path and target of each link to a GPU's PCI device. System management programs find a GPU by its
+/// card, and read the PCI address from the link.
+fn device_links(render: u32, card: u32, node: u32) -> Vec<(String, String)> {
+    let device = format!("devices/pci0000:00/{}", pci_address(node));
+    let character_device = format!("dev/char/226:{render}/device");
+    let mut links = vec![(format!("sys/{device}"), format!("../../{character_device}"))];
+    for name in [format!("card{card}"), format!("renderD{render}")] {
+        links.push((
+            format!("sys/{character_device}/drm/{name}/device"),
+            format!("../../../../../../{device}"),
+        ));
+        links.push((format!("sys/class/drm/{name}"), format!("../../{device}/drm/{name}")));
+    }
+    links
+}
+
+/// PCI address of a node's GPU.
+fn pci_address(node: u32) -> String {
+    format!("0000:{node:02x}:00.0")
 }
 
 /// Formats properties as the driver does, one per line.
@@ -229,7 +258,8 @@ fn pci_files(gpu: &Gpu, node: u32) -> Vec<(&'static str, String)> {
         ("subsystem_vendor", hexadecimal(AMD)),
         ("subsystem_device", hexadecimal(board.device.into())),
         ("revision", format!("0x{:02x}\n", board.revision)),
-        ("uevent", format!("DRIVER=amdgpu\nPCI_SLOT_NAME=0000:{node:02x}:00.0\n")),
+        ("uevent", format!("DRIVER=amdgpu\nPCI_SLOT_NAME={}\n", pci_address(node))),
+        ("hwmon/hwmon0/name", "amdgpu\n".to_owned()),
     ]
 }
 
