@@ -332,6 +332,33 @@ mod tests {
     }
 
     #[test]
+    fn documentation_lists_all_boards() {
+        let page = include_str!("../../../docs/boards.md");
+        for processor in crate::topology::processors() {
+            let topology = Topology::new(&[processor.parse().expect("a target")]).expect("a GPU");
+            let Gpu { board, target, units } = topology.gpu(1).expect("a GPU");
+            let row = format!(
+                "{:#06x}, {:#04x} | {} x {} x {} x {} | {units} | {} | {} | {} | {} | {}, {} |",
+                board.device,
+                board.revision,
+                board.dies,
+                board.shader_engines / board.dies,
+                board.arrays_per_engine,
+                board.units_per_array,
+                target.lds_bytes() >> 10,
+                target.waves_per_simd(),
+                board.clock_mhz,
+                board.memory_bytes >> 30,
+                board.firmware.compute,
+                board.firmware.sdma,
+            );
+            let start = format!("| {processor} | ");
+            let is_listed = |line: &str| line.starts_with(&start) && line.ends_with(&row);
+            assert!(page.lines().any(is_listed), "docs/boards.md lacks: {start}... | {row}");
+        }
+    }
+
+    #[test]
     fn gpus_of_different_targets_keep_their_order() {
         let files = files_of_gpus(&["gfx90a", "gfx1100", "gfx90a"]);
         let node_property = |node: u32, name: &str| {
