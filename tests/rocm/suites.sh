@@ -152,6 +152,14 @@ parts_of() {
 # Arguments of a benchmark: a matrix size that is not a multiple of the tiles, and one iteration.
 benchmark="-m 72 -n 40 -k 56 -i 1 -j 0"
 
+# Succeeds if the library of a suite has no code for the GPU.
+lacks_code() {
+    case $1 in
+        hipblaslt-bench) [ -z "$(find /usr/lib/x86_64-linux-gnu/hipblaslt -name "*$gpu*" -print -quit)" ] ;;
+        *) false ;;
+    esac
+}
+
 # Command for a part, with the output format of googletest or ggml.
 command_of() {
     case $1 in
@@ -186,6 +194,10 @@ for suite do
             failed=1
             continue
         }
+    fi
+    if lacks_code "$suite"; then
+        echo "$suite: Debian's library has no code for $gpu"
+        continue
     fi
     { [ -n "$part" ] && echo "$part" || parts_of "$suite"; } >"$logs/$suite.parts"
     set -- $(size_of "$suite")
