@@ -315,8 +315,16 @@ mod tests {
 
     #[test]
     fn a_gpu_has_the_version_of_its_processor() {
-        let versions =
-            [("gfx906", 90_006), ("gfx90a", 90_010), ("gfx942", 90_402), ("gfx1100", 110_000)];
+        let versions = [
+            ("gfx906", 90_006),
+            ("gfx90a", 90_010),
+            ("gfx942", 90_402),
+            ("gfx950", 90_500),
+            ("gfx1100", 110_000),
+            ("gfx1151", 110_501),
+            ("gfx1201", 120_001),
+            ("gfx1250", 120_500),
+        ];
         for (processor, version) in versions {
             let text = &files(processor, 1)[&format!("{TOPOLOGY}/nodes/1/properties")];
             assert_eq!(property(text, "gfx_target_version"), Some(version));
