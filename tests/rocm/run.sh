@@ -72,7 +72,7 @@ for gpu in $all; do
     check found "$roots/forky" $gpu
     check found "$roots/experimental" $gpu
 done
-check unknown "$roots/experimental" gfx1250
+check unknown "$roots/experimental" gfx1250 "(unknown)"
 case $set in
 short)
     programs="saxpy reduction atomics streams graph printf managed_memory runtime_compilation"
