@@ -73,6 +73,14 @@ for gpu in $all; do
     check found "$roots/experimental" $gpu
 done
 check unknown "$roots/experimental" gfx1250 "(unknown)"
+# GPUs that HIP and OpenCL of a root file system know: its HSA runtime may know more.
+known_to_hip() {
+    case $1 in
+    trixie) echo ${old% gfx1151} ;;
+    forky) echo $old gfx1200 gfx1201 ;;
+    experimental) echo $all ;;
+    esac
+}
 case $set in
 short)
     programs="saxpy reduction atomics streams graph printf managed_memory runtime_compilation"
@@ -95,12 +103,14 @@ long)
         done
     done
     check "$here/campaigns.sh" gfx90a "$roots/trixie" "$roots/forky" "$roots/experimental"
-    for gpu in gfx90a gfx1100; do
-        check "$here/opencl.sh" "$roots/forky" $gpu
-        check "$here/suites.sh" "$roots/forky" $gpu
+    for suite in trixie forky experimental; do
+        for gpu in $(known_to_hip $suite); do
+            check "$here/opencl.sh" "$roots/$suite" $gpu
+            check "$here/applications.sh" "$roots/$suite" $gpu saxpy
+        done
     done
-    for gpu in $all; do
-        check "$here/opencl.sh" "$roots/experimental" $gpu
+    for gpu in gfx90a gfx1100; do
+        check "$here/suites.sh" "$roots/forky" $gpu
     done
     for gpu in gfx90a gfx1100 gfx1201; do
         check "$here/suites.sh" "$roots/experimental" $gpu
