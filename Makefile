@@ -102,9 +102,9 @@ test-cluster: build
 	./dependencies.sh cluster || echo "not all batch systems can be installed here"
 	tests/clusters/run.sh
 
-# Test other ROCm versions in root file systems of other Debian releases, created below target/rocm (2 GB, from
+# Test other ROCm versions in root file systems of other Debian releases, created below target/rocm (3 GB, from
 # Debian's mirror). If none can be created, this is reported. `test-rocm-long` also runs the test suites of AMD
-# and ggml there, which takes hours and 16 GB.
+# and ggml there, which takes hours and 21 GB.
 test-rocm: build
 	./dependencies.sh rocm || echo "mmdebstrap cannot be installed here"
 	tests/rocm/run.sh short || [ $$? = 3 ]

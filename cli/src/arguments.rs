@@ -135,8 +135,8 @@ pub struct SiteArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Needs AMD's runtime (libamdhip64 and libhsa-runtime64) and no GPU. Applications run with ROCm 5.2.3 \
-(Debian 12), HIP 5.7 on ROCm 6.1 (Debian 13) and ROCm 6.4; other versions have not been tested. Output \
-and exit code are the application's.
+(Debian 12), HIP 5.7 on ROCm 6.1 (Debian 13), ROCm 6.4 and ROCm 7.2; other versions have not been \
+tested. Output and exit code are the application's.
 
 With `--gpu sm_90`, applications for CUDA run without NVIDIA's software if they use the driver, or the \
 shared runtime (`nvcc -cudart shared`), and contain PTX. One thread executes all kernels.")]

@@ -33,7 +33,9 @@ int main() {
     EXPECT(properties.multiProcessorCount > 0, "no compute unit");
     EXPECT(properties.maxThreadsPerBlock == 1024, "workgroups of %d",
            properties.maxThreadsPerBlock);
-    EXPECT(properties.sharedMemPerBlock == 65536, "LDS of %zu bytes", properties.sharedMemPerBlock);
+    size_t shared = strncmp(properties.gcnArchName, "gfx950", 6) ? 64 << 10 : 160 << 10;
+    EXPECT(properties.sharedMemPerBlock == shared, "LDS of %zu bytes",
+           properties.sharedMemPerBlock);
     EXPECT(properties.maxThreadsDim[0] >= 1024 && properties.maxGridSize[0] > 65535, "limits");
     EXPECT(properties.clockRate > 0, "a clock of %d kHz", properties.clockRate);
     EXPECT(properties.arch.hasGlobalInt32Atomics && properties.arch.hasDoubles, "no atomics");

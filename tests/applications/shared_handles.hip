@@ -57,9 +57,14 @@ const int FILE_NUMBER = 100;
 static int second() {
     HIP(hipFree(nullptr));
     hipMemGenericAllocationHandle_t handle;
-    int file = FILE_NUMBER;
+#if HIP_VERSION_MAJOR < 7
     // HIP 6 reads the file descriptor from the address.
-    HIP(hipMemImportFromShareableHandle(&handle, &file, hipMemHandleTypePosixFileDescriptor));
+    int number = FILE_NUMBER;
+    void *file = &number;
+#else
+    void *file = (void *)(uintptr_t)FILE_NUMBER;
+#endif
+    HIP(hipMemImportFromShareableHandle(&handle, file, hipMemHandleTypePosixFileDescriptor));
     int *values = map(handle);
     EXPECT(from_device(values, 1)[0] == 5, "not of the first process");
     add_to_all(values, 1000);

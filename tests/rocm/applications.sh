@@ -28,9 +28,13 @@ passed=0 failed=0
 for name do
     program=$built/$name
     report=$program.out
-    options="--offload-arch=$gpu -O2 -I$sources"
+    options="--offload-arch=$gpu -O2 -I$sources" libraries=
+    # HIP 7 has the compiler in a library of its own.
+    if [ "$name" = runtime_compilation ] && [ -e /usr/lib/x86_64-linux-gnu/libhiprtc.so ]; then
+        libraries=-lhiprtc
+    fi
     [ "$program" -nt "$sources/$name.hip" ] ||
-        hipcc $options "$sources/$name.hip" -o "$program" >"$report" 2>&1 || {
+        hipcc $options "$sources/$name.hip" $libraries -o "$program" >"$report" 2>&1 || {
         echo "$name: not built: $(grep -m 1 error "$report")"
         failed=$((failed + 1))
         continue

@@ -28,7 +28,7 @@ import collections, csv, sys
 first, other = (list(csv.DictReader(open(path, newline=""))) for path in sys.argv[1:])
 counts = collections.Counter(row["outcome"] for row in other)
 text = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-fault = "kernel workgroup wave lane pc opcode occurrence place mask".split()
+fault = "kernel workgroup wave lane pc opcode occurrence location flip_mask".split()
 moved = [a["injection"] for a, b in zip(first, other) if any(a[key] != b[key] for key in fault)]
 ends = [a["injection"] for a, b in zip(first, other) if a["outcome"] != b["outcome"]]
 if ends:

@@ -55,5 +55,6 @@ if [ -x "$bin/flipwave" ]; then
 fi
 # Not with an environment variable, because campaigns do not pass on the environment.
 echo /mnt/lib >"$root/etc/ld.so.conf.d/flipwave.conf"
-chroot "$root" /sbin/ldconfig
+# One at a time: concurrent commands in a root file system would write the same file.
+flock "$root/.flipwave-root" chroot "$root" /sbin/ldconfig
 exec chroot "$root" env -C / HOME=/root PATH=/mnt/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"

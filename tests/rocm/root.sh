@@ -3,10 +3,10 @@
 #
 #     tests/rocm/root.sh [--bare] forky DIR [PACKAGE...]
 #
-# forky (testing) has ROCm 6.4, trixie (13) 6.1 and bookworm (12) 5.2.3. PACKAGEs are installed in addition to
-# the default ones; with --bare there are no default ones. Only missing packages are installed into an existing
-# root file system. Needs mmdebstrap and 2 GB; without root, also user namespaces with subordinate user and
-# group IDs (/etc/subuid, /etc/subgid).
+# experimental (with sid) has ROCm 7.2, forky (testing) 6.4, trixie (13) 6.1 and bookworm (12) 5.2.3. PACKAGEs are
+# installed in addition to the default ones; with --bare there are no default ones. Only missing packages are installed
+# into an existing root file system. Needs mmdebstrap and 2 GB; without root, also user namespaces with subordinate user
+# and group IDs (/etc/subuid, /etc/subgid).
 set -eu
 
 bare=
@@ -27,11 +27,12 @@ if ! command -v mmdebstrap >/dev/null; then
 fi
 
 case $suite in
+    experimental) packages="libamdhip64-7 libamdhip64-dev libhiprtc7 hipcc rocminfo" ;;
     forky | testing) packages="libamdhip64-6 libamdhip64-dev hipcc rocminfo" ;;
     trixie) packages="libamdhip64-5 libamdhip64-dev hipcc rocminfo" ;;
     bookworm) packages="libamdhip64-5 libamdhip64-dev hipcc rocminfo" ;;
     *)
-        echo "$0: no suite $suite; expected forky, trixie or bookworm" >&2
+        echo "$0: no suite $suite; expected experimental, forky, trixie or bookworm" >&2
         exit 2
         ;;
 esac
@@ -47,14 +48,32 @@ remove() {
     fi
 }
 
+# Source packages of experimental, which apt does not install from there without pins.
+sources="rocm-hipamd rocr-runtime rocm-llvm rocm-core rocblas hipblas hipblaslt rccl miopen rocm-smi-lib
+    rocprofiler-register roctracer rocsolver rocsparse hipsparse hipsolver hipfft rocfft rocrand hiprand rocprim hipcub
+    rocthrust"
+
+# Runs mmdebstrap with these arguments. The release file of a mirror may have expired.
+create() {
+    set -- --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' "$@"
+    if [ "$suite" != experimental ]; then
+        mmdebstrap "$@"
+        return
+    fi
+    pins="Package:$(printf ' src:%s' $sources)\nPin: release a=experimental\nPin-Priority: 990\n"
+    debian=http://deb.debian.org/debian
+    mmdebstrap --setup-hook="printf '$pins' >\"\$1/etc/apt/preferences.d/rocm\"" "$@" \
+        "deb $debian sid main" "deb $debian experimental main"
+}
+
 # An unfinished root file system has another name.
 if [ ! -e "$root/.flipwave-root" ]; then
     remove "$root.part"
     include=$(echo $packages "$@" | tr ' ' ',')
-    # The release file of a mirror may have expired.
-    mmdebstrap --variant=minbase --aptopt='Acquire::Check-Valid-Until "false"' \
-        ${include:+--include="$include"} --customize-hook="echo $suite >\"\$1/.flipwave-root\"" \
-        "$suite" "$root.part"
+    release=$suite
+    [ "$suite" != experimental ] || release=sid
+    create ${include:+--include="$include"} --customize-hook="echo $suite >\"\$1/.flipwave-root\"" \
+        "$release" "$root.part"
     remove "$root"
     mv "$root.part" "$root"
 elif [ $# -gt 0 ]; then

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Runs Flipwave under other versions of ROCm in root file systems of Debian 13 (HIP 5.7 on ROCm 6.1) and of Debian
-# testing (ROCm 6.4), which are created if they are missing:
+# Runs Flipwave under other versions of ROCm in root file systems of Debian 13 (HIP 5.7 on ROCm 6.1), of Debian testing
+# (ROCm 6.4) and of Debian experimental (ROCm 7.2), which are created if they are missing:
 #
 #     tests/rocm/run.sh short|long
 #
-# short: rocminfo on several GPUs, and HIP programs built by the hipcc of each root file system.
-# long: all programs of tests/applications on three GPUs, with and without --strict, campaigns on some of them, OpenCL,
-# and the test suites of AMD and ggml (suites.sh).
-# Root file systems are kept in ROCM_ROOTS (target/rocm), 1 GB each, 16 GB with the suites.
+# short: rocminfo on all GPUs that a version knows, and HIP programs built by the hipcc of each root file system.
+# long: all programs of tests/applications, with and without --strict, campaigns on some of them, OpenCL, and the test
+# suites of AMD and ggml (suites.sh).
+# Root file systems are kept in ROCM_ROOTS (target/rocm), 1 GB each, 21 GB with the suites.
 #
 # The exit code is 1 if a test failed. If root file systems cannot be created or entered (no mmdebstrap, no network, no
 # permission to mount), a message says so and the exit code is 3.
@@ -44,7 +44,7 @@ check() {
 }
 
 command -v mmdebstrap >/dev/null || cannot "mmdebstrap is not installed"
-for suite in trixie forky; do
+for suite in trixie forky experimental; do
     if [ ! -e "$roots/$suite/.flipwave-root" ]; then
         echo "creating $roots/$suite; this takes some minutes"
         "$here/root.sh" $suite "$roots/$suite" >"$roots/$suite.log" 2>&1 ||
@@ -58,16 +58,39 @@ done
 found() {
     "$here/in.sh" "$1" flipwave exec --gpu "$2" -- rocminfo | grep -q "amdgcn-amd-amdhsa--$2"
 }
-check found "$roots/trixie" gfx90a
-for gpu in gfx90a gfx942 gfx1030 gfx1100; do
-    check found "$roots/forky" $gpu
+# Succeeds if the runtime does not know the GPU.
+unknown() {
+    ! found "$@"
+}
+# GPUs that all versions know, and those of newer versions. None knows gfx1250.
+old="gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101 gfx1151"
+all="$old gfx950 gfx1200 gfx1201"
+for gpu in $old; do
+    check found "$roots/trixie" $gpu
 done
+for gpu in $all; do
+    check found "$roots/forky" $gpu
+    check found "$roots/experimental" $gpu
+done
+check unknown "$roots/experimental" gfx1250 "(unknown)"
+# GPUs that HIP and OpenCL of a root file system know: its HSA runtime may know more.
+known_to_hip() {
+    case $1 in
+    trixie) echo ${old% gfx1151} ;;
+    forky) echo $old gfx1200 gfx1201 ;;
+    experimental) echo $all ;;
+    esac
+}
 case $set in
 short)
     programs="saxpy reduction atomics streams graph printf managed_memory runtime_compilation"
     check "$here/applications.sh" "$roots/trixie" gfx90a $programs
     check "$here/applications.sh" "$roots/forky" gfx90a $programs
     check "$here/applications.sh" "$roots/forky" gfx1100 saxpy warp
+    check "$here/applications.sh" "$roots/experimental" gfx90a saxpy events processes runtime_compilation shared_handles
+    for gpu in $all; do
+        check "$here/applications.sh" "$roots/experimental" $gpu saxpy
+    done
     ;;
 long)
     for options in "" --strict; do
@@ -75,11 +98,22 @@ long)
         for gpu in gfx90a gfx942 gfx1100; do
             check env FLIPWAVE_OPTIONS=$options "$here/applications.sh" "$roots/forky" $gpu
         done
+        for gpu in gfx90a gfx942 gfx950 gfx1100 gfx1151 gfx1201; do
+            check env FLIPWAVE_OPTIONS=$options "$here/applications.sh" "$roots/experimental" $gpu
+        done
     done
-    check "$here/campaigns.sh" gfx90a "$roots/trixie" "$roots/forky"
+    check "$here/campaigns.sh" gfx90a "$roots/trixie" "$roots/forky" "$roots/experimental"
+    for suite in trixie forky experimental; do
+        for gpu in $(known_to_hip $suite); do
+            check "$here/opencl.sh" "$roots/$suite" $gpu
+            check "$here/applications.sh" "$roots/$suite" $gpu saxpy
+        done
+    done
     for gpu in gfx90a gfx1100; do
-        check "$here/opencl.sh" "$roots/forky" $gpu
         check "$here/suites.sh" "$roots/forky" $gpu
+    done
+    for gpu in gfx90a gfx1100 gfx1201; do
+        check "$here/suites.sh" "$roots/experimental" $gpu
     done
     ;;
 esac

@@ -3,9 +3,10 @@
 #
 #     tests/rocm/suites.sh DIR GPU [SUITE[:PART]...]
 #
-# Suites are ggml, rocprim, hipcub, rocthrust, rocblas, rocsparse, rocfft, rocsolver (default: all). Parts are
-# programs of a suite, operations of ggml, or filters of googletest. Installs the packages of a suite into the
-# root file system first.
+# Suites are ggml, rocprim, hipcub, rocthrust, rocblas, rocsparse, rocfft, rocsolver (default), and with ROCm 7.2
+# rocblas-bench, hipblaslt-bench, miopen, rocrand, rocm-smi (default there). Parts are programs of a suite, operations of
+# ggml, filters of googletest, or arguments of a benchmark that compares its results with the host's. Installs the
+# packages of a suite into the root file system first.
 #
 # Prints a line for each part: numbers of passed, failed and skipped tests, and seconds. Every SAMPLEth test of a part is
 # run (1: all), using the sharding of googletest. A part that does not end within LIMIT seconds is killed and marked
@@ -28,7 +29,13 @@ gpu=$1
 shift
 logs=${LOGS:-/tmp/flipwave-suites/$gpu}
 mkdir -p "$logs"
-[ $# -gt 0 ] || set -- ggml rocprim hipcub rocthrust rocblas rocsparse rocfft rocsolver
+release=$(cat /.flipwave-root)
+if [ $# = 0 ]; then
+    case $release in
+        experimental) set -- rocblas-bench hipblaslt-bench miopen rocrand rocm-smi ;;
+        *) set -- ggml rocprim hipcub rocthrust rocblas rocsparse rocfft rocsolver ;;
+    esac
+fi
 rocm=/usr/libexec/rocm
 
 # Packages of a suite, with Debian's version numbers in library names.
@@ -42,6 +49,11 @@ package_of() {
         rocsparse) echo librocsparse1-tests ;;
         rocfft) echo librocfft0-tests ;;
         rocsolver) echo librocsolver0-tests ;;
+        rocblas-bench) echo librocblas5-bench ;;
+        hipblaslt-bench) echo libhipblaslt1-bench ;;
+        miopen) echo libmiopen1-tests ;;
+        rocrand) echo librocrand1-tests ;;
+        rocm-smi) echo rocm-smi ;;
         *)
             echo "no suite $1" >&2
             exit 2
@@ -62,6 +74,9 @@ size_of() {
         rocblas) echo 1500 300 ;;
         rocsparse | rocsolver) echo 400 300 ;;
         rocfft) echo 2000 500 ;;
+        rocblas-bench | hipblaslt-bench | rocm-smi) echo 1 200 ;;
+        miopen) echo 300 300 ;;
+        rocrand) echo 20 30 ;;
     esac
 }
 
@@ -113,6 +128,35 @@ parts_of() {
         rocsparse) echo "*quick*-*csrgemm*_zero" ;;
         rocsolver) echo "checkin_lapack*" ;;
         rocfft) echo "*" ;;
+        rocrand) ls "$rocm/$(package_of "$1")" | grep -vx run-tests ;;
+        miopen) echo "Smoke/GPU_*" ;;
+        rocm-smi) echo --showid ;;
+        rocblas-bench)
+            for type in h s d z; do
+                echo "-f gemm -r $type $benchmark -v 1"
+            done
+            for routine in gemv trsm dot; do
+                echo "-f $routine -r s $benchmark -v 1"
+            done
+            ;;
+        hipblaslt-bench)
+            for type in f16_r bf16_r f32_r; do
+                for transposed in N T; do
+                    echo "--precision $type --transA $transposed $benchmark -v"
+                done
+            done
+            ;;
+    esac
+}
+
+# Arguments of a benchmark: a matrix size that is not a multiple of the tiles, and one iteration.
+benchmark="-m 72 -n 40 -k 56 -i 1 -j 0"
+
+# Succeeds if the library of a suite has no code for the GPU.
+lacks_code() {
+    case $1 in
+        hipblaslt-bench) [ -z "$(find /usr/lib/x86_64-linux-gnu/hipblaslt -name "*$gpu*" -print -quit)" ] ;;
+        *) false ;;
     esac
 }
 
@@ -122,6 +166,13 @@ command_of() {
         ggml) echo "$ggml test -o $2" ;;
         rocthrust) echo "$rocm/$(package_of "$1")/$2" $(chosen "$2") ;;
         rocprim | hipcub) echo "$rocm/$(package_of "$1")/$2 $(miscompiled "$2")" ;;
+        rocrand) echo "$rocm/$(package_of "$1")/$2" ;;
+        rocblas-bench | hipblaslt-bench) echo "$rocm/$(package_of "$1")/$1 $2" ;;
+        # Debian leaves out the sources of kernels in assembly.
+        miopen)
+            echo "env MIOPEN_DEBUG_GCN_ASM_KERNELS=0 $rocm/$(package_of "$1")/miopen_gtest --gtest_filter=$2"
+            ;;
+        rocm-smi) echo "rocm-smi $2" ;;
         *) echo "$rocm/$(package_of "$1")/$1-test --gtest_filter=$2" ;;
     esac
 }
@@ -143,6 +194,10 @@ for suite do
             failed=1
             continue
         }
+    fi
+    if lacks_code "$suite"; then
+        echo "$suite: Debian's library has no code for $gpu"
+        continue
     fi
     { [ -n "$part" ] && echo "$part" || parts_of "$suite"; } >"$logs/$suite.parts"
     set -- $(size_of "$suite")
@@ -172,6 +227,19 @@ for suite do
                 lost=$(printf %s "$letters" | tr -cd FE | wc -c)
                 skipped=0
                 ;;
+            *-bench)
+                # The relative error is below its name. The sums of the half-precision benchmark have 11 bits.
+                errors=$(awk -F, 'column { print ($column < 1e-2) ? "ok" : "wrong"; column = 0 }
+                    { for (i = 1; i <= NF; i++) if ($i ~ /^norm_error/) column = i }' "$log")
+                passed=$(echo "$errors" | grep -c ok)
+                lost=$(echo "$errors" | grep -c wrong)
+                skipped=0
+                ;;
+            rocm-smi)
+                passed=$(grep -c '^GPU\[0\].*Device ID' "$log")
+                lost=$((1 - (passed > 0)))
+                skipped=0
+                ;;
             *)
                 # Without the summary at the end, which repeats the failed tests.
                 sed '/^\[==========\] .* ran/,$d' "$log" >"$log.tests"
@@ -191,7 +259,7 @@ for suite do
         if [ "$lost" != 0 ] || { [ "$code" != 0 ] && [ "$note" != "cut off" ]; }; then
             failed=1
         fi
-        printf '%-60s %7d passed %5d failed %6d skipped %5d s  %s\n' \
+        printf '%-70s %7d passed %5d failed %6d skipped %5d s  %s\n' \
             "$suite $part" "$passed" "$lost" "$skipped" "$seconds" "$note"
     done <"$logs/$suite.parts"
 done

@@ -157,7 +157,8 @@ fn every_program_has_a_test() {
 /// matrix cores.
 #[test]
 fn programs_run_on_the_other_gpus() {
-    let names = ["atomics", "functions", "matrix_cores", "printf", "shared_memory", "warp"];
+    let names =
+        ["atomics", "functions", "matrix_cores", "printf", "saxpy", "shared_memory", "warp"];
     let all = ["gfx906", "gfx908", "gfx1030"].map(|gpu| names.map(|name| (gpu, name)));
     for (gpu, name) in cases(all.into_iter().flatten(), 5) {
         passes(name, Compiler::Hipcc, gpu, &[]);

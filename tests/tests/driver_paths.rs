@@ -26,6 +26,19 @@ fn driver_files_of_all_devices_exist() {
 }
 
 #[test]
+fn device_classes_lead_to_the_gpus() {
+    let script = "cat /sys/class/kfd/kfd/topology/nodes/2/gpu_id; \
+                  for name in card1 renderD129; do readlink /sys/class/drm/$name; \
+                  cat /sys/class/drm/$name/device/device; done; \
+                  cat /sys/class/drm/card1/device/hwmon/hwmon*/name; \
+                  test -e /sys/class/drm/card2 || echo none";
+    let seen = inside(&["--gpu", "gfx942", "--gpus", "2"], script);
+    let expected = "4098\n../../devices/pci0000:00/0000:02:00.0/drm/card1\n0x74a1\n\
+                    ../../devices/pci0000:00/0000:02:00.0/drm/renderD129\n0x74a1\namdgpu\nnone\n";
+    assert_eq!(seen, expected);
+}
+
+#[test]
 fn other_files_are_unchanged() {
     let script = "cd /sys/devices && ls -d system && stat -c %F /dev/null && cat /proc/self/comm; \
                   test -e /dev/dri/card7 || test -e /sys/module/amdgpu/none || echo none; \

@@ -7,19 +7,24 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Length of the file: more than twice the memory of any board, as host memory for GPUs is in the
-/// file as well.
+/// Length of the memory: more than twice that of any board, as host memory for GPUs is in the file as
+/// well.
 const BYTES: u64 = 1 << 40;
+/// Bytes for the description of an allocation.
+pub const DESCRIPTION: u64 = 512;
+/// Length of the file. Descriptions follow the memory, with one place for each page, so that another
+/// process finds that of the memory that it imports.
+const FILE_BYTES: u64 = BYTES + BYTES / PAGE * DESCRIPTION;
 /// Allocations of at least this size are aligned to it.
 const LARGE_PAGE: u64 = 2 << 20;
 
 /// Backing store of a device's memory.
 pub struct Store {
-    file: OwnedFd,
+    file: File,
     /// `true` if the memory is in the file. Otherwise the file only represents the device, and the
     /// memory is an anonymous mapping of this process.
     is_in_file: bool,
@@ -99,16 +104,21 @@ impl Drop for Allocation {
 
 /// Sets the length of a store's file. Returns `false` without changing it where the system limits
 /// the size of files (`ulimit -f`): the limit is not meant for memory.
-fn set_length(file: &OwnedFd) -> io::Result<bool> {
+fn set_length(file: &File) -> io::Result<bool> {
     // SAFETY: writes one structure of numbers, and changes the caller's file.
     let result = unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
-        if libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) == 0 && limit.rlim_cur < BYTES {
+        if libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) == 0 && limit.rlim_cur < FILE_BYTES {
             return Ok(false);
         }
-        libc::ftruncate(file.as_raw_fd(), BYTES as i64)
+        libc::ftruncate(file.as_raw_fd(), FILE_BYTES as i64)
     };
     if result == 0 { Ok(true) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Offset of the description of the allocation that starts at an offset.
+fn description_offset(offset: u64) -> u64 {
+    BYTES + offset / PAGE * DESCRIPTION
 }
 
 fn invalid() -> io::Error {
@@ -127,7 +137,7 @@ impl Store {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: just created, and not used elsewhere.
-        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        let file = unsafe { File::from_raw_fd(file) };
         let length = BYTES as usize;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
@@ -252,8 +262,11 @@ impl Store {
         unsafe {
             if self.is_in_file {
                 let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-                let (start, length) = (offset as i64, (end - offset) as i64);
-                libc::fallocate(self.file.as_raw_fd(), hole, start, length);
+                let description = description_offset(offset);
+                for (start, end) in [(offset, end), (description, description + DESCRIPTION)] {
+                    let (start, length) = (start as i64, (end - start) as i64);
+                    libc::fallocate(self.file.as_raw_fd(), hole, start, length);
+                }
             } else {
                 let start = (self.base + offset) as *mut _;
                 libc::madvise(start, (end - offset) as usize, libc::MADV_REMOVE);
@@ -277,7 +290,7 @@ impl Store {
         bytes: u64,
     ) -> io::Result<Allocation> {
         let is_inside = offset.checked_add(bytes).is_some_and(|end| end <= BYTES) && bytes > 0;
-        if !self.is_in_file || !is_inside || file.metadata()?.len() != BYTES {
+        if !self.is_in_file || !is_inside || file.metadata()?.len() != FILE_BYTES {
             return Err(invalid());
         }
         let allocation = self.allocate(bytes).ok_or(io::ErrorKind::OutOfMemory)?;
@@ -286,6 +299,44 @@ impl Store {
         let end = allocation.offset + bytes;
         self.imported().insert(allocation.offset, Imported { file, offset, end });
         Ok(allocation)
+    }
+
+    /// Calls `access` with the file that has an allocation's memory, and the offset of the
+    /// allocation's description in it.
+    fn with_description<T>(
+        &self,
+        allocation: &Allocation,
+        access: impl FnOnce(&File, u64) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if !self.is_in_file {
+            return Err(invalid());
+        }
+        let imported = self.imported();
+        let (file, offset) = match imported.get(&allocation.offset) {
+            Some(import) => (&import.file, import.offset),
+            None => (&self.file, allocation.offset),
+        };
+        access(file, description_offset(offset))
+    }
+
+    /// Reads the description of an allocation: bytes that programs attach to memory, also those of
+    /// other processes that share the memory. Initially 0.
+    ///
+    /// # Errors
+    /// `EINVAL` for memory that is in no file, and errors of the system.
+    pub fn read_description(&self, allocation: &Allocation, bytes: &mut [u8]) -> io::Result<()> {
+        self.with_description(allocation, |file, offset| file.read_exact_at(bytes, offset))
+    }
+
+    /// Writes the description of an allocation: at most [`DESCRIPTION`] bytes.
+    ///
+    /// # Errors
+    /// As [`Store::read_description`], and `EINVAL` for more bytes.
+    pub fn write_description(&self, allocation: &Allocation, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() as u64 > DESCRIPTION {
+            return Err(invalid());
+        }
+        self.with_description(allocation, |file, offset| file.write_all_at(bytes, offset))
     }
 
     /// The file with an allocation's memory, as a file descriptor of this process, and the offset
@@ -384,6 +435,7 @@ impl Drop for Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::OwnedFd;
 
     fn word(host: u64) -> *mut u64 {
         host as *mut u64

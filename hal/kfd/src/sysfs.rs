@@ -54,9 +54,12 @@ pub fn device_files(targets: &[Target]) -> Result<Vec<DeviceFile>, TopologyError
         for (path, text) in pci_files(gpu, node) {
             add(format!("{device}/{path}"), FileContent::Text(text));
         }
-        let blocks = format!("sys/class/drm/renderD{render}/device/ip_discovery");
         for (path, text) in ip_discovery::files(gpu.board.processor) {
-            add(format!("{blocks}/{path}"), FileContent::Text(text));
+            add(format!("{device}/ip_discovery/{path}"), FileContent::Text(text));
+        }
+        // Before files below the links.
+        for (path, to) in device_links(render, card, node) {
+            add(path, FileContent::Link(to));
         }
         for name in [format!("renderD{render}"), format!("card{card}")] {
             add(format!("dev/dri/{name}"), text(""));
@@ -64,7 +67,32 @@ pub fn device_files(targets: &[Target]) -> Result<Vec<DeviceFile>, TopologyError
         }
         add(format!("{device}/subsystem"), FileContent::Link("../../../../bus/pci".to_owned()));
     }
+    add(
+        "sys/class/kfd/kfd".to_owned(),
+        FileContent::Link("../../devices/virtual/kfd/kfd".to_owned()),
+    );
     Ok(files)
+}
+
+/// Path and target of each link to a GPU's PCI device. System management programs find a GPU by its
+/// card, and read the PCI address from the link.
+fn device_links(render: u32, card: u32, node: u32) -> Vec<(String, String)> {
+    let device = format!("devices/pci0000:00/{}", pci_address(node));
+    let character_device = format!("dev/char/226:{render}/device");
+    let mut links = vec![(format!("sys/{device}"), format!("../../{character_device}"))];
+    for name in [format!("card{card}"), format!("renderD{render}")] {
+        links.push((
+            format!("sys/{character_device}/drm/{name}/device"),
+            format!("../../../../../../{device}"),
+        ));
+        links.push((format!("sys/class/drm/{name}"), format!("../../{device}/drm/{name}")));
+    }
+    links
+}
+
+/// PCI address of a node's GPU.
+fn pci_address(node: u32) -> String {
+    format!("0000:{node:02x}:00.0")
 }
 
 /// Formats properties as the driver does, one per line.
@@ -129,15 +157,16 @@ fn gpu_properties(gpu: &Gpu, node: u32) -> Vec<(&'static str, u64)> {
         ("lds_size_in_kb", (target.lds_bytes() >> 10).into()),
         ("num_gws", GWS_RESOURCES.into()),
         ("wave_front_size", target.default_wave_size().into()),
-        ("array_count", board.shader_engines.into()),
-        ("simd_arrays_per_engine", 1),
-        ("cu_per_simd_array", (units / board.shader_engines).into()),
+        ("array_count", (board.shader_engines * board.arrays_per_engine).into()),
+        ("simd_arrays_per_engine", board.arrays_per_engine.into()),
+        ("cu_per_simd_array", board.units_per_array.into()),
         ("simd_per_cu", simds_per_unit.into()),
         ("max_slots_scratch_cu", 32),
         ("gfx_target_version", (major * 10_000 + minor * 100 + stepping).into()),
         ("vendor_id", AMD.into()),
         ("device_id", board.device.into()),
         ("location_id", u64::from(node) << 8),
+        ("domain", 0),
         ("drm_render_minor", (FIRST_RENDER_MINOR + node - 1).into()),
         ("num_sdma_engines", 2),
         ("num_sdma_queues_per_engine", 8),
@@ -146,7 +175,10 @@ fn gpu_properties(gpu: &Gpu, node: u32) -> Vec<(&'static str, u64)> {
         ("max_engine_clk_ccompute", HOST_MHZ),
         ("local_mem_size", board.memory_bytes),
         ("unique_id", 0xf11b_0000_0000_0000 | u64::from(node)),
+        ("hive_id", 0),
         ("num_xcc", board.dies.into()),
+        ("fw_version", board.firmware.compute.into()),
+        ("sdma_fw_version", board.firmware.sdma.into()),
     ]
 }
 
@@ -230,7 +262,8 @@ fn pci_files(gpu: &Gpu, node: u32) -> Vec<(&'static str, String)> {
         ("subsystem_vendor", hexadecimal(AMD)),
         ("subsystem_device", hexadecimal(board.device.into())),
         ("revision", format!("0x{:02x}\n", board.revision)),
-        ("uevent", format!("DRIVER=amdgpu\nPCI_SLOT_NAME=0000:{node:02x}:00.0\n")),
+        ("uevent", format!("DRIVER=amdgpu\nPCI_SLOT_NAME={}\n", pci_address(node))),
+        ("hwmon/hwmon0/name", "amdgpu\n".to_owned()),
     ]
 }
 
@@ -286,8 +319,16 @@ mod tests {
 
     #[test]
     fn a_gpu_has_the_version_of_its_processor() {
-        let versions =
-            [("gfx906", 90_006), ("gfx90a", 90_010), ("gfx942", 90_402), ("gfx1100", 110_000)];
+        let versions = [
+            ("gfx906", 90_006),
+            ("gfx90a", 90_010),
+            ("gfx942", 90_402),
+            ("gfx950", 90_500),
+            ("gfx1100", 110_000),
+            ("gfx1151", 110_501),
+            ("gfx1201", 120_001),
+            ("gfx1250", 120_500),
+        ];
         for (processor, version) in versions {
             let text = &files(processor, 1)[&format!("{TOPOLOGY}/nodes/1/properties")];
             assert_eq!(property(text, "gfx_target_version"), Some(version));
@@ -296,9 +337,36 @@ mod tests {
             let [arrays, in_array] =
                 ["array_count", "cu_per_simd_array"].map(|name| property(text, name));
             let in_arrays = arrays.zip(in_array).map(|(arrays, units)| arrays * units);
-            assert!(units.is_some() && units >= in_arrays, "{processor}");
+            assert!(units.is_some() && units <= in_arrays, "{processor}");
             // The runtime reads at most one page.
             assert!(text.len() < 4096);
+        }
+    }
+
+    #[test]
+    fn documentation_lists_all_boards() {
+        let page = include_str!("../../../docs/boards.md");
+        for processor in crate::topology::processors() {
+            let topology = Topology::new(&[processor.parse().expect("a target")]).expect("a GPU");
+            let Gpu { board, target, units } = topology.gpu(1).expect("a GPU");
+            let row = format!(
+                "{:#06x}, {:#04x} | {} x {} x {} x {} | {units} | {} | {} | {} | {} | {}, {} |",
+                board.device,
+                board.revision,
+                board.dies,
+                board.shader_engines / board.dies,
+                board.arrays_per_engine,
+                board.units_per_array,
+                target.lds_bytes() >> 10,
+                target.waves_per_simd(),
+                board.clock_mhz,
+                board.memory_bytes >> 30,
+                board.firmware.compute,
+                board.firmware.sdma,
+            );
+            let start = format!("| {processor} | ");
+            let is_listed = |line: &str| line.starts_with(&start) && line.ends_with(&row);
+            assert!(page.lines().any(is_listed), "docs/boards.md lacks: {start}... | {row}");
         }
     }
 
@@ -321,7 +389,7 @@ mod tests {
         let refused = |processor: &str, gpus| {
             device_files(&vec![processor.parse().expect("a target"); gpus]).is_err()
         };
-        assert!(refused("gfx90a", 0) && refused("gfx90a", 17) && refused("gfx1250", 1));
+        assert!(refused("gfx90a", 0) && refused("gfx90a", 17) && refused("gfx1010", 1));
         assert!(!refused("gfx90a", 16));
     }
 }

@@ -1,5 +1,6 @@
 //! Topology of the machine: node 0 is the host, the other nodes are GPUs. The figures are those of
-//! boards on the market. Programs may print them; nothing is timed by them.
+//! boards on the market; docs/boards.md lists their sources. Programs may print them; nothing is
+//! timed by them.
 
 use flipwave_isa::Target;
 
@@ -22,8 +23,12 @@ pub struct Board {
     /// PCI revision. Programs look up the product name by device number and revision
     /// (`amdgpu.ids`).
     pub revision: u8,
-    /// Number of shader engines.
+    /// Number of shader engines of all dies.
     pub shader_engines: u32,
+    /// Number of shader arrays of a shader engine.
+    pub arrays_per_engine: u32,
+    /// Number of compute units of a shader array, including those that the product disables.
+    pub units_per_array: u32,
     /// Number of accelerator complex dies (XCC).
     pub dies: u32,
     /// Size of the memory in bytes.
@@ -32,9 +37,21 @@ pub struct Board {
     pub clock_mhz: u32,
     /// `true` if the memory and the SRAMs have ECC. This is part of the target's name (`sramecc`).
     pub has_ecc: bool,
+    /// Versions of the firmware.
+    pub firmware: Firmware,
 }
 
-const BOARDS: [Board; 6] = [
+/// Versions of a board's firmware, which runtimes compare with those that introduced a feature; 0
+/// if no version is published.
+#[derive(Debug)]
+pub struct Firmware {
+    /// Version of the compute processor's firmware (MEC).
+    pub compute: u32,
+    /// Version of the copy engines' firmware.
+    pub sdma: u32,
+}
+
+const BOARDS: [Board; 12] = [
     Board {
         processor: "gfx906",
         version: [9, 0, 6],
@@ -42,10 +59,13 @@ const BOARDS: [Board; 6] = [
         // Instinct MI50.
         revision: 0x02,
         shader_engines: 4,
+        arrays_per_engine: 1,
+        units_per_array: 16,
         dies: 1,
         memory_bytes: 16 << 30,
         clock_mhz: 1725,
         has_ecc: true,
+        firmware: Firmware { compute: 472, sdma: 145 },
     },
     Board {
         processor: "gfx908",
@@ -54,10 +74,13 @@ const BOARDS: [Board; 6] = [
         // Instinct MI100.
         revision: 0x01,
         shader_engines: 8,
+        arrays_per_engine: 1,
+        units_per_array: 16,
         dies: 1,
         memory_bytes: 32 << 30,
         clock_mhz: 1502,
         has_ecc: true,
+        firmware: Firmware { compute: 65, sdma: 18 },
     },
     Board {
         processor: "gfx90a",
@@ -66,10 +89,13 @@ const BOARDS: [Board; 6] = [
         // Instinct MI210.
         revision: 0x02,
         shader_engines: 8,
+        arrays_per_engine: 1,
+        units_per_array: 14,
         dies: 1,
         memory_bytes: 64 << 30,
         clock_mhz: 1700,
         has_ecc: true,
+        firmware: Firmware { compute: 78, sdma: 8 },
     },
     Board {
         processor: "gfx942",
@@ -78,10 +104,28 @@ const BOARDS: [Board; 6] = [
         // Instinct MI300X.
         revision: 0x00,
         shader_engines: 32,
+        arrays_per_engine: 1,
+        units_per_array: 10,
         dies: 8,
         memory_bytes: 192 << 30,
         clock_mhz: 2100,
         has_ecc: true,
+        firmware: Firmware { compute: 166, sdma: 22 },
+    },
+    Board {
+        processor: "gfx950",
+        version: [9, 5, 0],
+        device: 0x75a3,
+        // Instinct MI355X.
+        revision: 0x00,
+        shader_engines: 32,
+        arrays_per_engine: 1,
+        units_per_array: 9,
+        dies: 8,
+        memory_bytes: 288 << 30,
+        clock_mhz: 2400,
+        has_ecc: true,
+        firmware: Firmware { compute: 34, sdma: 12 },
     },
     Board {
         processor: "gfx1030",
@@ -90,10 +134,13 @@ const BOARDS: [Board; 6] = [
         // Radeon RX 6900 XT.
         revision: 0xc0,
         shader_engines: 4,
+        arrays_per_engine: 2,
+        units_per_array: 10,
         dies: 1,
         memory_bytes: 16 << 30,
         clock_mhz: 2250,
         has_ecc: false,
+        firmware: Firmware { compute: 0, sdma: 0 },
     },
     Board {
         processor: "gfx1100",
@@ -102,10 +149,88 @@ const BOARDS: [Board; 6] = [
         // Radeon RX 7900 XTX.
         revision: 0xc8,
         shader_engines: 6,
+        arrays_per_engine: 2,
+        units_per_array: 8,
         dies: 1,
         memory_bytes: 24 << 30,
         clock_mhz: 2500,
         has_ecc: false,
+        firmware: Firmware { compute: 550, sdma: 19 },
+    },
+    Board {
+        processor: "gfx1101",
+        version: [11, 0, 1],
+        device: 0x747e,
+        // Radeon RX 7800 XT.
+        revision: 0xc8,
+        shader_engines: 3,
+        arrays_per_engine: 2,
+        units_per_array: 10,
+        dies: 1,
+        memory_bytes: 16 << 30,
+        clock_mhz: 2430,
+        has_ecc: false,
+        firmware: Firmware { compute: 0, sdma: 0 },
+    },
+    Board {
+        processor: "gfx1151",
+        version: [11, 5, 1],
+        device: 0x1586,
+        // Radeon 8060S, with 96 GB of the system's memory.
+        revision: 0xc1,
+        shader_engines: 2,
+        arrays_per_engine: 2,
+        units_per_array: 10,
+        dies: 1,
+        memory_bytes: 96 << 30,
+        clock_mhz: 2900,
+        has_ecc: false,
+        firmware: Firmware { compute: 32, sdma: 17 },
+    },
+    Board {
+        processor: "gfx1200",
+        version: [12, 0, 0],
+        device: 0x7590,
+        // Radeon RX 9060 XT.
+        revision: 0xc0,
+        shader_engines: 2,
+        arrays_per_engine: 2,
+        units_per_array: 8,
+        dies: 1,
+        memory_bytes: 16 << 30,
+        clock_mhz: 3130,
+        has_ecc: false,
+        firmware: Firmware { compute: 0, sdma: 0 },
+    },
+    Board {
+        processor: "gfx1201",
+        version: [12, 0, 1],
+        device: 0x7550,
+        // Radeon RX 9070 XT.
+        revision: 0xc0,
+        shader_engines: 4,
+        arrays_per_engine: 2,
+        units_per_array: 8,
+        dies: 1,
+        memory_bytes: 16 << 30,
+        clock_mhz: 2970,
+        has_ecc: false,
+        firmware: Firmware { compute: 358, sdma: 662 },
+    },
+    Board {
+        processor: "gfx1250",
+        version: [12, 5, 0],
+        device: 0x75c1,
+        // Instinct MI455X.
+        revision: 0x00,
+        shader_engines: 16,
+        arrays_per_engine: 2,
+        units_per_array: 8,
+        dies: 8,
+        memory_bytes: 432 << 30,
+        clock_mhz: 2700,
+        has_ecc: true,
+        firmware: Firmware { compute: 0, sdma: 0 },
     },
 ];
 

@@ -1,7 +1,8 @@
 //! GEM objects: memory by handle of a render node, and its mappings for the node's GPU. With them,
 //! programs manage virtual memory themselves.
 
-use super::buffers::{ADDRESSES_END, Buffer};
+use super::arguments::{bytes_of, write_bytes};
+use super::buffers::{ADDRESSES_END, Buffer, VRAM};
 use super::error::Errno;
 use super::gpu::GpuNode;
 use super::render_abi::*;
@@ -82,6 +83,57 @@ impl GemObjects {
         Ok(())
     }
 
+    /// Reads or sets the metadata of an object's memory, which all processes see that share the
+    /// memory.
+    pub fn metadata(
+        &self,
+        machine: &Machine,
+        gpu: GpuNode,
+        args: &mut GemMetadata,
+    ) -> Result<(), Errno> {
+        let mut table = self.lock();
+        let buffer = &table.get(gpu, args.handle)?.buffer;
+        let allocation = buffer.allocation.as_ref().ok_or(Errno::INVALID)?;
+        let store = buffer.gpu.store(machine)?;
+        let mut bytes = [0; size_of::<[u64; 35]>()];
+        match args.op {
+            SET_METADATA => {
+                // The third word has the size of the data in its low half.
+                if args.data[2] as u32 > MAX_METADATA {
+                    return Err(Errno::INVALID);
+                }
+                for (bytes, word) in bytes.chunks_exact_mut(8).zip(&args.data) {
+                    bytes.copy_from_slice(&word.to_ne_bytes());
+                }
+                store.write_description(allocation, &bytes).map_err(Errno::from_io)
+            }
+            GET_METADATA => {
+                store.read_description(allocation, &mut bytes).map_err(Errno::from_io)?;
+                let (words, _) = bytes.as_chunks::<8>();
+                args.data = std::array::from_fn(|index| u64::from_ne_bytes(words[index]));
+                Ok(())
+            }
+            _ => Err(Errno::INVALID),
+        }
+    }
+
+    /// Writes the properties of an object's memory to an address of the program.
+    pub fn operate(&self, gpu: GpuNode, args: &mut GemOp) -> Result<(), Errno> {
+        let mut table = self.lock();
+        let buffer = &table.get(gpu, args.handle)?.buffer;
+        if args.op != GET_CREATE_INFO {
+            return Err(Errno::INVALID);
+        }
+        let properties = GemCreate {
+            bo_size: buffer.bytes,
+            alignment: PAGE,
+            domains: if buffer.flags & VRAM != 0 { DOMAIN_VRAM } else { DOMAIN_GTT },
+            domain_flags: 0,
+        };
+        // SAFETY: the program's structure is at this address.
+        unsafe { write_bytes(args.value, bytes_of(&properties)) }
+    }
+
     /// Maps an object for its GPU, or unmaps it.
     pub fn change_mapping(
         &self,
@@ -137,6 +189,19 @@ impl Object {
         Ok(())
     }
 }
+
+// Operations of `AMDGPU_GEM_METADATA_OP_*`.
+const SET_METADATA: u32 = 1;
+const GET_METADATA: u32 = 2;
+/// Largest size of the data of metadata in bytes.
+const MAX_METADATA: u32 = 256;
+
+/// `AMDGPU_GEM_OP_GET_GEM_CREATE_INFO`.
+const GET_CREATE_INFO: u32 = 0;
+
+// Kinds of memory, `AMDGPU_GEM_DOMAIN_*`.
+const DOMAIN_GTT: u64 = 2;
+const DOMAIN_VRAM: u64 = 4;
 
 // Operations of `AMDGPU_VA_OP_*`.
 const MAP: u32 = 1;

@@ -8,7 +8,7 @@ use super::render_abi::*;
 use super::request::Request;
 use crate::clock::GPU_CLOCK_KHZ;
 use crate::topology::Gpu;
-use flipwave_isa::Generation;
+use flipwave_isa::{Generation, Target};
 
 // Numbers of calls.
 /// `DRM_IOCTL_VERSION`.
@@ -21,8 +21,12 @@ const PRIME_FD_TO_HANDLE: u8 = 0x2e;
 const GEM_MMAP: u8 = 0x41;
 /// `DRM_IOCTL_AMDGPU_INFO`.
 const INFO: u8 = 0x45;
+/// `DRM_IOCTL_AMDGPU_GEM_METADATA`.
+const GEM_METADATA: u8 = 0x46;
 /// `DRM_IOCTL_AMDGPU_GEM_VA`.
 const GEM_VA: u8 = 0x48;
+/// `DRM_IOCTL_AMDGPU_GEM_OP`.
+const GEM_OP: u8 = 0x50;
 
 /// Executes a call on the render node of a GPU.
 pub fn call(process: &Process, gpu: GpuNode, request: &Request) -> Result<(), Errno> {
@@ -40,7 +44,9 @@ pub fn call(process: &Process, gpu: GpuNode, request: &Request) -> Result<(), Er
         }),
         GEM_CLOSE => request.with(|args| objects.close(machine, gpu, args)),
         GEM_MMAP => request.with(|args| objects.mmap_offset(gpu, args)),
+        GEM_METADATA => request.with(|args| objects.metadata(machine, gpu, args)),
         GEM_VA => request.with(|args| objects.change_mapping(machine, gpu, args)),
+        GEM_OP => request.with(|args| objects.operate(gpu, args)),
         _ => Err(Errno::NO_CALL),
     }
 }
@@ -93,9 +99,9 @@ fn device(gpu: &Gpu) -> DeviceInfo {
     DeviceInfo {
         device_id: board.device.into(),
         pci_rev: board.revision.into(),
-        family: family(gpu.target.generation()),
+        family: family(&gpu.target),
         num_shader_engines: board.shader_engines,
-        num_shader_arrays_per_engine: 1,
+        num_shader_arrays_per_engine: board.arrays_per_engine,
         // In kHz, as the other clocks.
         gpu_counter_freq: GPU_CLOCK_KHZ,
         max_engine_clock: u64::from(board.clock_mhz) * 1000,
@@ -110,10 +116,13 @@ fn device(gpu: &Gpu) -> DeviceInfo {
     }
 }
 
-/// `AMDGPU_FAMILY_*` of a generation.
-fn family(generation: Generation) -> u32 {
+/// `AMDGPU_FAMILY_*` of a target.
+fn family(target: &Target) -> u32 {
+    let generation = target.generation();
     if generation >= Generation::Gfx12 {
         152
+    } else if target.processor().starts_with("gfx115") {
+        150
     } else if generation >= Generation::Gfx11 {
         145
     } else if generation >= Generation::Gfx10 {

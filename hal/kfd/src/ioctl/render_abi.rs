@@ -87,4 +87,27 @@ structures! {
         offset_in_bo: u64,
         map_size: u64,
     }
+
+    /// Metadata of a handle's memory: flags and tiling of 8 bytes each, the size of `data` in 4
+    /// bytes, and 256 bytes.
+    GemMetadata = "drm_amdgpu_gem_metadata" {
+        handle: u32,
+        op: u32,
+        data: [u64; 35],
+    }
+
+    /// Operation on a handle; `value` can be the address of a structure.
+    GemOp = "drm_amdgpu_gem_op" {
+        handle: u32,
+        op: u32,
+        value: u64,
+    }
+
+    /// Properties of a handle's memory.
+    GemCreate = "drm_amdgpu_gem_create_in" {
+        bo_size: u64,
+        alignment: u64,
+        domains: u64,
+        domain_flags: u64,
+    }
 }

@@ -1,7 +1,9 @@
 //! Tests of calls, on a machine whose engines run.
 
 use super::abi::*;
-use super::render_abi::{DeviceInfo, GemClose, GemVa, Info, PrimeHandle, Version};
+use super::render_abi::{
+    DeviceInfo, GemClose, GemCreate, GemMetadata, GemOp, GemVa, Info, PrimeHandle, Version,
+};
 use super::*;
 use crate::dispatch::{Board, DispatchDriver};
 use crate::memory::PAGE;

@@ -114,3 +114,64 @@ fn a_dmabuf_can_be_mapped_several_times() {
     let fd = std::os::fd::AsRawFd::as_raw_fd(&null);
     assert_eq!(render_call(process, PRIME, &mut PrimeHandle { fd, ..zero() }), Err(Errno::INVALID));
 }
+
+#[test]
+fn metadata_belongs_to_memory_until_it_is_freed() {
+    const PRIME: u64 = 0x2e;
+    const GEM_CLOSE: u64 = 0x09;
+    const GEM_METADATA: u64 = 0x46;
+    const GEM_OP: u64 = 0x50;
+    const SET: u32 = 1;
+    const GET: u32 = 2;
+    let process = &process(1);
+    // The handle of new memory, the file of its dma-buf, and its handle of the render node.
+    let new = |flags| {
+        let buffer = allocate(process, 0, 2 * PAGE, flags).unwrap().handle;
+        let mut export = ExportDmabuf { handle: buffer, ..zero() };
+        call(process, Call::ExportDmabuf, &mut export).unwrap();
+        let mut object = PrimeHandle { fd: export.dmabuf_fd as libc::c_int, ..zero() };
+        render_call(process, PRIME, &mut object).unwrap();
+        (buffer, object)
+    };
+    let metadata = |handle, op, data| {
+        let mut args = GemMetadata { handle, op, data };
+        render_call(process, GEM_METADATA, &mut args).map(|()| args.data)
+    };
+    let free = |buffer: u64, object: &PrimeHandle| {
+        // SAFETY: a file of this test.
+        unsafe { libc::close(object.fd) };
+        call(process, Call::FreeMemory, &mut FreeMemory { handle: buffer }).unwrap();
+        let mut close = GemClose { handle: object.handle, pad: 0 };
+        render_call(process, GEM_CLOSE, &mut close).unwrap();
+    };
+    let (buffer, object) = new(VRAM);
+    assert_eq!(metadata(object.handle, GET, [7; 35]), Ok([0; 35]));
+    let mut data = [0x1122_3344_5566_7788; 35];
+    data[2] = 256;
+    metadata(object.handle, SET, data).unwrap();
+    assert_eq!(metadata(object.handle, GET, [7; 35]), Ok(data));
+    // Metadata has no effect on the memory, and other memory has its own.
+    let (other, other_object) = new(GTT);
+    assert_eq!(metadata(other_object.handle, GET, [7; 35]), Ok([0; 35]));
+    data[2] = 257;
+    assert_eq!(metadata(object.handle, SET, data), Err(Errno::INVALID));
+    assert_eq!(metadata(object.handle, 3, data), Err(Errno::INVALID));
+    assert_eq!(metadata(99, GET, data), Err(Errno::INVALID));
+
+    let describe =
+        |handle, op, value| render_call(process, GEM_OP, &mut GemOp { handle, op, value });
+    for (object, domain) in [(&object, 4), (&other_object, 2)] {
+        let mut properties: GemCreate = zero();
+        describe(object.handle, 0, (&raw mut properties) as u64).unwrap();
+        assert_eq!([properties.bo_size, properties.domains], [2 * PAGE, domain]);
+    }
+    assert_eq!(describe(object.handle, 0, 0), Err(Errno::FAULT));
+    assert_eq!(describe(object.handle, 1, 0), Err(Errno::INVALID));
+    assert_eq!(describe(99, 0, 0), Err(Errno::INVALID));
+
+    free(buffer, &object);
+    let (buffer, object) = new(VRAM);
+    assert_eq!(metadata(object.handle, GET, [7; 35]), Ok([0; 35]));
+    free(buffer, &object);
+    free(other, &other_object);
+}
