@@ -6,8 +6,13 @@
 mod access;
 mod facts;
 mod measure;
+mod module;
+mod observed;
 mod request;
 mod scope;
 mod wrapper;
 
-pub use measure::{PtxDevice, measure_ptx};
+pub use measure::{PtxRunner, measure_ptx};
+pub use module::{InstrumentedModule, PtxDevice, RunningRecords};
+pub use observed::PtxObservation;
+pub use request::PtxTool;
