@@ -130,6 +130,7 @@ impl RunSummary {
                 Event::Failed { .. }
                 | Event::Struck { .. }
                 | Event::NotStruck { .. }
+                | Event::NotReached { .. }
                 | Event::NotCounted { .. }
                 | Event::Opened { .. }
                 | Event::Dispatches

@@ -16,7 +16,7 @@ mod ptx_tools;
 mod target;
 mod tools;
 
-pub use hooks::{HookInjection, HookMethod, HookMethodError};
+pub use hooks::{HookInjection, HookMethod, HookMethodError, HookedCodes};
 pub use loader::{Addresses, LoadedMachine, ProgramLoader};
 pub use target::CampaignTarget;
 pub use tools::{ToolMethod, ToolRun};

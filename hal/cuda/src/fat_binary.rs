@@ -24,6 +24,9 @@ const LZ4: u64 = 0x2000;
 const ZSTD: u64 = 0x8000;
 /// The largest text that is decompressed, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
+/// The largest number of bytes that a byte compressed with LZ4 stands for: those of a byte in the length of a match
+/// (LZ4 block format, "Sequences").
+const LZ4_RATIO: u64 = 255;
 
 /// Errors returned when reading a fat binary.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -128,14 +131,17 @@ pub fn ptx(bytes: &[u8], target: u32) -> Result<Vec<u8>, FatBinaryError> {
     };
     let damaged = FatBinaryError::Damaged { what: "text that cannot be decompressed", offset: 0 };
     let mut text = if entry.flags & LZ4 != 0 {
-        let size = usize::try_from(entry.decompressed.min(MOST_BYTES))
+        // An entry must not make the reader allocate more than its text can need.
+        let most = (entry.content.len() as u64).saturating_mul(LZ4_RATIO).min(MOST_BYTES);
+        let size = usize::try_from(entry.decompressed.min(most))
             .map_err(|_| FatBinaryError::Damaged { what: "invalid size", offset: 0 })?;
         lz4_flex::block::decompress(entry.content, size).map_err(|_| damaged)?
     } else if entry.flags & ZSTD != 0 {
         let decoder = ruzstd::decoding::StreamingDecoder::new(entry.content);
         let Ok(decoder) = decoder else { return Err(damaged) };
+        let most = if entry.decompressed == 0 { MOST_BYTES } else { entry.decompressed };
         let mut text = Vec::new();
-        decoder.take(MOST_BYTES).read_to_end(&mut text).map_err(|_| damaged)?;
+        decoder.take(most.min(MOST_BYTES)).read_to_end(&mut text).map_err(|_| damaged)?;
         text
     } else {
         entry.content.to_vec()

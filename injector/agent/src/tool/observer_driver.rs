@@ -13,10 +13,7 @@ use flipwave_tools::{
 };
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, OnceLock};
-
-/// The output that [`at_exit`] finishes.
-static OUTPUT: OnceLock<Arc<Output>> = OnceLock::new();
+use std::sync::Arc;
 
 /// Creates the driver for the tool of a session.
 ///
@@ -45,10 +42,7 @@ struct ObserverDriver<T: ObservableTool> {
 impl<T: ObservableTool> ObserverDriver<T> {
     fn new(session: &ToolSession) -> Result<ObserverDriver<T>, String> {
         let output = Arc::new(Output::new(session)?);
-        // SAFETY: registers a function of this library, which stays loaded.
-        if OUTPUT.set(Arc::clone(&output)).is_ok() && unsafe { libc::atexit(at_exit) } != 0 {
-            return Err("cannot register an exit handler to finish the table".to_owned());
-        }
+        output.finish_at_exit()?;
         let options = session.options.clone();
         Ok(ObserverDriver { options, output, observer: None, programs: HashMap::new() })
     }
@@ -126,11 +120,5 @@ impl<T: ObservableTool> DispatchDriver for ObserverDriver<T> {
             }
         }
         Ok(())
-    }
-}
-
-extern "C" fn at_exit() {
-    if let Some(output) = OUTPUT.get() {
-        output.finish();
     }
 }
