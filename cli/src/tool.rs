@@ -60,6 +60,9 @@ fn on_application(
     file: &ToolFile,
     shipped: Option<String>,
 ) -> Result<(), Failure> {
+    if let Some(gpu) = arguments.gpus.ptx().filter(|_| arguments.by == ByArgument::Hardware) {
+        return Err(Failure::AmdHardware { gpu: gpu.to_owned() });
+    }
     if arguments.by == ByArgument::Embedded {
         if !shipped.as_deref().is_some_and(ToolSession::is_observed) {
             return Err(Failure::NeedsHooks { tool: arguments.tool.display().to_string() });
