@@ -1,11 +1,12 @@
 //! Code with the hooks of a request.
 
+use crate::Refusal;
 use crate::calls::calls;
 use crate::hooked::{Hooked, LoadedHooks};
-use crate::library::{library_name, source};
+use crate::library::source;
 use crate::request::Request;
-use crate::{Refusal, library};
 use flipwave_injector::Workload;
+use flipwave_injector::hooks::{PREFIX, name_in_source};
 use flipwave_ptx::{Module, Ptx};
 use flipwave_ptx_hooks::{HookCall, Instrumentation, Lanes, PtxHookCompiler, PtxHookError};
 
@@ -57,7 +58,7 @@ pub(crate) fn rewrite(
         }
         let hook = HookCall {
             library,
-            function: library_name(request, call.function),
+            function: name_in_source(request.function, call.function),
             arguments: call.arguments,
             result: call.result,
             lanes: Lanes::Active,
@@ -67,7 +68,7 @@ pub(crate) fn rewrite(
     let rewritten = instrumentation.rewrite()?;
     let symbols = names.into_iter().filter_map(|name| {
         let symbol = rewritten.symbol(library, &name)?.to_owned();
-        let known = name.strip_prefix(library::PREFIX).unwrap_or(&name).to_owned();
+        let known = name.strip_prefix(PREFIX).unwrap_or(&name).to_owned();
         Some((known, symbol))
     });
     Ok(Ok(Some(Hooked {
