@@ -8,7 +8,7 @@ use crate::{
     Cell, CodeScope, InstLocation, InstructionCount, MemoryTrace, ObservableTool, OpcodeHistogram,
     Row, WavePosition,
 };
-use flipwave_arch::{Instruction, Lane, LaneMask, Pc, RegisterId};
+use flipwave_arch::{Instruction, Lane, LaneMask, RegisterId};
 use flipwave_device::WaveId;
 use flipwave_hooks::flow::{InstIndex, Key};
 use flipwave_machine::{Executed, Observer, Watch, WaveState};
@@ -200,7 +200,7 @@ impl Observer for PtxObservation {
     }
 
     fn before(&mut self, inst: &dyn Instruction, wave: WaveId, state: &mut dyn WaveState) {
-        let Some(number) = self.code.number_of(Pc(inst.pc().0)) else { return };
+        let Some(number) = self.code.number_of(inst.pc()) else { return };
         *self.executions.entry(number).or_default() += 1;
         if self.tool == Observed::MemoryTrace
             && let Some(access) = access(&self.code, &self.code.instructions[number])
