@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
 # Names of the fuzzers; each one also has its own target.
-FUZZED := site campaign code_object metadata capture ptx rewriter tiers queues
+FUZZED := site campaign code_object metadata capture ptx fat_binary rewriter tiers queues
 
 .PHONY: quickstart suite two-instruction-sets dependencies test-dependencies bench-dependencies dist-dependencies build test test-python wheel dist test-dist test-long test-cluster test-rocm test-rocm-long lint bench fuzz $(FUZZED:%=fuzz-%)
 

@@ -48,9 +48,43 @@ ptx() {
   done
 }
 
+# Prints a number as little-endian bytes: number, bytes.
+number() {
+  rest=$1
+  for _ in $(seq "$2"); do
+    printf "\\$(printf %03o $((rest & 255)))"
+    rest=$((rest >> 8))
+  done
+}
+
+# Prints a fat binary with PTX for sm_80: file, flags of the compression, size of the text.
+container() {
+  bytes=$(wc -c < "$1")
+  number 0xba55ed50 4; number 0x100001 4; number $((64 + bytes)) 8
+  number 0x1010001 4; number 64 4; number "$bytes" 8
+  number $(($2 ? bytes : 0)) 4; number 0 8; number 80 4; number 0 8
+  number "$2" 8; number 0 8; number "$3" 8
+  cat "$1"
+}
+
+# Fat binaries with a text, a block of literals of LZ4, and a raw block of Zstandard.
+fat_binary() {
+  text='.version 8.0 .target sm_80 .address_size 64 .entry k() { ret; }'
+  content=$(mktemp)
+  printf '%s' "$text" > "$content"
+  container "$content" 0 0 > "$corpus/text"
+  { number 0xf0 1; number $((${#text} - 15)) 1; printf '%s' "$text"; } > "$content"
+  container "$content" 0x2000 ${#text} > "$corpus/lz4"
+  { number 0xfd2fb528 4; number 0x20 1; number ${#text} 1; number $((${#text} << 3 | 1)) 3
+    printf '%s' "$text"; } > "$content"
+  container "$content" 0x8000 ${#text} > "$corpus/zstd"
+  rm "$content"
+}
+
 case $target in
 site) site ;;
 ptx) ptx ;;
+fat_binary) fat_binary ;;
 campaign) cp ../examples/campaigns/*.yaml ../examples/emulation/*.yaml "$corpus" ;;
 code_object)
   code_objects "$corpus"

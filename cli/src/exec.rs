@@ -19,6 +19,9 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
+    if let Some(gpu) = arguments.gpus.ptx().filter(|_| arguments.strict) {
+        return Err(Failure::AmdRules { gpu: gpu.to_owned() });
+    }
     let library = Library::find(&cache_folder())?;
     let files = run_files()?;
     let report = files.report();
@@ -130,6 +133,7 @@ impl RunSummary {
                 Event::Failed { .. }
                 | Event::Struck { .. }
                 | Event::NotStruck { .. }
+                | Event::NotReached { .. }
                 | Event::NotCounted { .. }
                 | Event::Opened { .. }
                 | Event::Dispatches

@@ -90,6 +90,14 @@ pub enum Failure {
          memory-trace; omit it to use hooks"
     )]
     NeedsHooks { tool: String },
+    /// This machine's GPU is AMD's.
+    #[error(
+        "--by hardware runs tools only on GPUs of AMD, not on {gpu}; use `--by hook` or `--by embedded`"
+    )]
+    AmdHardware { gpu: String },
+    /// Rules of hardware are AMD's.
+    #[error("--strict checks rules of AMD's hardware, which do not apply to PTX ({gpu}); omit it")]
+    AmdRules { gpu: String },
     /// A settings file is invalid.
     #[error("{0}")]
     Setting(#[from] flipwave_campaigns::FileError),

@@ -23,6 +23,11 @@ impl GpusArgument {
     pub fn all(&self) -> Vec<String> {
         vec![&self.gpu.0[..]; self.gpus as usize].concat()
     }
+
+    /// The name of the first GPU if the GPUs execute PTX.
+    pub fn ptx(&self) -> Option<&str> {
+        self.gpu.0.first().map(String::as_str).filter(|name| is_for_ptx(name))
+    }
 }
 
 /// A list of GPU names with repetitions.

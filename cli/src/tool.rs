@@ -18,9 +18,11 @@ use flipwave_hooks::layout::Placement;
 use flipwave_host::cache::cache_folder;
 use flipwave_host::output::{printable, printable_lines};
 use flipwave_isa::Target;
+use flipwave_ptx::Ptx;
+use flipwave_ptx_hooks::PtxHookCompiler;
 use flipwave_tools::{
-    DispatchColumns, Measurement, NOT_COUNTED, Options, Tool, ToolError, ToolFile, csv_header,
-    csv_lines, refusal_reasons, refused_sites,
+    DispatchColumns, Measurement, NOT_COUNTED, Options, PtxTool, Tool, ToolError, ToolFile,
+    csv_header, csv_lines, refusal_reasons, refused_sites,
 };
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
@@ -58,6 +60,9 @@ fn on_application(
     file: &ToolFile,
     shipped: Option<String>,
 ) -> Result<(), Failure> {
+    if let Some(gpu) = arguments.gpus.ptx().filter(|_| arguments.by == ByArgument::Hardware) {
+        return Err(Failure::AmdHardware { gpu: gpu.to_owned() });
+    }
     if arguments.by == ByArgument::Embedded {
         if !shipped.as_deref().is_some_and(ToolSession::is_observed) {
             return Err(Failure::NeedsHooks { tool: arguments.tool.display().to_string() });
@@ -175,11 +180,12 @@ fn signal_name(number: i32) -> String {
 
 /// Starts and ends a tool for the target of each GPU.
 fn check_tool(arguments: &ToolArguments, file: &ToolFile) -> Result<(), ToolError> {
-    let compiler = HookCompiler::find()?;
     for gpu in arguments.gpus.all() {
-        if let Ok(target) = gpu.parse::<Target>() {
+        if let Some(target) = Ptx::new(&gpu) {
+            PtxTool::start(file, &options(arguments), &PtxHookCompiler::default(), &target)?;
+        } else if let Ok(target) = gpu.parse::<Target>() {
             let wave_size = target.wave_sizes().first().copied().unwrap_or(64);
-            Tool::start(file, &compiler, &target, wave_size)?;
+            Tool::start(file, &HookCompiler::find()?, &target, wave_size)?;
         }
     }
     Ok(())

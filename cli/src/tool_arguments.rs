@@ -76,7 +76,7 @@ pub struct ToolArguments {
     /// Campaign file (YAML) whose program runs once without faults
     #[arg(required_unless_present = "command", conflicts_with = "command")]
     pub file: Option<PathBuf>,
-    /// HIP application and its arguments, run under AMD's own runtime
+    /// HIP application, or CUDA application with --gpu sm_90, and its arguments
     #[arg(last = true, conflicts_with = "variant")]
     pub command: Vec<OsString>,
     /// Set a parameter of the tool (repeatable)

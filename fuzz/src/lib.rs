@@ -10,6 +10,7 @@ mod choices;
 mod code_object;
 #[cfg(test)]
 mod driver;
+mod fat_binary;
 mod metadata;
 mod ptx;
 mod rewriter;
@@ -21,6 +22,7 @@ mod tiers;
 pub use campaign::campaign;
 pub use capture::capture;
 pub use code_object::code_object;
+pub use fat_binary::fat_binary;
 pub use metadata::metadata;
 pub use ptx::ptx;
 pub use rewriter::rewriter;

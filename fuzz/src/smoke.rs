@@ -105,3 +105,42 @@ fn damaged_ptx_does_not_panic() {
                 0x10;\n@!%p1 bra L;\nst.global.v2.b32 [%d1+-8], {%r1, %r2};\nret;\n}\n";
     smoke(&[text.as_bytes().to_vec()], 3000, crate::ptx);
 }
+
+/// A fat binary with one entry of PTX for sm_80. `flags` are those of its compression, `size` that of the text.
+fn fat_binary(flags: u64, content: &[u8], size: usize) -> Vec<u8> {
+    let padded = content.len().next_multiple_of(8);
+    let mut bytes = 0xba55_ed50u32.to_le_bytes().to_vec();
+    bytes.extend([1, 0, 16, 0]);
+    bytes.extend((64 + padded as u64).to_le_bytes());
+    let mut entry = [0; 64];
+    entry[..8].copy_from_slice(&[1, 0, 1, 1, 64, 0, 0, 0]);
+    entry[8..16].copy_from_slice(&(padded as u64).to_le_bytes());
+    if flags != 0 {
+        entry[16..20].copy_from_slice(&(content.len() as u32).to_le_bytes());
+    }
+    entry[28] = 80;
+    entry[40..48].copy_from_slice(&flags.to_le_bytes());
+    entry[56..].copy_from_slice(&(size as u64).to_le_bytes());
+    bytes.extend(entry);
+    bytes.extend(content);
+    bytes.resize(80 + padded, 0);
+    bytes
+}
+
+#[test]
+fn damaged_fat_binaries_do_not_panic() {
+    let text = b".version 8.0\n.target sm_80\n.address_size 64\n.entry k() { ret; }\n";
+    // A block of literals of LZ4, and a raw block of Zstandard.
+    let lz4 = [&[0xf0, text.len() as u8 - 15][..], text].concat();
+    let block = ((text.len() as u32) << 3 | 1).to_le_bytes();
+    let zstd = [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, text.len() as u8], &block[..3], &text[..]].concat();
+    let seeds =
+        [(0, &text[..], 0), (0x2000, &lz4, text.len()), (0x8000, &zstd, text.len())].map(|seed| {
+            let (flags, content, size) = seed;
+            fat_binary(flags, content, size)
+        });
+    for seed in &seeds {
+        assert!(flipwave_cuda::Image::read(seed, 90).is_ok());
+    }
+    smoke(&seeds, 2000, crate::fat_binary);
+}

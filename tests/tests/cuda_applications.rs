@@ -9,15 +9,16 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// Runs a compiler.
 #[track_caller]
-fn compile(command: &mut Command) {
+pub(crate) fn compile(command: &mut Command) {
     let output = command.output().expect("Debian's package clang-22 is needed by these tests");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Compiles the program `steps` and its kernels in a folder.
 #[track_caller]
-fn build(folder: &Path) {
+pub(crate) fn build(folder: &Path) {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("applications/cuda");
     let mut host = Command::new("clang-22");
     compile(
@@ -82,7 +83,7 @@ fn faults_of_kernels_are_reported() {
 fn what_is_missing_for_ptx_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     build(folder.path());
-    exec(folder.path(), &["--strict"], &[]).expect_refused(&["not available for PTX"]);
+    exec(folder.path(), &["--strict"], &[]).expect_refused(&["do not apply to PTX"]);
     let mixed = flipwave(folder.path(), &["exec", "--gpu", "sm_90,gfx90a", "--", "./steps"], &[]);
     mixed.expect_refused(&["an application cannot use both"]);
 }

@@ -107,6 +107,17 @@ pub enum AttachError {
         /// The reason.
         reason: String,
     },
+    /// Lanes of the site did not reach the instruction, and the hooks strike no others.
+    #[error(
+        "the fault was not injected at {site}: the lanes {lanes:#010x} of the wave do not reach the instruction, and \
+         no hook reaches their state; use `scope: active_lanes`, or `--by embedded`"
+    )]
+    NotReached {
+        /// The site.
+        site: Box<Site>,
+        /// The lanes.
+        lanes: u64,
+    },
 }
 
 impl AttachError {

@@ -6,6 +6,7 @@ use crate::application::{ApplicationError, ApplicationGolden, ApplicationRun, Li
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::outputs::compare::Difference;
+use crate::platform::HookedCodes;
 use crate::run::outcome::ComparedEnding;
 use flipwave_agent::{Event, ProcessEvent, TargetProcess, Task};
 use flipwave_device::FaultKind;
@@ -114,9 +115,19 @@ impl<'a> ProcessRuns<'a> {
     /// # Errors
     /// [`CampaignError`] if the program cannot be run, or the fault was not injected.
     pub fn inject(&self, site: &Site, interrupt: &AtomicBool) -> Result<StruckRun, CampaignError> {
+        self.inject_in_gpu(site, None, interrupt)
+    }
+
+    /// Executes a run with a fault at a site, which hooks in the file `hooks` inject, or else the embedded GPU.
+    fn inject_in_gpu(
+        &self,
+        site: &Site,
+        hooks: Option<PathBuf>,
+        interrupt: &AtomicBool,
+    ) -> Result<StruckRun, CampaignError> {
         let (process, limits) = (self.process.clone(), self.limits_file());
         let function = self.write_function(site)?;
-        let task = Task::Inject { process, site: site.to_string(), limits, function };
+        let task = Task::Inject { process, site: site.to_string(), limits, function, hooks };
         let (ran, events) = self.attached.run(task, &self.golden.limits, interrupt)?;
         StruckRun::new(*site, ran, &events)
     }
@@ -127,6 +138,37 @@ impl<'a> ProcessRuns<'a> {
     /// # Errors
     /// As [`ProcessRuns::inject`].
     pub fn inject_with_hooks(
+        &self,
+        site: &Site,
+        codes: &HookedCodes,
+        addresses: Option<PathBuf>,
+        interrupt: &AtomicBool,
+    ) -> Result<StruckRun, CampaignError> {
+        match codes {
+            HookedCodes::Amdgpu(codes) => self.inject_in_objects(site, codes, addresses, interrupt),
+            HookedCodes::Ptx(codes) => self.inject_in_modules(site, codes, interrupt),
+        }
+    }
+
+    /// Executes a run with a fault that hooks in PTX modules inject.
+    fn inject_in_modules(
+        &self,
+        site: &Site,
+        codes: &[flipwave_injector_ptx::HookedCode],
+        interrupt: &AtomicBool,
+    ) -> Result<StruckRun, CampaignError> {
+        let file = self.attached.run_file("hooks");
+        // Texts and numbers can always be serialized.
+        let text = serde_json::to_vec(codes).unwrap_or_default();
+        std::fs::write(&file, text).map_err(|reason| self.attached.file_error(reason))?;
+        let run = self.inject_in_gpu(site, Some(file.clone()), interrupt);
+        // A file that cannot be removed is removed with its folder later.
+        let _ = std::fs::remove_file(file);
+        run
+    }
+
+    /// Executes a run with a fault that hooks in code objects of AMD GPUs inject.
+    fn inject_in_objects(
         &self,
         site: &Site,
         codes: &[HookedCode],
@@ -195,6 +237,9 @@ fn struck(events: &[ProcessEvent], site: Site) -> Result<InjectedChange, AttachE
             }
             Event::NotStruck { reason } => {
                 return Err(AttachError::NotStruck { site, reason: reason.clone() });
+            }
+            Event::NotReached { lanes } => {
+                return Err(AttachError::NotReached { site, lanes: *lanes });
             }
             _ => {}
         }

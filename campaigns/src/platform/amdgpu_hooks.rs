@@ -1,9 +1,10 @@
 //! Injection with hooks in AMD code objects.
 
-use super::hooks::{HookInjection, HookMethod, HookMethodError};
+use super::hooks::{HookInjection, HookMethod, HookMethodError, HookedCodes};
 use flipwave_hooks::hook::HookCompiler;
 use flipwave_injector::{Fault, Injection, InjectionError, Selection, Site, Unreached, Workload};
 use flipwave_injector_amdgpu::{HookInjector, supports, unreached_by_hooks};
+use flipwave_injector_ptx::LaneReach;
 use flipwave_tools::ToolError;
 use std::sync::OnceLock;
 
@@ -55,5 +56,15 @@ impl HookMethod for AmdgpuHooks {
 impl HookInjection for HookInjector<'_> {
     fn inject(&mut self, site: &Site, limits: &[u64]) -> Result<Injection, InjectionError> {
         HookInjector::inject(self, site, limits)
+    }
+
+    /// Hooks reach the registers of all lanes.
+    fn code(
+        &mut self,
+        site: &Site,
+        limits: &[u64],
+        _: LaneReach,
+    ) -> Result<HookedCodes, InjectionError> {
+        self.hooked_code(site, limits).map(HookedCodes::Amdgpu)
     }
 }

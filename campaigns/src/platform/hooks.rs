@@ -3,6 +3,7 @@
 use flipwave_injector::{
     Fault, FaultTarget, Injection, InjectionError, Selection, Site, Unreached, Workload,
 };
+use flipwave_injector_ptx::LaneReach;
 use flipwave_ptx_hooks::PtxHookError;
 use flipwave_tools::ToolError;
 
@@ -64,4 +65,24 @@ pub trait HookInjection: Send {
     /// # Errors
     /// [`InjectionError`] if the fault was not injected as the site describes.
     fn inject(&mut self, site: &Site, limits: &[u64]) -> Result<Injection, InjectionError>;
+
+    /// Returns code with hooks that inject a fault at `site` and strike lanes as `reach` says, for another process.
+    ///
+    /// # Errors
+    /// [`InjectionError`] if hooks cannot inject the fault.
+    fn code(
+        &mut self,
+        site: &Site,
+        limits: &[u64],
+        reach: LaneReach,
+    ) -> Result<HookedCodes, InjectionError>;
+}
+
+/// Code with hooks for the process of a program.
+#[derive(Clone, Debug)]
+pub enum HookedCodes {
+    /// Code objects of AMD GPUs.
+    Amdgpu(Vec<flipwave_injector_amdgpu::HookedCode>),
+    /// PTX modules.
+    Ptx(Vec<flipwave_injector_ptx::HookedCode>),
 }

@@ -25,7 +25,7 @@ mod tools;
 
 pub use detector::{DetectorCounter, DetectorMethod, LoadedDetector};
 pub use hardening::{CodeFile, DifferenceCounter, HardenedModule, HardeningMethod};
-pub use hooks::{HookInjection, HookMethod, HookMethodError};
+pub use hooks::{HookInjection, HookMethod, HookMethodError, HookedCodes};
 pub use loader::{Addresses, LoadedMachine, ProgramLoader};
 pub use target::CampaignTarget;
 pub use tools::{ToolMethod, ToolRun};

@@ -24,7 +24,7 @@ impl PtxDetector {
             .as_any()
             .downcast_ref()
             .ok_or_else(|| other_platform(&workload.device))?;
-        let tool = PtxTool::start(file, &PtxHookCompiler::default(), target);
+        let tool = PtxTool::start(file, &Options::default(), &PtxHookCompiler::default(), target);
         Ok(PtxDetector { tool: tool.map_err(DetectorError::Tool)? })
     }
 }
@@ -35,7 +35,7 @@ fn other_platform(machine: &Simulator) -> OtherPlatformError {
 
 impl DetectorMethod for PtxDetector {
     fn tool(&self) -> &Tool {
-        self.tool.tool()
+        &self.tool.tool
     }
 
     fn load(

@@ -1,10 +1,10 @@
 //! Injection with hooks in PTX modules.
 
-use super::hooks::{HookInjection, HookMethod, HookMethodError};
+use super::hooks::{HookInjection, HookMethod, HookMethodError, HookedCodes};
 use flipwave_injector::{
     Fault, FaultTarget, Injection, InjectionError, Selection, Site, Unreached, Workload,
 };
-use flipwave_injector_ptx::{PtxHookInjector, supports, unreached_by_hooks};
+use flipwave_injector_ptx::{LaneReach, PtxHookInjector, supports, unreached_by_hooks};
 use flipwave_ptx_hooks::PtxHookCompiler;
 
 /// Hooks in PTX modules.
@@ -51,5 +51,14 @@ impl HookMethod for PtxHooks {
 impl HookInjection for PtxHookInjector<'_> {
     fn inject(&mut self, site: &Site, limits: &[u64]) -> Result<Injection, InjectionError> {
         PtxHookInjector::inject(self, site, limits)
+    }
+
+    fn code(
+        &mut self,
+        site: &Site,
+        limits: &[u64],
+        reach: LaneReach,
+    ) -> Result<HookedCodes, InjectionError> {
+        self.hooked_code(site, limits, reach).map(HookedCodes::Ptx)
     }
 }

@@ -4,13 +4,13 @@ use super::detector::DetectorMethod;
 use super::ptx_detector::PtxDetector;
 use super::tools::{ToolMethod, ToolRun, other_machine};
 use crate::program::error::PrepareError;
-use flipwave_device::{Address, Completion, DeviceError, Dispatch, ModuleId};
+use flipwave_device::{Completion, DeviceError, Dispatch};
 use flipwave_injector::Workload;
 use flipwave_machine::{Execution, Machine, Unobserved};
-use flipwave_ptx::{Module, Ptx};
-use flipwave_ptx_hooks::{PtxHookCompiler, Rewritten};
-use flipwave_ptx_sim::{Inserted, PtxGpu};
-use flipwave_tools::{Measurement, PtxDevice, ToolError, ToolFile, measure_ptx};
+use flipwave_ptx::Ptx;
+use flipwave_ptx_hooks::PtxHookCompiler;
+use flipwave_ptx_sim::PtxGpu;
+use flipwave_tools::{Measurement, PtxRunner, ToolError, ToolFile, measure_ptx};
 
 /// Tools in PTX modules.
 pub(super) struct PtxTools;
@@ -50,43 +50,28 @@ struct PtxWorkload<'a> {
     completed: usize,
 }
 
-impl PtxDevice for PtxWorkload<'_> {
+impl PtxRunner for PtxWorkload<'_> {
+    type Device = PtxGpu;
+
     fn target(&self) -> &Ptx {
         &self.target
     }
 
-    fn module(&self, module: ModuleId) -> Option<&Module> {
-        self.gpu.program(module).map(|program| &*program.module)
-    }
-
-    fn load(&mut self, original: ModuleId, rewritten: &Rewritten) -> Result<ModuleId, DeviceError> {
-        let Rewritten { module, origins, .. } = rewritten;
-        self.gpu.load_rewritten(original, module, origins, Inserted::Counted)
-    }
-
-    fn variable(&self, module: ModuleId, name: &str) -> Option<(Address, u64)> {
-        self.gpu.variable(module, name)
-    }
-
-    fn read(&self, address: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.gpu.read(address, bytes)
-    }
-
-    fn write(&mut self, address: Address, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.gpu.write(address, bytes)
+    fn device(&mut self) -> &mut PtxGpu {
+        &mut self.gpu
     }
 
     fn dispatch(
         &mut self,
         dispatch: &Dispatch,
-        between: &mut dyn FnMut(&mut Self) -> Result<(), DeviceError>,
+        between: &mut dyn FnMut(&mut PtxGpu) -> Result<(), DeviceError>,
     ) -> Result<Completion, DeviceError> {
         let mut execution = self.gpu.begin(dispatch)?;
         let workload = self.workload;
         let advance = |execution: &mut Execution, until: u64| {
             let slice = execution.statistics().wave_instructions.saturating_add(ATTENDED_SLICE);
             let progress = self.gpu.advance(execution, &mut Unobserved, until.min(slice))?;
-            between(self)?;
+            between(&mut self.gpu)?;
             Ok(progress)
         };
         let completion =

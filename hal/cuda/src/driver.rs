@@ -1,14 +1,14 @@
 //! State of the driver in this process.
 
 use crate::handles::{Handles, lock};
-use crate::launch::{LaunchDriver, LoadedCode, PlainLaunchDriver};
+use crate::launch::{FaultedLaunch, LaunchDriver, LoadedCode, PlainLaunchDriver};
 use crate::memory::{self, Allocation, Allocations, Kind};
 use crate::module::OUTPUT;
 use crate::output;
 use crate::queue::{Clock, Queue, Work};
 use crate::status::Status;
 use flipwave_arch::Architecture;
-use flipwave_device::{Address, DeviceError, ModuleId};
+use flipwave_device::{Address, DeviceError, ModuleId, demangled_kernel};
 use flipwave_machine::Machine;
 use flipwave_ptx::Ptx;
 use flipwave_ptx_sim::PtxGpu;
@@ -28,6 +28,8 @@ pub struct Configuration {
     pub targets: Vec<Ptx>,
     /// Runs the kernels.
     pub launcher: Box<dyn LaunchDriver>,
+    /// Reports a kernel that a fault has ended, before [`LaunchDriver::end`].
+    pub report_fault: fn(&FaultedLaunch<'_>),
     /// Handles errors of the tool, and gaps of the simulator.
     pub fail: fn(&DeviceError),
 }
@@ -37,6 +39,10 @@ impl Default for Configuration {
         Configuration {
             targets: Ptx::new("sm_90").into_iter().collect(),
             launcher: Box::new(PlainLaunchDriver),
+            report_fault: |FaultedLaunch { launch, text, .. }| {
+                let kernel = demangled_kernel(&launch.dispatch.kernel);
+                report(&format_args!("dispatch {}, kernel {kernel}: {text}", launch.number));
+            },
             fail: |error| {
                 // Standard error may be closed.
                 let _ = writeln!(std::io::stderr(), "flipwave: {error}");
@@ -231,6 +237,7 @@ pub struct Driver {
     pub queue: Queue,
     pub(crate) launcher: Mutex<Box<dyn LaunchDriver>>,
     pub(crate) launches: AtomicU32,
+    pub(crate) report_fault: fn(&FaultedLaunch<'_>),
     pub(crate) fail: fn(&DeviceError),
 }
 
@@ -272,7 +279,7 @@ pub fn open() -> Result<&'static Driver, Status> {
 
 impl Driver {
     fn new(configuration: Configuration) -> Driver {
-        let Configuration { targets, launcher, fail } = configuration;
+        let Configuration { targets, launcher, report_fault, fail } = configuration;
         Allocations::reserve(targets.len());
         let device = |(number, target): (usize, Ptx)| {
             let mut gpu = PtxGpu::new(target.clone());
@@ -307,6 +314,7 @@ impl Driver {
             queue: Queue::default(),
             launcher: Mutex::new(launcher),
             launches: AtomicU32::new(0),
+            report_fault,
             fail,
         }
     }

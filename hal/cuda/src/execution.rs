@@ -2,7 +2,7 @@
 
 use crate::driver::{Device, Driver};
 use crate::handles::lock;
-use crate::launch::{KernelLaunch, LaunchDriver, MemoryMap};
+use crate::launch::{FaultedLaunch, KernelLaunch, LaunchDriver, MemoryMap, fault_text};
 use crate::memory::{self, Kind};
 use crate::queue::{Clock, CopyWork, FillWork, HostFunction, Place, Source, Work};
 use crate::status::Status;
@@ -103,6 +103,7 @@ impl Driver {
         let before = self.map(&gpu, &**launcher);
         launcher.begin(&gpu, &before, launch)?;
         let mut dispatch = launch.dispatch.clone();
+        dispatch.module = launcher.module(&mut gpu, launch)?;
         dispatch.instruction_limit = launcher.limit(launch);
         let execution = gpu.begin(&dispatch)?;
         launcher.start(&gpu, &execution)?;
@@ -112,6 +113,11 @@ impl Driver {
             self.run_alone(device, gpu, &mut **launcher, execution)?
         };
         let gpu = device.gpu();
+        if let Completion::Faulted(fault) = &completion {
+            let fault = fault.clone().map_locations(|place| gpu.original(dispatch.module, place));
+            let text = &fault_text(&gpu, launch, &fault);
+            (self.report_fault)(&FaultedLaunch { launch, fault: &fault, text });
+        }
         let after = self.map(&gpu, &**launcher);
         launcher.end(&gpu, &after, launch, &completion)?;
         Ok(completion)
@@ -179,9 +185,10 @@ impl Driver {
     /// Reads memory of a device, to be copied to a place.
     fn read(&self, address: u64, bytes: &mut [u8], to: Place) -> Result<(), Status> {
         let device = self.device_of(address).ok_or(Status::INVALID_VALUE)?;
+        // The launcher is locked before a GPU.
+        let mut launcher = lock(&self.launcher);
         let gpu = self.devices[device].gpu();
         if matches!(to, Place::Host(_)) {
-            let mut launcher = lock(&self.launcher);
             let map = self.map(&gpu, &**launcher);
             launcher.before_read(&gpu, &map, Address(address), bytes.len() as u64);
         }

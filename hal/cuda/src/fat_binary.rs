@@ -24,6 +24,9 @@ const LZ4: u64 = 0x2000;
 const ZSTD: u64 = 0x8000;
 /// The largest text that is decompressed, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
+/// The largest number of bytes that a byte compressed with LZ4 stands for: those of a byte in the length of a match
+/// (LZ4 block format, "Sequences").
+const LZ4_RATIO: u64 = 255;
 
 /// Errors returned when reading a fat binary.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,6 +67,8 @@ pub const HEADER_BYTES: usize = HEADER;
 /// An entry of a container.
 #[derive(Debug)]
 struct Entry<'a> {
+    /// Offset of the entry in bytes.
+    offset: usize,
     kind: u16,
     /// Number of the architecture, such as 90.
     architecture: u32,
@@ -108,7 +113,8 @@ fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, FatBinaryError> {
         let size = if is_compressed && compressed != 0 { compressed } else { padded };
         let content = entry[header..next].get(..size).ok_or_else(invalid)?;
         let (kind, architecture) = (u16_at(0), u32_at(28));
-        all.push(Entry { kind, architecture, flags, decompressed: u64_at(56), content });
+        let decompressed = u64_at(56);
+        all.push(Entry { offset, kind, architecture, flags, decompressed, content });
         offset += next;
     }
     Ok(all)
@@ -126,16 +132,20 @@ pub fn ptx(bytes: &[u8], target: u32) -> Result<Vec<u8>, FatBinaryError> {
         let found = if names.is_empty() { "no code".to_owned() } else { names.join(", ") };
         return Err(FatBinaryError::NoPtx { target, found });
     };
-    let damaged = FatBinaryError::Damaged { what: "text that cannot be decompressed", offset: 0 };
+    let damaged = |what| FatBinaryError::Damaged { what, offset: entry.offset };
+    let invalid = || damaged("text that cannot be decompressed");
     let mut text = if entry.flags & LZ4 != 0 {
-        let size = usize::try_from(entry.decompressed.min(MOST_BYTES))
-            .map_err(|_| FatBinaryError::Damaged { what: "invalid size", offset: 0 })?;
-        lz4_flex::block::decompress(entry.content, size).map_err(|_| damaged)?
+        // An entry must not make the reader allocate more than its text can need.
+        let most = (entry.content.len() as u64).saturating_mul(LZ4_RATIO).min(MOST_BYTES);
+        let size =
+            usize::try_from(entry.decompressed.min(most)).map_err(|_| damaged("invalid size"))?;
+        lz4_flex::block::decompress(entry.content, size).map_err(|_| invalid())?
     } else if entry.flags & ZSTD != 0 {
         let decoder = ruzstd::decoding::StreamingDecoder::new(entry.content);
-        let Ok(decoder) = decoder else { return Err(damaged) };
+        let Ok(decoder) = decoder else { return Err(invalid()) };
+        let most = if entry.decompressed == 0 { MOST_BYTES } else { entry.decompressed };
         let mut text = Vec::new();
-        decoder.take(MOST_BYTES).read_to_end(&mut text).map_err(|_| damaged)?;
+        decoder.take(most.min(MOST_BYTES)).read_to_end(&mut text).map_err(|_| invalid())?;
         text
     } else {
         entry.content.to_vec()
@@ -222,6 +232,9 @@ mod tests {
                 let _ = ptx(&damaged, 90);
             }
         }
-        assert!(ptx(&bytes, 90).is_err() || ptx(&bytes, 90).is_ok());
+        let error =
+            FatBinaryError::Damaged { what: "text that cannot be decompressed", offset: 16 };
+        let damaged = container(&[(PTX, 90, LZ4, &[0xff; 9], 1 << 40)]);
+        assert_eq!(ptx(&damaged, 90), Err(error));
     }
 }

@@ -1,9 +1,8 @@
 //! Interface to the code that runs an application's kernels: plain, or observed by a tool.
 
-use flipwave_device::{Address, Completion, DeviceError, DeviceFault, Dispatch, demangled_kernel};
+use flipwave_device::{Address, Completion, DeviceError, DeviceFault, Dispatch, ModuleId};
 use flipwave_machine::{Execution, Machine, Progress, Unobserved};
 use flipwave_ptx_sim::PtxGpu;
-use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,6 +54,19 @@ pub trait LaunchDriver: Send {
         Ok(())
     }
 
+    /// Returns the module that is executed: that of the launch, or a rewritten one, see
+    /// [`PtxGpu::load_rewritten`]. Called after [`LaunchDriver::begin`].
+    ///
+    /// # Errors
+    /// The errors of [`LaunchDriver::begin`].
+    fn module(
+        &mut self,
+        _gpu: &mut PtxGpu,
+        launch: &KernelLaunch,
+    ) -> Result<ModuleId, DeviceError> {
+        Ok(launch.dispatch.module)
+    }
+
     /// Returns `true` if the other functions need the map of memory; without, it is empty.
     fn needs_map(&self) -> bool {
         false
@@ -86,7 +98,8 @@ pub trait LaunchDriver: Send {
         u64::MAX
     }
 
-    /// Called when a kernel has ended, before the application is notified.
+    /// Called when a kernel has ended, before the application is notified. Places of a fault are in the module
+    /// that was executed.
     ///
     /// # Errors
     /// The errors of [`LaunchDriver::begin`].
@@ -102,36 +115,30 @@ pub trait LaunchDriver: Send {
 
     /// Called before the host reads device memory.
     fn before_read(&mut self, _gpu: &PtxGpu, _map: &MemoryMap, _from: Address, _bytes: u64) {}
+
+    /// Called when the application unloads a module of a device.
+    fn unload(&mut self, _device: usize, _gpu: &mut PtxGpu, _module: ModuleId) {}
 }
 
-/// Runs kernels without further tasks, and prints faults to standard error.
+/// Runs kernels without further tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainLaunchDriver;
 
-impl LaunchDriver for PlainLaunchDriver {
-    fn end(
-        &mut self,
-        gpu: &PtxGpu,
-        _: &MemoryMap,
-        launch: &KernelLaunch,
-        completion: &Completion,
-    ) -> Result<(), DeviceError> {
-        if let Completion::Faulted(fault) = completion {
-            let kernel = demangled_kernel(&launch.dispatch.kernel);
-            let text = fault_text(gpu, launch, fault);
-            // Standard error may be closed.
-            let _ = writeln!(
-                std::io::stderr(),
-                "flipwave: dispatch {}, kernel {kernel}: {text}",
-                launch.number
-            );
-        }
-        Ok(())
-    }
+impl LaunchDriver for PlainLaunchDriver {}
+
+/// A kernel that a fault has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct FaultedLaunch<'a> {
+    /// The launch.
+    pub launch: &'a KernelLaunch,
+    /// The fault. Its places are in the code of the application.
+    pub fault: &'a DeviceFault,
+    /// The fault as text, with the source line if the module has lines.
+    pub text: &'a str,
 }
 
 /// Describes a fault, with the source line if the module has lines.
-pub fn fault_text(gpu: &PtxGpu, launch: &KernelLaunch, fault: &DeviceFault) -> String {
+pub(crate) fn fault_text(gpu: &PtxGpu, launch: &KernelLaunch, fault: &DeviceFault) -> String {
     let lines = gpu.lines(launch.dispatch.module);
     let line = lines.and_then(|lines| lines.lookup(fault.place.pc));
     fault.report(line.as_ref()).to_string()

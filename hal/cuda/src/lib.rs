@@ -25,10 +25,10 @@ mod status;
 
 pub use driver::{Configuration, on_open};
 pub use launch::{
-    KernelLaunch, LaunchDriver, LoadedCode, MemoryMap, PlainLaunchDriver, fault_text,
+    FaultedLaunch, KernelLaunch, LaunchDriver, LoadedCode, MemoryMap, PlainLaunchDriver,
 };
 pub use loading::load_again;
-pub use module::module_of;
+pub use module::{Image, ImageError, module_of};
 
 /// Names under which programs look for the library.
 pub const LIBRARY_NAMES: [&str; 6] = [

@@ -78,7 +78,10 @@ impl Driver {
         for function in lock(&module.functions).values() {
             self.functions.remove(*function);
         }
+        let mut launcher = lock(&self.launcher);
         let mut gpu = self.devices[module.device].gpu();
+        launcher.unload(module.device, &mut gpu, module.id);
+        drop(launcher);
         let addresses: Vec<Address> = gpu.program(module.id).map_or(Vec::new(), |program| {
             program.variables().map(|(_, address, _)| address).collect()
         });

@@ -103,6 +103,12 @@ pub trait WaveState {
     /// [`Machine::advance_recording_writes`](crate::Machine::advance_recording_writes)).
     fn take_written(&mut self) -> Vec<WrittenByte>;
 
+    /// Address in private memory of the variables of the function that the wave executes, on machines where
+    /// functions have such variables.
+    fn frame_base(&self) -> u64 {
+        0
+    }
+
     /// Size of a lane's private memory (scratch) in bytes.
     fn private_bytes(&self) -> u32;
 

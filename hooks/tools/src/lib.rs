@@ -49,7 +49,10 @@ pub use observed::{
     InstructionCount, MemoryTrace, ObservableTool, ObservedAccesses, ObservedExecutions,
     OpcodeHistogram,
 };
-pub use ptx::{InstrumentedPtx, PtxDevice, PtxTool, measure_ptx};
+pub use ptx::{
+    InstrumentedModule, InstrumentedPtx, PtxDevice, PtxObservation, PtxRunner, PtxTool,
+    RunningRecords, measure_ptx,
+};
 pub use recording::{CodeScope, HookVariables};
 pub use refusals::{refusal_reasons, refused_sites};
 pub use scope::ToolScope;

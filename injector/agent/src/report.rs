@@ -96,6 +96,11 @@ pub enum Event {
         /// The complete description.
         text: String,
     },
+    /// The site was reached, but not by all of its lanes, and the hooks strike no others.
+    NotReached {
+        /// The lanes, one bit each.
+        lanes: u64,
+    },
     /// A packet was rejected.
     Refused {
         /// The packet and the reason.
@@ -240,6 +245,7 @@ mod tests {
                 json!({"struck": {"before": 1, "after": 2, "words": 3, "absorbed": true}}),
             ),
             (Event::NotStruck { reason: text() }, json!({"not_struck": {"reason": "t"}})),
+            (Event::NotReached { lanes: 3 }, json!({"not_reached": {"lanes": 3}})),
             (
                 Event::Fault {
                     dispatch: Some(1),

@@ -61,7 +61,7 @@ pub enum Task {
         /// The application and its arguments, to be stored in the capture.
         command: String,
     },
-    /// Injects a fault inside the embedded GPU.
+    /// Injects a fault inside the embedded GPU, or on GPUs for PTX with hooks.
     Inject {
         /// The target process.
         process: TargetProcess,
@@ -74,8 +74,12 @@ pub enum Task {
         /// as JSON, if it has one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         function: Option<PathBuf>,
+        /// On GPUs for PTX, the file with the modules whose hooks inject the fault, a list of
+        /// [`HookedCode`](flipwave_injector_ptx::HookedCode) as JSON; `None` to inject inside the GPU.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hooks: Option<PathBuf>,
     },
-    /// Injects a fault with hooks.
+    /// Injects a fault with hooks in the code of AMD's GPUs.
     #[serde(rename = "inject_by_hooks")]
     InjectWithHooks(HookInjectionSession),
     /// Instruments or observes the kernels with a tool.
@@ -222,6 +226,7 @@ mod tests {
             site: "site".into(),
             limits: "l".into(),
             function: None,
+            hooks: None,
         };
         let tasks = [
             (

@@ -1,22 +1,22 @@
 //! Injection of one fault with hooks.
 
-use crate::Refusal;
 use crate::refusal::supports;
 use crate::request::Request;
 use crate::rewriting::{Outcome, Rewriting, rewrite};
-use flipwave_device::{Completion, DeviceError, DeviceFault, Dispatch, ModuleId, WaveLocation};
-use flipwave_injector::hooks::{
-    LaunchShape, WAVE_BYTES, WAVES, found_in, orders, place_of, together,
-};
+use crate::{ArmError, HookedCode, Refusal, Strike};
+use flipwave_device::{Completion, DeviceError, DeviceFault, Dispatch, ModuleId};
+use flipwave_injector::hooks::{LaunchShape, place_of, together};
 use flipwave_injector::method::{check, conclude, run};
 use flipwave_injector::{
     Action, FaultFunction, FunctionError, InjectedChange, Injection, InjectionError, Place, Site,
     When, Workload,
 };
 use flipwave_machine::{Machine, Simulator};
+use flipwave_ptx::Module;
 use flipwave_ptx_hooks::PtxHookCompiler;
 use flipwave_ptx_sim::PtxGpu;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Maximum number of waves of a workgroup: 1024 threads in waves of 32.
 pub(crate) const WORKGROUP_WAVES: u64 = 32;
@@ -24,6 +24,23 @@ pub(crate) const WORKGROUP_WAVES: u64 = 32;
 const MOST_WAVES: u64 = 1 << 20;
 /// Maximum number of rewritten modules that are kept.
 const MOST_KEPT: usize = 64;
+
+/// The lanes that hooks strike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneReach {
+    /// Those that reach the instruction. Others are reported as missed.
+    Reaching,
+    /// All: lanes that do not reach the instruction are struck when they continue. Takes longer.
+    Deferred,
+}
+
+impl LaneReach {
+    /// Returns `true` if hooks can strike a site in this way.
+    pub fn is_for(self, site: &Site) -> bool {
+        let is_register = matches!(site.place, Place::Register(_) | Place::Source(_));
+        self == LaneReach::Reaching || is_register
+    }
+}
 
 /// Injects faults into one workload with hooks, and keeps some of the rewritten code.
 pub struct PtxHookInjector<'a> {
@@ -51,17 +68,8 @@ impl<'a> PtxHookInjector<'a> {
         if dispatches.any(|dispatch| self.workload.device.is_rewritten(dispatch.module)) {
             return Err(refused(site, Refusal::Rewritten));
         }
-        if self.kept.len() >= MOST_KEPT {
-            self.kept.clear();
-        }
-        let is_struck = |index| site.event().is_none_or(|event| event.dispatch == index);
-        let mut modules: Vec<ModuleId> = (0..)
-            .zip(&self.workload.program.dispatches)
-            .filter(|(index, _)| is_struck(*index))
-            .map(|(_, dispatch)| dispatch.module)
-            .collect();
-        modules.sort_unstable_by_key(|module| module.0);
-        modules.dedup();
+        self.forget();
+        let modules = self.modules(site);
         let [module] = modules[..] else {
             return self.inject_everywhere(site, limits, &modules);
         };
@@ -71,12 +79,65 @@ impl<'a> PtxHookInjector<'a> {
         match injected {
             Err(InjectionError::Refused { reason, .. })
                 if matches!(reason.downcast_ref(), Some(Refusal::InactiveLanes { .. }))
-                    && matches!(site.place, Place::Register(_) | Place::Source(_)) =>
+                    && LaneReach::Deferred.is_for(site) =>
             {
                 self.inject_once(site, limits, &Request { is_deferred: true, ..request })
             }
             injected => injected,
         }
+    }
+
+    /// Returns the code of each module that the fault at `site` strikes, with hooks that strike lanes as `reach`
+    /// says, to be run by another process. `limits` as for [`PtxHookInjector::inject`].
+    ///
+    /// # Errors
+    /// As [`PtxHookInjector::inject`], for errors detected before the run.
+    pub fn hooked_code(
+        &mut self,
+        site: &Site,
+        limits: &[u64],
+        reach: LaneReach,
+    ) -> Result<Vec<HookedCode>, InjectionError> {
+        check(self.workload, site, limits)?;
+        supports(site).map_err(|reason| refused(site, reason))?;
+        self.forget();
+        let mut all = Vec::new();
+        for module in self.modules(site) {
+            let is_deferred = reach == LaneReach::Deferred;
+            let request = Request { is_deferred, ..Request::new(module, site) };
+            let original = self.original(module)?;
+            let rewriting = self.rewriting(site, &request)?;
+            all.extend(rewriting.map(|found| HookedCode::new(&original, &found.hooked)));
+        }
+        Ok(all)
+    }
+
+    /// Drops rewritten code if there is too much of it.
+    fn forget(&mut self) {
+        if self.kept.len() >= MOST_KEPT {
+            self.kept.clear();
+        }
+    }
+
+    /// The modules of the dispatches that a fault strikes.
+    fn modules(&self, site: &Site) -> Vec<ModuleId> {
+        let is_struck = |index| site.event().is_none_or(|event| event.dispatch == index);
+        let mut modules: Vec<ModuleId> = (0..)
+            .zip(&self.workload.program.dispatches)
+            .filter(|(index, _)| is_struck(*index))
+            .map(|(_, dispatch)| dispatch.module)
+            .collect();
+        modules.sort_unstable_by_key(|module| module.0);
+        modules.dedup();
+        modules
+    }
+
+    /// A module of the workload.
+    fn original(&self, module: ModuleId) -> Result<Arc<Module>, DeviceError> {
+        let gpu = self.workload.device.downcast::<PtxGpu>();
+        let program = gpu.and_then(|gpu| gpu.program(module));
+        let missing = || DeviceError::Internal(format!("no PTX module {} is loaded", module.0));
+        program.map(|program| Arc::clone(&program.module)).ok_or_else(missing)
     }
 
     /// Injects a fault with the hooks of a request.
@@ -143,18 +204,18 @@ impl<'a> PtxHookInjector<'a> {
             Ok(waves) => waves,
             Err(refusal) => return Ok(Outcome::Refused(refusal)),
         };
-        let gpu = workload.device.downcast::<PtxGpu>();
-        let program = gpu.and_then(|gpu| gpu.program(request.module));
-        let missing =
-            || DeviceError::Internal(format!("no PTX module {} is loaded", request.module.0));
-        let program = program.ok_or_else(missing)?;
-        let rewritten = rewrite(&program.module, request, waves, &self.compiler);
+        let original = self.original(request.module)?;
+        let rewritten = rewrite(&original, request, waves, &self.compiler);
         let rewritten = rewritten.map_err(|reason| InjectionError::Rewrite {
             site: Box::new(*site),
             reason: Box::new(reason),
         })?;
         Ok(match rewritten {
-            Ok(Some(hooked)) => Outcome::Code(Box::new(hooked.load(workload, request)?)),
+            Ok(Some(hooked)) => {
+                let mut workload = workload.clone();
+                let loaded = hooked.load(gpu_mut(&mut workload.device)?, request.module)?;
+                Outcome::Code(Box::new(Rewriting { workload, hooked, loaded }))
+            }
             Ok(None) => Outcome::Nothing,
             Err(refusal) => Outcome::Refused(refusal),
         })
@@ -227,39 +288,32 @@ impl Run<'_> {
         simulator: &mut Simulator,
         dispatch: &Dispatch,
     ) -> Result<(Completion, Option<InjectedChange>), InjectionError> {
-        let Rewriting { module, rewritten, variables, is_deferred, .. } = self.rewriting;
+        let hooks = &self.rewriting.loaded;
         let shape = shape(self.workload, dispatch);
         let gpu = gpu_mut(simulator)?;
         let place = self.place(gpu, &shape)?;
-        let orders = orders(self.site, &shape, self.workload.simds(), place);
-        let orders = orders.map_err(|reason| refused(self.site, reason.into()))?;
-        variables.reset(gpu)?;
-        for (name, bytes) in &orders {
-            variables.write(gpu, name, bytes)?;
-        }
-        let dispatch = Dispatch { module: *module, ..dispatch.clone() };
+        hooks.arm(gpu, self.site, &shape, self.workload.simds(), place).map_err(
+            |error| match error {
+                ArmError::Refused(reason) => refused(self.site, reason),
+                ArmError::Device(error) => error.into(),
+            },
+        )?;
+        let dispatch = Dispatch { module: hooks.module(), ..dispatch.clone() };
         let completion = self.workload.dispatch(simulator, &dispatch)?;
-        let numbers = variables.numbers(gpu_mut(simulator)?, WAVES)?;
-        let found = found_in(&numbers);
-        let missed = numbers.chunks(WAVE_BYTES / 8).filter_map(|wave| wave.last());
-        let missed = missed.fold(0, |all, lanes| all | lanes);
-        if missed != 0 && !is_deferred {
+        let gpu = gpu_mut(simulator)?;
+        let Strike { change, missed } = hooks.strike(gpu)?;
+        if missed != 0 {
             return Err(refused(self.site, Refusal::InactiveLanes { lanes: missed }));
         }
-        let Completion::Faulted(fault) = completion else { return Ok((completion, found)) };
-        self.check_inserted(&fault, found.is_some())?;
-        let fault = fault.map_locations(|location| {
-            let pc = rewritten.original(location.pc).unwrap_or(location.pc);
-            WaveLocation { pc, ..location }
-        });
-        Ok((Completion::Faulted(fault), found))
+        let Completion::Faulted(fault) = completion else { return Ok((completion, change)) };
+        self.check_inserted(&fault, change.is_some())?;
+        let fault = fault.map_locations(|place| gpu.original(hooks.module(), place));
+        Ok((Completion::Faulted(fault), change))
     }
 
     /// Checks that a device fault is not that of a hook.
     fn check_inserted(&self, fault: &DeviceFault, has_struck: bool) -> Result<(), InjectionError> {
-        let number = fault.place.pc.0 / u64::from(flipwave_ptx::INSTRUCTION_BYTES);
-        let origins = &self.rewriting.rewritten.origins;
-        let is_inserted = origins.get(number as usize).is_some_and(|origin| origin.pc().is_none());
+        let is_inserted = self.rewriting.loaded.is_inserted(fault.place.pc);
         let site = Box::new(*self.site);
         match self.site.action {
             _ if !is_inserted => Ok(()),

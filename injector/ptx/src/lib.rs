@@ -8,6 +8,7 @@
 //! ended, are out of its reach: a fault in them is refused.
 
 mod calls;
+mod hooked;
 mod injector;
 mod library;
 mod reach;
@@ -15,6 +16,7 @@ mod refusal;
 mod request;
 mod rewriting;
 
-pub use injector::PtxHookInjector;
+pub use hooked::{ArmError, HookedCode, LoadedHooks, Strike};
+pub use injector::{LaneReach, PtxHookInjector};
 pub use reach::unreached_by_hooks;
 pub use refusal::{Refusal, supports};

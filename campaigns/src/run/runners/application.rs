@@ -1,11 +1,11 @@
-//! Applications. Each run executes the application under AMD's runtime, on the embedded GPU or on
-//! this machine's GPU.
+//! Applications. Each run executes the application under AMD's runtime or the stand-in for CUDA's, on the
+//! embedded GPU or on this machine's GPU.
 
 use super::hooked::HookInjectors;
 use super::runner::{Inject, Runner};
 use crate::application::{Application, Comparison, Format, JudgedOutputs};
 use crate::attached::process::{ProcessRuns, ProgramKind, StruckRun, known_result};
-use crate::attached::{AttachedProgram, RecordedRun};
+use crate::attached::{AttachError, AttachedProgram, RecordedRun};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::element::ElementType;
@@ -14,6 +14,7 @@ use crate::run::injection_path::InjectionPath;
 use crate::run::outcome::ComparedEnding;
 use crate::severity::ShownOutput;
 use flipwave_injector::{Accelerations, Checkpoints, Golden, Injection, Planned, Site};
+use flipwave_injector_ptx::LaneReach;
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
@@ -74,7 +75,10 @@ impl Runner for ApplicationRunner<'_> {
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
         let hooks = match self.prepared.path {
             InjectionPath::Embedded => None,
-            InjectionPath::Hook => Some(HookInjectors::new(&self.prepared.workload, golden)?),
+            InjectionPath::Hook => {
+                let method = self.campaign.target.hooks()?;
+                Some(HookInjectors::new(method, &self.prepared.workload, golden)?)
+            }
         };
         self.runs.write_limits(golden)?;
         let (runs, interrupt) = (&self.runs, self.campaign.cancellation.stopped());
@@ -92,14 +96,34 @@ struct InApplication<'a> {
     interrupt: &'a AtomicBool,
 }
 
+impl InApplication<'_> {
+    /// Executes a run with a fault that hooks inject. Few faults strike lanes that do not reach the instruction,
+    /// whose hooks take longer.
+    fn inject_with_hooks(
+        &self,
+        hooks: &HookInjectors<'_>,
+        site: &Site,
+    ) -> Result<StruckRun, CampaignError> {
+        let inject = |reach| {
+            let codes = hooks.code(site, reach)?;
+            self.runs.inject_with_hooks(site, &codes, None, self.interrupt)
+        };
+        match inject(LaneReach::Reaching) {
+            Err(CampaignError::Attach(AttachError::NotReached { .. }))
+                if LaneReach::Deferred.is_for(site) =>
+            {
+                inject(LaneReach::Deferred)
+            }
+            struck => struck,
+        }
+    }
+}
+
 impl Inject for InApplication<'_> {
     fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError> {
         let StruckRun { struck, fault, ran } = match &self.hooks {
             None => self.runs.inject(site, self.interrupt)?,
-            Some(hooks) => {
-                let codes = hooks.code(site).map_err(Box::new)?;
-                self.runs.inject_with_hooks(site, &codes, None, self.interrupt)?
-            }
+            Some(hooks) => self.inject_with_hooks(hooks, site)?,
         };
         if let Some(kind) = fault {
             return Ok(Injection { struck, ending: ComparedEnding::Stopped(kind.into()) });

@@ -2,15 +2,11 @@
 
 use super::runner::{Inject, Runner};
 use crate::error::CampaignError;
-use crate::platform::{HookInjection, HookMethod};
+use crate::platform::{HookInjection, HookMethod, HookedCodes};
 use crate::program::prepare::Prepared;
 use crate::run::outcome::ComparedEnding;
-use flipwave_hooks::hook::HookCompiler;
-use flipwave_injector::{
-    Accelerations, Checkpoints, Golden, Injection, InjectionError, Site, Workload,
-};
-use flipwave_injector_amdgpu::{HookInjector, HookedCode};
-use flipwave_tools::ToolError;
+use flipwave_injector::{Accelerations, Checkpoints, Golden, Injection, Site, Workload};
+use flipwave_injector_ptx::LaneReach;
 use std::sync::{Mutex, PoisonError};
 
 /// Runner that injects with hooks on the embedded GPU.
@@ -87,33 +83,42 @@ impl<T> Pool<T> {
     }
 }
 
-/// Injectors of AMD's hooks, one for each worker. Each caches the code that it has rewritten.
+/// Creates code with hooks for the processes of a program. Workers have one injector each, which caches the code that
+/// it has rewritten.
 pub(super) struct HookInjectors<'a> {
     workload: &'a Workload,
+    method: Box<dyn HookMethod>,
     limits: Vec<u64>,
-    compiler: HookCompiler,
     /// Injectors that no worker is using.
-    idle: Pool<HookInjector<'a>>,
+    idle: Pool<Box<dyn HookInjection + 'a>>,
 }
 
 impl<'a> HookInjectors<'a> {
     /// Creates injectors for a workload whose golden run is `golden`.
     ///
     /// # Errors
-    /// [`CampaignError::Tool`] if there is no compiler for hooks.
-    pub fn new(workload: &'a Workload, golden: &Golden) -> Result<Self, CampaignError> {
-        let compiler = HookCompiler::find();
-        let compiler = compiler.map_err(|error| Box::new(ToolError::Hook(error)))?;
-        let limits = golden.instruction_limits();
-        Ok(HookInjectors { workload, limits, compiler, idle: Pool::default() })
+    /// [`CampaignError`] if there is no compiler for hooks.
+    pub fn new(
+        method: Box<dyn HookMethod>,
+        workload: &'a Workload,
+        golden: &Golden,
+    ) -> Result<Self, CampaignError> {
+        let idle = Pool::default();
+        idle.put(method.injector(workload)?);
+        Ok(HookInjectors { workload, method, limits: golden.instruction_limits(), idle })
     }
 
     /// Returns code with hooks that inject a fault at `site`, for another process.
-    pub fn code(&self, site: &Site) -> Result<Vec<HookedCode>, InjectionError> {
-        let idle = self.idle.take();
-        let mut injector = idle.unwrap_or_else(|| HookInjector::new(self.workload, &self.compiler));
-        let code = injector.hooked_code(site, &self.limits);
+    ///
+    /// # Errors
+    /// [`CampaignError`] if hooks cannot inject the fault.
+    pub fn code(&self, site: &Site, reach: LaneReach) -> Result<HookedCodes, CampaignError> {
+        let mut injector = match self.idle.take() {
+            Some(injector) => injector,
+            None => self.method.injector(self.workload)?,
+        };
+        let code = injector.code(site, &self.limits, reach);
         self.idle.put(injector);
-        code
+        Ok(code.map_err(Box::new)?)
     }
 }

@@ -14,6 +14,7 @@ use crate::run::due_cause::DueCause;
 use crate::run::injection_path::InjectionPath;
 use crate::run::outcome::ComparedEnding;
 use flipwave_injector::{Accelerations, Checkpoints, Ending, Golden, Injection, Planned, Site};
+use flipwave_injector_ptx::LaneReach;
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
@@ -52,7 +53,8 @@ impl Runner for RocrRunner<'_> {
         _checkpoints: Option<Checkpoints>,
         accelerations: Accelerations,
     ) -> Result<Box<dyn Inject + 'a>, CampaignError> {
-        let hooks = HookInjectors::new(&self.prepared.workload, golden)?;
+        let method = self.campaign.target.hooks()?;
+        let hooks = HookInjectors::new(method, &self.prepared.workload, golden)?;
         let interrupt = self.campaign.cancellation.stopped();
         Ok(Box::new(OnHardware { runner: self, golden, hooks, accelerations, interrupt }))
     }
@@ -69,7 +71,7 @@ struct OnHardware<'a> {
 impl Inject for OnHardware<'_> {
     fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError> {
         let RocrRunner { runs, outputs, prepared, .. } = self.runner;
-        let codes = self.hooks.code(site).map_err(Box::new)?;
+        let codes = self.hooks.code(site, LaneReach::Reaching)?;
         let addresses = Some(launch::ADDRESSES.into());
         let run = runs.inject_with_hooks(site, &codes, addresses, self.interrupt)?;
         let StruckRun { struck, fault, ran } = run;

@@ -234,6 +234,10 @@ impl WaveState for Reach<'_> {
         std::mem::take(&mut self.written)
     }
 
+    fn frame_base(&self) -> u64 {
+        self.wave.frames.last().map_or(0, |frame| frame.base)
+    }
+
     fn private_bytes(&self) -> u32 {
         self.wave.private_bytes() as u32
     }

@@ -105,6 +105,11 @@ impl Program {
             .map(|(variable, address)| (&*variable.name, Address(*address), variable.bytes))
     }
 
+    /// Address in its state space of the variable with a number.
+    pub fn variable_address(&self, number: usize) -> Option<u64> {
+        self.variables.get(number).copied()
+    }
+
     /// Bytes of shared memory that the module declares.
     pub fn shared_bytes(&self) -> u64 {
         self.shared_bytes

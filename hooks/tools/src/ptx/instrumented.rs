@@ -3,7 +3,7 @@
 use super::request::{PtxTool, Requested};
 use super::scope::PtxScope;
 use crate::code::ToolCode;
-use crate::{Options, Tool, ToolError};
+use crate::{Options, ToolError};
 use flipwave_hooks::rewrite::Refused;
 use flipwave_ptx::{Code, Module};
 use flipwave_ptx_hooks::{Instrumentation, LibraryIndex, Rewritten};
@@ -31,11 +31,6 @@ impl InstrumentedPtx {
 }
 
 impl PtxTool {
-    /// The tool.
-    pub fn tool(&self) -> &Tool {
-        &self.tool
-    }
-
     /// Inserts the tool's hooks into a module.
     ///
     /// # Errors

@@ -7,10 +7,14 @@ mod access;
 mod facts;
 mod instrumented;
 mod measure;
+mod module;
+mod observed;
 mod request;
 mod scope;
 mod wrapper;
 
 pub use instrumented::InstrumentedPtx;
-pub use measure::{PtxDevice, measure_ptx};
+pub use measure::{PtxRunner, measure_ptx};
+pub use module::{InstrumentedModule, PtxDevice, RunningRecords};
+pub use observed::PtxObservation;
 pub use request::PtxTool;

@@ -22,7 +22,8 @@ use std::collections::HashMap;
 
 /// A tool that runs, for PTX.
 pub struct PtxTool {
-    pub(super) tool: Tool,
+    /// The tool.
+    pub tool: Tool,
     compiler: PtxHookCompiler,
     target: Ptx,
     declarations: Declarations,
@@ -82,24 +83,30 @@ impl PtxTool {
     /// Compiles a tool and starts its host side.
     ///
     /// # Errors
-    /// See [`Tool::start`].
+    /// See [`Tool::start`]; [`ToolError::AmdgpuOnly`] for options that PTX does not have.
     pub fn start(
         file: &ToolFile,
+        options: &Options,
         compiler: &PtxHookCompiler,
         target: &Ptx,
     ) -> Result<PtxTool, ToolError> {
+        if options.placement.is_some() {
+            let target = target.target().to_owned();
+            return Err(ToolError::AmdgpuOnly { option: "--placement", target });
+        }
         let folders = IncludeFolders::prepare()?;
         let source = ptx_source(file, &folders, &[], "");
         let declarations = compiler.declarations(&source, target).map_err(Box::new)?;
         let tool = Tool::start_host(file, folders, &declarations)?;
-        Ok(PtxTool { tool, compiler: compiler.clone(), target: target.clone(), declarations })
+        let compiler = compiler.clone();
+        Ok(PtxTool { tool, compiler, target: target.clone(), declarations })
     }
 
     /// Requests the tool's hooks for the code of `scope`, a scope of the code that is instrumented.
     ///
     /// # Errors
     /// [`ToolError`] if the tool fails, or a request does not match its hook.
-    pub fn request_hooks(
+    pub(super) fn request_hooks(
         &self,
         instrumentation: &mut Instrumentation,
         options: &Options,
@@ -157,7 +164,10 @@ impl PtxTool {
             insertions.push(insertion);
         }
         let source = ptx_source(tool.file(), tool.folders(), &macros, &text);
-        let compiled = self.compiler.compile(&source, &self.target).map_err(Box::new)?;
+        // Modules may be for an older target than the GPU.
+        let target = instrumentation.target().and_then(Ptx::new);
+        let target = target.unwrap_or_else(|| self.target.clone());
+        let compiled = self.compiler.compile(&source, &target).map_err(Box::new)?;
         let library = instrumentation.add_library(compiled);
         for Insertion { point, wrapper, arguments, result, lanes } in insertions {
             let function = wrapper::name(wrapper);

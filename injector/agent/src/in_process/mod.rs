@@ -3,7 +3,6 @@
 
 mod capture_file;
 mod cuda;
-mod cuda_recorder;
 mod driver_calls;
 mod fidelity;
 mod identity;
@@ -23,7 +22,7 @@ use flipwave_injector_amdgpu::register_function;
 use flipwave_kfd::{Board, CopyObserver, DispatchDriver, Machine};
 use flipwave_sim::Amdgpu;
 use flipwave_sim::strict::StrictOptions;
-use injection::{InjectionDriver, SiteInjection};
+use injection::{InjectionDriver, SiteInjection, SiteWatch};
 use plain::PlainDriver;
 use progress::ProgressDriver;
 use recorder::Recorder;
@@ -78,7 +77,7 @@ fn start() -> Result<Arc<Machine>, String> {
             for_each_gpu(count, || StrictDriver::new(options, Arc::clone(&reported)))
         }
         Task::Fidelity => for_each_gpu(count, FidelityDriver::default),
-        Task::Inject { process, site, limits, function } => {
+        Task::Inject { process, site, limits, function, hooks: _ } => {
             let [target] = &targets[..] else {
                 return Err(format!("cannot inject a fault with {count} GPUs; expected 1"));
             };
@@ -86,8 +85,8 @@ fn start() -> Result<Arc<Machine>, String> {
                 load_function(file)?;
             }
             let architecture = Amdgpu::new(target.clone());
-            let injection = SiteInjection::new(process, site, limits, &architecture)?;
-            vec![Box::new(InjectionDriver(injection))]
+            let watch = SiteWatch::new(process, site, limits, &architecture)?;
+            vec![Box::new(InjectionDriver(SiteInjection::new(watch, &architecture)))]
         }
         Task::Capture { file, command } => {
             let recorder = Recorder::create(file, &session, command)?;

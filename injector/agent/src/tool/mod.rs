@@ -10,4 +10,5 @@ mod tool_interceptor;
 pub use session::{ToolPath, ToolSession};
 
 pub(crate) use observer_driver::observer_drivers;
+pub(crate) use output::Output;
 pub(crate) use session::{TOOLS, tools_environment};

@@ -13,10 +13,7 @@ use flipwave_tools::{
 };
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, OnceLock};
-
-/// The output that [`at_exit`] finishes.
-static OUTPUT: OnceLock<Arc<Output>> = OnceLock::new();
+use std::sync::Arc;
 
 /// Creates the drivers of `gpus` GPUs for the tool of a session.
 ///
@@ -43,10 +40,7 @@ where
     T::Observer: Send,
 {
     let output = Arc::new(Output::new(session)?);
-    // SAFETY: registers a function of this library, which stays loaded.
-    if OUTPUT.set(Arc::clone(&output)).is_ok() && unsafe { libc::atexit(at_exit) } != 0 {
-        return Err("cannot register an exit handler to finish the table".to_owned());
-    }
+    output.finish_at_exit()?;
     let driver = |_| -> Box<dyn DispatchDriver> {
         Box::new(ObserverDriver::<T>::new(session, Arc::clone(&output)))
     };
@@ -143,11 +137,5 @@ impl<T: ObservableTool> DispatchDriver for ObserverDriver<T> {
             }
         }
         Ok(())
-    }
-}
-
-extern "C" fn at_exit() {
-    if let Some(output) = OUTPUT.get() {
-        output.finish();
     }
 }

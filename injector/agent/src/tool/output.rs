@@ -4,12 +4,15 @@ use crate::in_process::{output_file, report_event};
 use crate::report::Event;
 use crate::tool::ToolSession;
 use flipwave_device::demangled_kernel;
-use flipwave_tools::{DispatchColumns, Row, csv_header, csv_lines};
+use flipwave_tools::{
+    DispatchColumns, Row, TableRows, Tool, csv_header, csv_lines, uncounted_dispatch,
+};
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The file of the table. Rows are written immediately, so that none is lost if the application ends
 /// abnormally.
@@ -107,6 +110,27 @@ impl Output {
         }
     }
 
+    /// Writes the rows of a tool for a dispatch, or that it could not be counted.
+    pub fn table(
+        &self,
+        tool: &Tool,
+        dispatch: DispatchColumns<'_>,
+        found: Result<TableRows, impl Display>,
+    ) {
+        let (number, kernel) = (dispatch.dispatch, dispatch.kernel);
+        match found {
+            Ok(TableRows { rows, not_counted, lost }) => {
+                self.lost(number as u32, kernel, lost);
+                self.rows(dispatch, &tool.columns(), &rows, &not_counted);
+            }
+            Err(reason) => {
+                self.rows(dispatch, &tool.columns(), &[], &[uncounted_dispatch(tool)]);
+                let remark = format!("not counted: dispatch {number}: {reason}");
+                self.not_counted(format!("kernel {kernel}"), [remark]);
+            }
+        }
+    }
+
     /// Reports that `what`, a number of sites or a kernel, could not be counted; adds `remarks` with the
     /// reasons.
     pub fn not_counted(&self, what: String, remarks: impl IntoIterator<Item = String>) {
@@ -148,5 +172,26 @@ impl Output {
         for text in open.into_iter().flat_map(|open| open.remarks) {
             report_event(&Event::Remark { text });
         }
+    }
+
+    /// Finishes the output of this process when it exits.
+    ///
+    /// # Errors
+    /// A message, if no function can be registered.
+    pub fn finish_at_exit(self: &Arc<Self>) -> Result<(), String> {
+        // SAFETY: registers a function of this library, which stays loaded.
+        if OUTPUT.set(Arc::clone(self)).is_ok() && unsafe { libc::atexit(at_exit) } != 0 {
+            return Err("cannot register an exit handler to finish the table".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The output that [`at_exit`] finishes.
+static OUTPUT: OnceLock<Arc<Output>> = OnceLock::new();
+
+extern "C" fn at_exit() {
+    if let Some(output) = OUTPUT.get() {
+        output.finish();
     }
 }

@@ -131,20 +131,9 @@ impl ToolInterceptor {
 
     /// Writes the rows of a dispatch.
     fn write(&self, tool: &Tool, dispatch: &Dispatch, found: Result<TableRows, RowsError>) {
-        let (number, kernel) = (dispatch.number, &dispatch.kernel);
-        let columns = DispatchColumns { dispatch: number as usize, kernel };
-        match found {
-            Ok(TableRows { rows, not_counted, lost }) => {
-                self.output.lost(number, kernel, lost);
-                self.output.rows(columns, &tool.columns(), &rows, &not_counted);
-            }
-            Err(reason) => {
-                let unknown = [uncounted_dispatch(tool)];
-                self.output.rows(columns, &tool.columns(), &[], &unknown);
-                let remark = format!("not counted: dispatch {number}: {reason}");
-                self.output.not_counted(format!("kernel {kernel}"), [remark]);
-            }
-        }
+        let kernel = &dispatch.kernel;
+        let columns = DispatchColumns { dispatch: dispatch.number as usize, kernel };
+        self.output.table(tool, columns, found);
     }
 
     /// Instruments one kernel of a code object; the result is loaded in addition to the code object.

@@ -1,12 +1,12 @@
 //! Hook calls of a request.
 
 use super::Refusal;
-use super::library::hook_name;
 use super::request::{Instructions, Request};
 use flipwave_hooks::flow::{Disassembly, InstIndex};
 use flipwave_hooks::hook::{Argument, Mask};
 use flipwave_hooks::rewrite::{HookCall, SourceIndex, When};
 use flipwave_injector::Place;
+use flipwave_injector::hooks::name_in_source;
 use flipwave_injector::method::result_word;
 use flipwave_isa::{Class, Control, Inst, LanesWritten, Opcode, Pc, Register, RegisterRange};
 
@@ -235,7 +235,7 @@ impl Calls<'_> {
         arguments.push(Argument::WaveInWorkgroup);
         let call = HookCall {
             source: SourceIndex(0),
-            function: hook_name(self.request, function),
+            function: name_in_source(self.request.function, function),
             arguments,
             results: result.into_iter().collect(),
             mask,

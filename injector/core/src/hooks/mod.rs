@@ -9,7 +9,10 @@ mod sources;
 pub use found::{WAVE_BYTES, WAVES, found_in, together};
 pub use launch::LaunchShape;
 pub use orders::{MissingLanes, is_active, orders};
-pub use sources::{change_sources, format_macros, source};
+pub use sources::{
+    ComposedSource, PREFIX, SourceFunction, SourceRequest, SourceSet, change_sources,
+    name_in_source,
+};
 
 use crate::site::{Place, Site};
 use flipwave_device::Address;

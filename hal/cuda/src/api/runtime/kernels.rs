@@ -25,7 +25,9 @@ impl Dim3 {
     }
 }
 
-/// Configuration of a launch, from `<<<...>>>` to the kernel's host function.
+/// Configuration of a launch, from `<<<...>>>` to the kernel's host function; the beginning of
+/// `cudaLaunchConfig_t`.
+#[repr(C)]
 #[derive(Clone, Copy)]
 struct CallConfiguration {
     grid: Dim3,
@@ -55,10 +57,7 @@ extern "C" fn __cudaPushCallConfiguration(
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct LaunchConfig {
-    grid: Dim3,
-    block: Dim3,
-    shared_bytes: usize,
-    stream: usize,
+    configuration: CallConfiguration,
     attributes: In<LaunchAttribute>,
     count: u32,
 }
@@ -71,11 +70,30 @@ struct FunctionAttributes {
     numbers: [i32; 7],
 }
 
-/// Starts the kernel of the host function `request.function`.
-fn start(request: LaunchRequest) -> Result<(), Status> {
+/// Whether the workgroups of a launch may wait for each other.
+#[derive(Clone, Copy)]
+enum Cooperation {
+    None,
+    Grid,
+}
+
+/// A launch with the types of the runtime.
+#[derive(Clone, Copy)]
+struct HostLaunch {
+    /// The kernel's host function.
+    host: usize,
+    configuration: CallConfiguration,
+    arguments: In<usize>,
+    cooperation: Cooperation,
+}
+
+/// Starts a kernel.
+fn start(request: HostLaunch) -> Result<(), Status> {
     ready()?;
-    let function = kernel(request.function)?;
-    let (grid, block) = (request.grid, request.block);
+    let HostLaunch { host, configuration, arguments, cooperation } = request;
+    let CallConfiguration { grid, block, shared_bytes, stream } = configuration;
+    let function = kernel(host)?;
+    let (grid, block) = (grid.array(), block.array());
     let threads: u64 = block.iter().map(|size| u64::from(*size)).product();
     let has_threads = grid.iter().all(|count| *count > 0) && (1..=1024).contains(&threads);
     if !has_threads || grid[1] > 65535 || grid[2] > 65535 || block[2] > 64 {
@@ -84,7 +102,16 @@ fn start(request: LaunchRequest) -> Result<(), Status> {
     if threads > find(function)?.most_threads {
         return Err(Status::LAUNCH_OUT_OF_RESOURCES);
     }
-    launch(LaunchRequest { function, ..request })
+    launch(LaunchRequest {
+        function,
+        grid,
+        block,
+        shared_bytes,
+        stream,
+        arguments,
+        extra: In(std::ptr::null()),
+        is_cooperative: matches!(cooperation, Cooperation::Grid),
+    })
 }
 
 api! { convert code;
@@ -102,46 +129,22 @@ api! { convert code;
     cudaLaunchKernel | cudaLaunchKernel_ptsz (
         host: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared_bytes: usize, stream: usize,
     ) {
-        start(LaunchRequest {
-            function: host,
-            grid: grid.array(),
-            block: block.array(),
-            shared_bytes,
-            stream,
-            arguments,
-            extra: In(std::ptr::null()),
-            is_cooperative: false,
-        })
+        let configuration = CallConfiguration { grid, block, shared_bytes, stream };
+        start(HostLaunch { host, configuration, arguments, cooperation: Cooperation::None })
     }
 
     cudaLaunchCooperativeKernel | cudaLaunchCooperativeKernel_ptsz (
         host: usize, grid: Dim3, block: Dim3, arguments: In<usize>, shared_bytes: usize, stream: usize,
     ) {
-        start(LaunchRequest {
-            function: host,
-            grid: grid.array(),
-            block: block.array(),
-            shared_bytes,
-            stream,
-            arguments,
-            extra: In(std::ptr::null()),
-            is_cooperative: true,
-        })
+        let configuration = CallConfiguration { grid, block, shared_bytes, stream };
+        start(HostLaunch { host, configuration, arguments, cooperation: Cooperation::Grid })
     }
 
     cudaLaunchKernelExC | cudaLaunchKernelExC_ptsz (config: In<LaunchConfig>, host: usize, arguments: In<usize>) {
-        let LaunchConfig { grid, block, shared_bytes, stream, attributes, count } = config.get()?;
+        let LaunchConfig { configuration, attributes, count } = config.get()?;
         let is_cooperative = count > 0 && read_attributes(attributes, count)?;
-        start(LaunchRequest {
-            function: host,
-            grid: grid.array(),
-            block: block.array(),
-            shared_bytes,
-            stream,
-            arguments,
-            extra: In(std::ptr::null()),
-            is_cooperative,
-        })
+        let cooperation = if is_cooperative { Cooperation::Grid } else { Cooperation::None };
+        start(HostLaunch { host, configuration, arguments, cooperation })
     }
 
     cudaFuncGetAttributes(result: Out<FunctionAttributes>, host: usize) {

@@ -1,11 +1,10 @@
 //! Records a run of a CUDA application in a capture: launches, and memory contents that no kernel has written.
 
-use super::capture_file;
-use super::cuda::{Code, report_fault};
-use super::reporting::fail;
+use crate::in_process::capture_file;
+use crate::in_process::reporting::fail;
 use crate::session::Session;
 use flipwave_capture::{CaptureError, CodeObjectId, RecordedDispatch, Step, Writer};
-use flipwave_cuda::{KernelLaunch, LaunchDriver, MemoryMap, fault_text};
+use flipwave_cuda::{KernelLaunch, LaunchDriver, LoadedCode, MemoryMap};
 use flipwave_device::{
     Address, Change, Completion, DeviceError, KernelPacket, Patch, QueuedPacket, demangled_kernel,
 };
@@ -30,7 +29,7 @@ pub struct CudaRecorder {
     /// Content of host memory as of the last recorded step, by first address.
     host: HashMap<u64, Vec<u8>>,
     /// Recorded modules by address in this process; the `Arc` keeps the address valid.
-    codes: HashMap<usize, (Code, CodeObjectId)>,
+    codes: HashMap<usize, (Arc<LoadedCode>, CodeObjectId)>,
     /// The memory accessed by the current launch.
     footprints: Footprints,
 }
@@ -247,11 +246,9 @@ impl LaunchDriver for CudaRecorder {
                 });
             }
             Completion::Faulted(fault) => {
-                report_fault(gpu, launch, fault);
                 let name = demangled_kernel(&launch.dispatch.kernel);
-                let text = fault_text(gpu, launch, fault);
                 fail(&format!(
-                    "cannot capture a run that ends with a fault: kernel {name}: {text}"
+                    "cannot capture a run that ends with a fault: kernel {name}: {fault}"
                 ));
             }
         }

@@ -1,0 +1,229 @@
+//! Modules with the hooks of a site: in this process or for another one, and loaded on a device.
+
+use crate::Refusal;
+use flipwave_arch::{Pc, SimdShape};
+use flipwave_device::{Address, DeviceError, ModuleId};
+use flipwave_injector::hooks::{LaunchShape, WAVE_BYTES, WAVES, found_in, orders};
+use flipwave_injector::{InjectedChange, Site};
+use flipwave_machine::Machine;
+use flipwave_ptx::{INSTRUCTION_BYTES, Module, Origin, parse};
+use flipwave_ptx_sim::{Inserted, PtxGpu};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A module with the hooks of a request.
+pub(crate) struct Hooked {
+    /// The module.
+    pub module: Module,
+    /// Origin of each of its instructions.
+    pub origins: Vec<Origin>,
+    /// Names of the hooks' variables in the module by their names in the library.
+    pub symbols: BTreeMap<String, String>,
+    /// `true` if hooks also strike lanes that do not reach the instruction.
+    pub is_deferred: bool,
+}
+
+/// A module with the hooks of a site, for another process that has loaded the original module. Passed between
+/// processes of one build during one run, so it has no version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookedCode {
+    /// Text of the original module, as it is printed.
+    original: String,
+    /// Text of the module with hooks.
+    text: String,
+    origins: Vec<SavedOrigin>,
+    symbols: BTreeMap<String, String>,
+    is_deferred: bool,
+}
+
+/// [`Origin`] in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SavedOrigin {
+    Before,
+    After,
+    #[serde(untagged)]
+    Original(u64),
+}
+
+/// A module with hooks that is loaded in addition to the original one.
+pub struct LoadedHooks {
+    module: ModuleId,
+    origins: Vec<Origin>,
+    variables: Variables,
+    is_deferred: bool,
+}
+
+/// The effect of hooks in a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strike {
+    /// The values struck; `None` if nothing was.
+    pub change: Option<InjectedChange>,
+    /// Lanes of the site that did not reach the instruction, and that the hooks cannot strike.
+    pub missed: u64,
+}
+
+impl Hooked {
+    /// Loads the module in addition to the module `original`.
+    pub fn load(&self, gpu: &mut PtxGpu, original: ModuleId) -> Result<LoadedHooks, DeviceError> {
+        let Hooked { module, origins, symbols, is_deferred } = self;
+        let module = gpu.load_rewritten(original, module, origins, Inserted::Free)?;
+        let mut variables = BTreeMap::new();
+        for (name, symbol) in symbols {
+            let Some((address, bytes)) = gpu.variable(module, symbol) else { continue };
+            let mut content = vec![0; bytes as usize];
+            Machine::read(gpu, address, &mut content)?;
+            variables.insert(name.clone(), (address, content));
+        }
+        let (origins, variables) = (origins.clone(), Variables(variables));
+        Ok(LoadedHooks { module, origins, variables, is_deferred: *is_deferred })
+    }
+}
+
+impl HookedCode {
+    pub(crate) fn new(original: &Module, hooked: &Hooked) -> HookedCode {
+        let saved = |origin: &Origin| match origin {
+            Origin::Original(pc) => SavedOrigin::Original(pc.0),
+            Origin::Before => SavedOrigin::Before,
+            Origin::After => SavedOrigin::After,
+        };
+        HookedCode {
+            original: original.to_string(),
+            text: hooked.module.to_string(),
+            origins: hooked.origins.iter().map(saved).collect(),
+            symbols: hooked.symbols.clone(),
+            is_deferred: hooked.is_deferred,
+        }
+    }
+
+    /// Returns `true` if the hooks are for a module.
+    pub fn is_for(&self, module: &Module) -> bool {
+        module.to_string() == self.original
+    }
+
+    /// Loads the module with hooks in addition to the module `original`.
+    ///
+    /// # Errors
+    /// [`DeviceError::Load`], [`DeviceError::OutOfMemory`].
+    pub fn load(&self, gpu: &mut PtxGpu, original: ModuleId) -> Result<LoadedHooks, DeviceError> {
+        let module = parse(&self.text).map_err(|error| DeviceError::Load(error.to_string()))?;
+        let origin = |saved: &SavedOrigin| match saved {
+            SavedOrigin::Original(pc) => Origin::Original(Pc(*pc)),
+            SavedOrigin::Before => Origin::Before,
+            SavedOrigin::After => Origin::After,
+        };
+        let origins = self.origins.iter().map(origin).collect();
+        let (symbols, is_deferred) = (self.symbols.clone(), self.is_deferred);
+        Hooked { module, origins, symbols, is_deferred }.load(gpu, original)
+    }
+}
+
+impl LoadedHooks {
+    /// The module.
+    pub fn module(&self) -> ModuleId {
+        self.module
+    }
+
+    /// Makes the hooks strike a site in the next dispatch, on a GPU with SIMDs of this shape. `place` is the address
+    /// or offset of the struck memory.
+    ///
+    /// # Errors
+    /// [`ArmError`].
+    pub fn arm(
+        &self,
+        gpu: &mut PtxGpu,
+        site: &Site,
+        shape: &LaunchShape,
+        simds: SimdShape,
+        place: u64,
+    ) -> Result<(), ArmError> {
+        let waves = self.variables.numbers(gpu, WAVES)?.len() / (WAVE_BYTES / 8);
+        if site.event().is_none() && shape.waves() > waves as u64 {
+            let (waves, most) = (shape.waves(), waves as u64);
+            return Err(Refusal::Waves { waves, most }.into());
+        }
+        let orders = orders(site, shape, simds, place).map_err(Refusal::from)?;
+        self.variables.reset(gpu)?;
+        for (name, bytes) in &orders {
+            self.variables.write(gpu, name, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The effect in the dispatch that has ended.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the hooks' memory cannot be read.
+    pub fn strike(&self, gpu: &PtxGpu) -> Result<Strike, DeviceError> {
+        let numbers = self.variables.numbers(gpu, WAVES)?;
+        let missed = numbers.chunks(WAVE_BYTES / 8).filter_map(|wave| wave.last());
+        let missed = missed.fold(0, |all, lanes| all | lanes);
+        let missed = if self.is_deferred { 0 } else { missed };
+        Ok(Strike { change: found_in(&numbers), missed })
+    }
+
+    /// Returns `true` for the address of an instruction of the hooks.
+    pub fn is_inserted(&self, pc: Pc) -> bool {
+        let number = pc.0 / u64::from(INSTRUCTION_BYTES);
+        self.origins.get(number as usize).is_some_and(|origin| origin.pc().is_none())
+    }
+}
+
+/// Errors returned when preparing hooks for a dispatch.
+#[derive(Debug, thiserror::Error)]
+pub enum ArmError {
+    /// Hooks cannot strike the site.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The hooks' memory cannot be written.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// Variables of hooks in device memory, by their names in the library.
+struct Variables(BTreeMap<String, (Address, Vec<u8>)>);
+
+impl Variables {
+    /// Sets all variables to their initial values.
+    fn reset(&self, gpu: &mut PtxGpu) -> Result<(), DeviceError> {
+        self.0.values().try_for_each(|(address, content)| Machine::write(gpu, *address, content))
+    }
+
+    /// Writes a variable.
+    fn write(&self, gpu: &mut PtxGpu, name: &str, bytes: &[u8]) -> Result<(), DeviceError> {
+        let (address, content) = self.find(name)?;
+        if content.len() != bytes.len() {
+            let reason = format!("hooks expect {} bytes in `{name}`", content.len());
+            return Err(DeviceError::Internal(reason));
+        }
+        Machine::write(gpu, *address, bytes)
+    }
+
+    /// Reads a variable as numbers of 64 bits.
+    fn numbers(&self, gpu: &PtxGpu, name: &str) -> Result<Vec<u64>, DeviceError> {
+        let (address, content) = self.find(name)?;
+        let mut bytes = vec![0; content.len()];
+        Machine::read(gpu, *address, &mut bytes)?;
+        let (numbers, _) = bytes.as_chunks();
+        Ok(numbers.iter().map(|number| u64::from_le_bytes(*number)).collect())
+    }
+
+    fn find(&self, name: &str) -> Result<&(Address, Vec<u8>), DeviceError> {
+        let missing = || DeviceError::Internal(format!("hooks have no variable `{name}`"));
+        self.0.get(name).ok_or_else(missing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_saved_as_numbers_and_words() {
+        let origins = [SavedOrigin::Original(32), SavedOrigin::Before, SavedOrigin::After];
+        let text = r#"[32,"before","after"]"#;
+        assert_eq!(serde_json::to_string(&origins).expect("JSON"), text);
+        let read: [SavedOrigin; 3] = serde_json::from_str(text).expect("origins");
+        assert_eq!(read, origins);
+    }
+}
