@@ -38,6 +38,8 @@ pub struct Operation {
     counted: Vec<(Counter, Queue)>,
     /// `true` if an access to its destination is still to be reported.
     delivers: bool,
+    /// `true` if a counter other than that of translations counts it until it is complete.
+    completes: bool,
     /// Accessed bytes of LDS.
     pub lds: Vec<Range<u32>>,
 }
@@ -67,6 +69,7 @@ impl PendingOperations {
             facts: Arc::clone(facts),
             counted: counted.to_vec(),
             delivers: true,
+            completes: counted.iter().any(|(counter, _)| *counter != Counter::Xcnt),
             lds,
         });
         // A counter at its maximum blocks further operations.
@@ -118,7 +121,22 @@ impl PendingOperations {
                 !is_back
             });
         }
+        self.translate();
         self.operations.retain(|operation| !operation.counted.is_empty());
+    }
+
+    /// Records that complete operations have translated their addresses, and with them earlier ones of the
+    /// same queue.
+    fn translate(&mut self) {
+        let mut translated: Vec<Queue> = Vec::new();
+        for operation in self.operations.iter_mut().rev() {
+            if operation.completes && !operation.has_result() {
+                translated.extend(operation.counted.iter().map(|(_, queue)| *queue));
+            }
+            if !translated.is_empty() {
+                operation.counted.retain(|(_, queue)| !translated.contains(queue));
+            }
+        }
     }
 
     /// Returns a pending store to private memory.

@@ -5,7 +5,9 @@ use super::rename::is_renamed;
 use super::wrapper::{BEGIN, END, Pins};
 use super::wrapper_inst::{delivers, is_hint, is_return, is_wait, marker, refusal};
 use super::{Body, BodyInst, HookError, IndexedAccess, IndexedFile, flow, group};
-use flipwave_isa::{Class, Inst, Isa, Opcode, Pc, Register, RegisterRange, RegisterSet, Value};
+use flipwave_isa::{
+    Class, Generation, Inst, Isa, Opcode, Pc, Register, RegisterRange, RegisterSet, Value,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Builds a body.
@@ -203,6 +205,25 @@ impl BodyBuilder<'_> {
                 None => self.push(inst),
             }
         }
+        self.await_translations(&source)
+    }
+
+    /// Waits at the end, which all returns reach, until memory instructions have translated their addresses
+    /// (gfx1250): the kernel may overwrite their sources.
+    fn await_translations(&mut self, source: &[Inst]) -> Result<(), HookError> {
+        let is_memory = |inst: &Inst| matches!(inst.class(), Class::Vmem | Class::Smem);
+        let translates = self.isa.target().generation() == Generation::Gfx125;
+        if !translates || !source.iter().any(is_memory) {
+            return Ok(());
+        }
+        self.indices.insert(self.code.bytes.len() as u64, self.instructions.len());
+        let text = "s_wait_xcnt 0x0";
+        let bytes = self
+            .isa
+            .assemble(text)
+            .map_err(|reason| HookError::Assemble { text: text.into(), reason })?;
+        let inst = Box::new(self.decode_at(&bytes, Pc(0))?);
+        self.instructions.push(BodyInst::Inst { inst, bytes });
         Ok(())
     }
 
@@ -303,7 +324,7 @@ impl BodyBuilder<'_> {
         for at in 0..count {
             let BodyInst::Branch { to, .. } = &mut self.instructions[at] else { continue };
             let index = self.indices.get(&(*to as u64)).copied();
-            match if *to == end { Some(count) } else { index } {
+            match index.or((*to == end).then_some(count)) {
                 Some(target) => *to = target,
                 None => return Err(self.unsupported("branches to an unknown instruction")),
             }

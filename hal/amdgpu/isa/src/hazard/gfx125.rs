@@ -2,7 +2,8 @@
 //! operations, and VALU instructions, not wait states, keep them apart.
 //!
 //! These processors have neither hazards of scalar registers that vector operations read late, nor one of
-//! released registers. LLVM 22 pads `s_setreg` only where it writes the lowest bit of MODE alone.
+//! released registers. LLVM 22 pads `s_setreg` only where it writes the lowest bit of MODE alone, and dual
+//! instructions only where they read a register, not where they overwrite one.
 
 use super::gfx10::PERMLANE_AFTER_COMPARE;
 use super::gfx11::WMMA_RESULT;
@@ -35,11 +36,11 @@ macro_rules! after_wmma {
                 Condition::Overlap),
             mitigated(|_| $valu_nops.into(), &[Expiry { group: VALU, count: $valu }],
                 concat!("WMMA of ", $valu, " writes a VGPR, VALU overwrites it"),
-                side($trigger, Registers::VectorsWritten), side(COEXECUTING, Registers::VectorsWritten),
+                side($trigger, Registers::VectorsWritten), side(COEXECUTING_SINGLE, Registers::VectorsWritten),
                 Condition::Overlap),
             mitigated(|_| $valu_nops.into(), &[Expiry { group: VALU, count: $valu }],
                 concat!("WMMA of ", $valu, " reads a VGPR as A or B, VALU overwrites it"),
-                side($trigger, Registers::SrcAB), side(COEXECUTING, Registers::VectorsWritten),
+                side($trigger, Registers::SrcAB), side(COEXECUTING_SINGLE, Registers::VectorsWritten),
                 Condition::Overlap),
             mitigated(|_| $wmma_nops.into(), &[Expiry { group: VALU, count: $wmma }],
                 concat!("WMMA of ", $valu, " writes a VGPR, WMMA reads it as A or B"),
@@ -63,7 +64,7 @@ const AFTER_TRANS: &[Hazard] = &[
         side(TRANS, Registers::VectorsWritten), side(NOT_TRANS, Registers::VectorsRead), Condition::Overlap),
     mitigated(|_| "v_nop".into(), &[Expiry { group: VALU, count: 1 }],
         "a transcendental operation reads a VGPR, other VALU overwrites it",
-        side(TRANS, Registers::VectorsRead), side(NOT_TRANS, Registers::VectorsWritten), Condition::Overlap),
+        side(TRANS, Registers::VectorsRead), side(NOT_TRANS_SINGLE, Registers::VectorsWritten), Condition::Overlap),
 ];
 
 /// LLVM's `hasScratchBaseForwardingHazard`.

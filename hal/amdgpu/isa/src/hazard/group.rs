@@ -199,6 +199,14 @@ pub(super) const COEXECUTING: Group =
     group("VALU that is neither transcendental nor a matrix operation", |inst| {
         inst.class() == Class::Valu && !is_trans(inst)
     });
+pub(super) const COEXECUTING_SINGLE: Group =
+    group("VALU that is neither dual, transcendental nor a matrix operation", |inst| {
+        inst.class() == Class::Valu && !is_trans(inst) && inst.encoding != Encoding::Vopd
+    });
+pub(super) const NOT_TRANS_SINGLE: Group =
+    group("VALU that is neither dual nor transcendental", |inst| {
+        is_valu(inst) && !is_trans(inst) && inst.encoding != Encoding::Vopd
+    });
 pub(super) const WRITES_SGPR: Group = group("SALU or VALU that writes a scalar register", |inst| {
     let is_sgpr = |range: &RegisterRange| {
         matches!(

@@ -17,6 +17,8 @@ const POOL: &[&str] = &[
     "$vgpr4 = V_EXP_F32_e32 $vgpr0, implicit $mode, implicit $exec",
     "$vgpr21 = V_EXP_F32_e32 $vgpr101, implicit $mode, implicit $exec",
     "$vgpr8 = V_MOV_B32_dpp $vgpr8, $vgpr0, 0, 15, 15, 0, implicit $exec",
+    "$vgpr100, $vgpr5 = V_DUAL_MOV_B32_e32_X_MOV_B32_e32_gfx1250 $vgpr6, $vgpr7, implicit $exec, implicit $exec, implicit $exec, implicit $exec",
+    "$vgpr8, $vgpr9 = V_DUAL_MOV_B32_e32_X_MOV_B32_e32_gfx1250 $vgpr100, $vgpr4, implicit $exec, implicit $exec, implicit $exec, implicit $exec",
     "V_NOP_e32 implicit $exec",
     "$vgpr1 = V_PERMLANE16_B32_e64 0, $vgpr0, 0, $sgpr1, 0, $sgpr2, $vgpr1, 0, implicit $exec",
     "V_CMPX_LT_F32_nosdst_e32 $vgpr0, $vgpr4, implicit-def $exec, implicit $mode, implicit $exec",
