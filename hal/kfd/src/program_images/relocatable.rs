@@ -238,7 +238,7 @@ mod tests {
             let mut damaged = object.clone();
             damaged[at] ^= 0xff;
             // Any result is fine; a panic is not.
-            let _ = linked(damaged).map(CodeObject::from_bytes::<Vec<u8>>);
+            let _ = linked(damaged).map(CodeObject::from_bytes);
         }
     }
 }
