@@ -63,7 +63,7 @@ class TestOperations(unittest.TestCase):
 
     def test_gradient(self) -> None:
         a, b = numbers(8, 8), numbers(8, 8, seed=2)
-        x = Tensor(a, requires_grad=True)
+        x = Tensor(a).is_param_(True)
         ((x @ Tensor(b)) ** 2).sum().backward()
         self.check(x.grad, 2 * (a @ b) @ b.T, 1e-4)
 

@@ -1,7 +1,10 @@
 //! Code objects in memory of the program.
 //!
 //! A program without AMD's loader keeps its code objects, ELF files, somewhere in its memory, and
-//! copies no more than code and kernel descriptors to a GPU. Names of kernels are only in the files.
+//! copies no more than code and kernel descriptors to a GPU. Names of kernels are only in the files,
+//! which may not be linked.
+
+mod relocatable;
 
 use crate::store::touched_pages;
 use crate::user_memory::read_bytes;
@@ -69,7 +72,8 @@ fn code_object_at(address: u64) -> Option<CodeObject> {
     if size > MAX_FILE {
         return None;
     }
-    CodeObject::from_bytes(read_bytes(address, size as usize)?).ok()
+    let file = relocatable::linked(read_bytes(address, size as usize)?)?;
+    CodeObject::from_bytes(file).ok()
 }
 
 #[cfg(test)]

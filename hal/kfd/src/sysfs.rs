@@ -371,6 +371,18 @@ mod tests {
     }
 
     #[test]
+    fn versions_of_hardware_blocks_are_in_the_device_folder() {
+        let files = files_of_gpus(&["gfx90a", "gfx1100"]);
+        let gc = |minor: u32| {
+            let folder = format!("sys/dev/char/226:{minor}/device/ip_discovery/die/0/11/0");
+            let number = |part| files.get(&format!("{folder}/{part}")).map(String::as_str);
+            ["major", "minor", "revision"].map(number)
+        };
+        assert_eq!(gc(128), [None; 3], "boards with gfx90a have no table");
+        assert_eq!(gc(129), [Some("11\n"), Some("0\n"), Some("0\n")]);
+    }
+
+    #[test]
     fn gpus_of_different_targets_keep_their_order() {
         let files = files_of_gpus(&["gfx90a", "gfx1100", "gfx90a"]);
         let node_property = |node: u32, name: &str| {

@@ -206,7 +206,7 @@ impl Launch {
         let words = |words: &[u32]| words.iter().copied().map(Scalar::Word).collect();
         let pair = |value: u64| words(&[value as u32, (value >> 32) as u32]);
         if let UserSgprs::Words(words) = &self.user_sgprs {
-            let registers = (0..self.descriptor.rsrc2.user_sgprs.into()).map(ScalarIndex);
+            let registers = (0..self.descriptor.rsrc2.user_sgprs).map(ScalarIndex);
             scalars.extend(registers.zip(words.iter().copied().map(Scalar::Word)));
         }
         for initial in self.descriptor.initial_sgprs(&self.target) {
