@@ -237,11 +237,27 @@ pub struct InstParts {
     pub function: usize,
 }
 
+/// An instruction that no chip has, in place of the instruction that represents it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmulatedInst {
+    /// Name of the operation.
+    pub operation: String,
+    /// Text of the instruction, without its semicolon.
+    pub text: String,
+    /// Words and predicates that it writes.
+    pub destinations: Vec<RegisterId>,
+    /// Words and predicates that it reads, without its guard.
+    pub sources: Vec<RegisterId>,
+}
+
 /// Origin of an instruction in a module with hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The instruction at this address of the original code.
     Original(Pc),
+    /// Part of the code that replaces the emulated instruction at this address of the original code. The last
+    /// instruction of that code is the original one.
+    Emulated(Pc),
     /// Inserted before the next original instruction.
     Before,
     /// Inserted after an original instruction, or in a function of hooks.
@@ -249,12 +265,17 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The address in the original code; `None` for inserted instructions.
+    /// The address in the original code; `None` for instructions of hooks around an original instruction.
     pub fn pc(self) -> Option<Pc> {
         match self {
-            Origin::Original(pc) => Some(pc),
+            Origin::Original(pc) | Origin::Emulated(pc) => Some(pc),
             Origin::Before | Origin::After => None,
         }
+    }
+
+    /// Returns `true` for instructions that the original code does not have.
+    pub fn is_inserted(self) -> bool {
+        !matches!(self, Origin::Original(_))
     }
 }
 
@@ -279,6 +300,13 @@ impl Code {
     /// The function with a name.
     pub fn function(&self, name: &str) -> Option<&FunctionCode> {
         self.functions.iter().find(|function| &*function.name == name)
+    }
+
+    /// Replaces an instruction, for observers, by an emulated one that has its place, guard and form.
+    pub fn set_emulated(&mut self, number: usize, emulated: &EmulatedInst) {
+        if let Some(inst) = self.instructions.get_mut(number) {
+            *inst = inst.emulated(emulated);
+        }
     }
 
     /// The kernels.

@@ -1,6 +1,8 @@
 //! Instructions with resolved operands.
 
-use crate::{Argument, Class, InstParts, PREDICATES, Register, RegisterCounts, WORDS, carry};
+use crate::{
+    Argument, Class, EmulatedInst, InstParts, PREDICATES, Register, RegisterCounts, WORDS, carry,
+};
 use flipwave_arch::{OperationName, RegisterId};
 use std::fmt;
 use std::ops::Deref;
@@ -57,6 +59,22 @@ impl Inst {
     /// Registers that the instruction accesses.
     pub fn accesses(&self) -> &Accesses {
         &self.0.accesses
+    }
+
+    /// The emulated instruction that the instruction represents, with its address, guard and form.
+    pub(crate) fn emulated(&self, emulated: &EmulatedInst) -> Inst {
+        let guard = self.guard.map(|guard| guard.register);
+        let sources = emulated.sources.iter().copied().chain(guard).collect();
+        Inst(Arc::new(Content {
+            parts: self.0.parts.clone(),
+            text: emulated.text.as_str().into(),
+            operation: OperationName::interned(&emulated.operation),
+            accesses: Accesses {
+                destinations: emulated.destinations.clone(),
+                sources,
+                ..Accesses::default()
+            },
+        }))
     }
 
     /// Gives the registers of the instruction other numbers: `first` is added to theirs.

@@ -29,8 +29,8 @@ mod tree;
 
 pub use architecture::Ptx;
 pub use code::{
-    Address, Argument, Code, Condition, FunctionCode, INSTRUCTION_BYTES, InstParts, Origin,
-    RegisterCounts, Relocation, Signature, Slot, Symbol, Variable, pc_of,
+    Address, Argument, Code, Condition, EmulatedInst, FunctionCode, INSTRUCTION_BYTES, InstParts,
+    Origin, RegisterCounts, Relocation, Signature, Slot, Symbol, Variable, pc_of,
 };
 pub use constant::{Constant, WARP_SIZE};
 pub use error::{ParseError, ParseErrorKind};

@@ -23,6 +23,8 @@ pub struct Instrumentation {
     pub(crate) kept: BTreeMap<usize, Vec<(usize, RegisterId)>>,
     /// Numbers of instructions to remove.
     pub(crate) removed: BTreeSet<usize>,
+    /// Numbers of removed instructions that represent emulated ones.
+    pub(crate) emulated: BTreeSet<usize>,
 }
 
 impl Instrumentation {
@@ -42,8 +44,8 @@ impl Instrumentation {
         let lines =
             code.instructions.iter().map(|inst| flipwave_arch::SourceLines::lookup(&code, inst.pc));
         let lines = lines.collect();
-        let (libraries, calls, kept, removed) = Default::default();
-        Ok(Instrumentation { module, code, lines, libraries, calls, kept, removed })
+        let (libraries, calls, kept, removed, emulated) = Default::default();
+        Ok(Instrumentation { module, code, lines, libraries, calls, kept, removed, emulated })
     }
 
     /// The code. Addresses and words of registers are those of the module without hooks.
@@ -144,7 +146,7 @@ impl Instrumentation {
                 (None, false)
             }
         };
-        if call.result.is_some_and(Place::is_read) && !matches!(point, Point::Before(_)) {
+        if call.results.iter().any(|place| place.is_read()) && !matches!(point, Point::Before(_)) {
             return Err(refused(
                 &call.function,
                 "an instruction reads what hooks before it return",
@@ -170,6 +172,17 @@ impl Instrumentation {
     pub fn keep_read(&mut self, number: usize, word: RegisterId) {
         let calls = self.calls.get(&Point::Before(number)).map_or(0, Vec::len);
         self.kept.entry(number).or_default().push((calls, word));
+    }
+
+    /// Requests a hook in place of an instruction, which emulates another one. The hook, with the moves of its
+    /// arguments and results, counts as one instruction, see [`Origin::Emulated`](flipwave_ptx::Origin).
+    ///
+    /// # Errors
+    /// See [`Instrumentation::call`].
+    pub fn emulate(&mut self, number: usize, call: HookCall) -> Result<(), PtxHookError> {
+        self.call(Point::Instead(number), call)?;
+        self.emulated.insert(number);
+        Ok(())
     }
 
     /// Removes an instruction. Labels in front of it and hooks around it stay.

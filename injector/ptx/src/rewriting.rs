@@ -102,7 +102,7 @@ pub(crate) fn rewrite(
             library,
             function: library_name(request, call.function),
             arguments: call.arguments,
-            result: call.result,
+            results: call.result.into_iter().collect(),
             lanes: Lanes::Active,
         };
         instrumentation.call(call.point, hook)?;

@@ -175,7 +175,7 @@ impl PtxGpu {
             let id = workgroup.waves[index].id;
             let pc = Pc(workgroup.waves[index].pc());
             let origin = program.origin(pc.0);
-            let is_inserted = matches!(origin, Some(Origin::Before | Origin::After));
+            let is_inserted = origin.is_some_and(Origin::is_inserted);
             let is_free = program.is_free(origin);
             *inserted = if is_free { *inserted + 1 } else { 0 };
             if executed >= *limit && !is_free || *inserted > MOST_INSERTED {
@@ -248,14 +248,18 @@ impl PtxGpu {
                 }
             }
             let inst = program.seen(number);
-            let is_called = is_watched
-                && !is_inserted
+            let is_interesting = is_watched
                 && match company.observer.interest() {
                     Interest::Every => true,
                     Interest::Address(address) => address == inst.pc,
                     Interest::Operation(operation) => operation == inst.operation(),
                 };
-            if is_called {
+            // Hooks that replace an emulated instruction run between the calls before and after it.
+            let original = program.original.as_ref();
+            let begins = original.is_some_and(|original| original.begins_emulated(number));
+            let is_inside = original.is_some_and(|original| original.is_inside_emulated(number));
+            let is_called = is_interesting && !is_inserted;
+            if is_interesting && (begins || !is_inserted && !is_inside) {
                 company.observer.before(inst, id, &mut reach);
                 if WaveState::pc(&reach) != inst.pc {
                     reach.wave.settle();

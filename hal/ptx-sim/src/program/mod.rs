@@ -65,7 +65,7 @@ impl Program {
 
     /// Returns `true` if instructions of this origin are executed without being counted.
     pub(crate) fn is_free(&self, origin: Option<Origin>) -> bool {
-        let is_inserted = origin.is_some_and(|origin| origin.pc().is_none());
+        let is_inserted = origin.is_some_and(Origin::is_inserted);
         is_inserted && self.original.as_ref().is_some_and(|found| found.inserted == Inserted::Free)
     }
 

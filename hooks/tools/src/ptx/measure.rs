@@ -239,7 +239,7 @@ impl InstrumentedModule {
             let number = location.pc.0 / u64::from(flipwave_ptx::INSTRUCTION_BYTES);
             self.rewritten.origins.get(number as usize).copied()
         };
-        let is_in_hook = matches!(origin(fault.place), Some(Origin::Before | Origin::After));
+        let is_in_hook = origin(fault.place).is_some_and(Origin::is_inserted);
         let fault = fault.map_locations(|location| {
             let pc = self.rewritten.original(location.pc).unwrap_or(location.pc);
             WaveLocation { pc, ..location }
