@@ -50,6 +50,11 @@ impl Inst {
         self.0.operation
     }
 
+    /// Returns `true` for emulated instructions, whose operation differs from their form.
+    pub fn is_emulated(&self) -> bool {
+        self.0.operation.name() != self.0.parts.form.name()
+    }
+
     /// Number of leading operands that the instruction writes. All operands of an unknown opcode may be
     /// written.
     pub fn written_operands(&self) -> usize {

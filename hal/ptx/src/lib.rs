@@ -42,7 +42,7 @@ pub use number::{Number, Radix};
 pub use opcode::{Class, OPCODES, OpcodeFacts};
 pub use parser::parse;
 pub use position::Position;
-pub use registers::{CARRY, INSTRUCTION_SET, PREDICATES, Register, WORDS, carry};
+pub use registers::{CARRY, DECLARED, INSTRUCTION_SET, PREDICATES, Register, WORDS, carry};
 pub use resolve::{ResolveError, ResolveErrorKind, resolve};
 pub use scalar::{ScalarType, Space};
 pub use special::{SpecialOperand, SpecialRegister};
