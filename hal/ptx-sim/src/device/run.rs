@@ -9,6 +9,7 @@ use super::survey::PtxCounts;
 use crate::compile::{Limits, Outcome, Recording, Workspace};
 use crate::execute::{Effect, Reach, Rows};
 use crate::program::Program;
+use crate::strict::StrictCheck;
 use crate::wave::{RegisterRange, Registers, Status};
 use flipwave_arch::{LaneMask, Pc};
 use flipwave_device::{
@@ -32,6 +33,7 @@ pub(super) struct Company<'a> {
     pub fidelity: Option<&'a mut Executions>,
     /// `true` to report the bytes that instructions write.
     pub is_recording: bool,
+    pub strict: Option<&'a mut StrictCheck>,
 }
 
 /// The wave whose turn it is.
@@ -201,6 +203,7 @@ impl PtxGpu {
             let before = workgroup.waves[index].executed;
             // Blocks of rewritten code are not those that turns end at.
             let is_compiled = compiling != Compiling::Never
+                && company.strict.is_none()
                 && program.original.is_none()
                 && program.blocks.at(number).is_some();
             let permission = is_compiled
@@ -267,6 +270,9 @@ impl PtxGpu {
                 }
             }
             let lanes = reach.executing(program.steps[number].inst.guard);
+            if let Some(strict) = &mut company.strict {
+                strict.before(&reach, number, lanes);
+            }
             let effect = match reach.execute(number) {
                 Ok(effect) => effect,
                 Err(cause) => return faulted(cause, pc, id),

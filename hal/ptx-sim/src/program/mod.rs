@@ -21,7 +21,7 @@ pub(crate) use op::{MatrixProduct, Op, Step};
 pub(crate) use operand::{Destination, Source, register_destination, register_source};
 pub use original::Inserted;
 pub(crate) use original::Original;
-pub(crate) use phase_barrier::{Phase, PhaseBarrier};
+pub(crate) use phase_barrier::{Phase, PhaseBarrier, PhaseKind};
 pub(crate) use warpgroup::{Descriptor, SharedMatrix, WarpgroupLeft, WarpgroupProduct};
 
 use crate::Gap;
