@@ -22,7 +22,7 @@ use crate::submit::error::SubmitError;
 use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
 use flipwave_injector::{
-    FaultTarget, GoldenError, InjectionError, PlanError, ProfileError, TraceError,
+    FaultTarget, GoldenError, InjectionError, PlanError, ProfileError, SiteError, TraceError,
 };
 use flipwave_tools::ToolError;
 use std::path::PathBuf;
@@ -58,6 +58,12 @@ pub enum CampaignError {
     /// The campaign file lists no proxy instructions.
     #[error("the campaign file has no `instructions`; list the instructions to emulate")]
     NoInstructions,
+    /// A fault site names a register that the program does not have.
+    #[error(transparent)]
+    Site(#[from] Box<SiteError>),
+    /// The strict level of the platform does not find races.
+    #[error("`--races` is available for AMD GPUs only; remove it")]
+    NoRaces,
     /// A proxy instruction cannot be emulated.
     #[error(transparent)]
     Emulate(#[from] Box<EmulateError>),

@@ -63,8 +63,9 @@ pub use harden::{
 pub use outputs::compare::{Difference, OutputFormat, OutputRole, Tolerance};
 pub use outputs::extents::Extents;
 pub use platform::{
-    Addresses, CampaignTarget, HookInjection, HookMethod, HookMethodError, LoadedMachine, Platform,
-    ProgramLoader, ToolMethod, ToolRun, register_platform,
+    Addresses, CampaignTarget, EmulatedDispatch, EmulatedRun, EmulationMethod, ExecutedProxy,
+    HookInjection, HookMethod, HookMethodError, LoadedMachine, Platform, ProgramLoader,
+    RuleViolation, StrictMethod, ToolMethod, ToolRun, register_platform,
 };
 pub use program::buffers::Init;
 pub use program::cancellable::CancellableDevice;

@@ -5,19 +5,27 @@
 //! platforms of AMD and of PTX are always present; [`register_platform`] adds others.
 
 mod amdgpu;
+mod amdgpu_emulation;
 mod amdgpu_hooks;
+mod amdgpu_strict;
 mod amdgpu_tools;
+mod emulation;
 mod hooks;
 mod loader;
 pub(crate) mod other_platform;
 mod ptx;
+mod ptx_emulation;
 mod ptx_hooks;
+mod ptx_strict;
 mod ptx_tools;
+mod strict;
 mod target;
 mod tools;
 
+pub use emulation::{EmulatedDispatch, EmulatedRun, EmulationMethod, ExecutedProxy};
 pub use hooks::{HookInjection, HookMethod, HookMethodError};
 pub use loader::{Addresses, LoadedMachine, ProgramLoader};
+pub use strict::{RuleViolation, StrictMethod};
 pub use target::CampaignTarget;
 pub use tools::{ToolMethod, ToolRun};
 
@@ -55,6 +63,28 @@ pub trait Platform: Sync {
         &self,
         architecture: &dyn Architecture,
     ) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
+        Err(OtherPlatformError { target: architecture.target().to_owned() })
+    }
+
+    /// Emulated instructions in the code of a target of this platform.
+    ///
+    /// # Errors
+    /// An error that names the target if the platform has none.
+    fn emulation(
+        &self,
+        architecture: &dyn Architecture,
+    ) -> Result<Box<dyn EmulationMethod>, OtherPlatformError> {
+        Err(OtherPlatformError { target: architecture.target().to_owned() })
+    }
+
+    /// The strict level of a target of this platform.
+    ///
+    /// # Errors
+    /// An error that names the target if the platform has none.
+    fn strict(
+        &self,
+        architecture: &dyn Architecture,
+    ) -> Result<Box<dyn StrictMethod>, OtherPlatformError> {
         Err(OtherPlatformError { target: architecture.target().to_owned() })
     }
 

@@ -148,10 +148,8 @@ impl Caller<'_> {
         let results = self.emit_guarded(call, reads, emitter);
         emitter.guard = guard.filter(|_| call.lanes != Lanes::Active);
         let written = results.and_then(|results| {
-            let places = call.results.iter().zip(results);
-            places
-                .map(|(place, result)| self.write(*place, result, reads, emitter))
-                .collect::<Result<(), _>>()
+            let mut places = call.results.iter().zip(results);
+            places.try_for_each(|(place, result)| self.write(*place, result, reads, emitter))
         });
         emitter.guard = None;
         written?;

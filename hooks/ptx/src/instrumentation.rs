@@ -3,7 +3,7 @@
 use crate::emitter::find_word;
 use crate::hoist::hoist;
 use crate::library::target_of;
-use crate::{HookCall, HookLibrary, LibraryIndex, Place, Point, PtxHookError, Site};
+use crate::{HookCall, HookLibrary, LibraryIndex, Point, PtxHookError, Site};
 use flipwave_arch::{RegisterId, SourceLine};
 use flipwave_ptx::{Code, ControlFlow, Module, ResolveError, resolve};
 use std::collections::{BTreeMap, BTreeSet};

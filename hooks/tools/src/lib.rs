@@ -42,6 +42,7 @@ pub use executions::{InstExecutions, count_executions};
 pub use fault_model::{FaultFacts, FaultModelFile, FaultModelFunction};
 pub use file::ToolFile;
 pub use guest::Guest;
+pub use host::PTX_HEADER;
 pub use measure::{
     DISPATCH_NUMBER, DispatchTable, Instrumented, Measurement, measure, measure_with, wave_size,
 };
@@ -49,7 +50,7 @@ pub use observed::{
     InstructionCount, MemoryTrace, ObservableTool, ObservedAccesses, ObservedExecutions,
     OpcodeHistogram,
 };
-pub use ptx::{PtxDevice, measure_ptx};
+pub use ptx::{PtxDevice, PtxReplacements, PtxReplacer, measure_ptx};
 pub use recording::{CodeScope, HookVariables};
 pub use refusals::{refusal_reasons, refused_sites};
 pub use scope::ToolScope;

@@ -46,7 +46,11 @@ impl<'a> PtxHookInjector<'a> {
     /// cannot inject it.
     pub fn inject(&mut self, site: &Site, limits: &[u64]) -> Result<Injection, InjectionError> {
         check(self.workload, site, limits)?;
-        supports(site).map_err(|reason| refused(site, reason))?;
+        let mut dispatches = self.workload.program.dispatches.iter();
+        let is_emulated =
+            dispatches.any(|dispatch| self.workload.device.is_rewritten(dispatch.module));
+        let emulated = if is_emulated { Err(Refusal::Emulated) } else { Ok(()) };
+        supports(site).and(emulated).map_err(|reason| refused(site, reason))?;
         if self.kept.len() >= MOST_KEPT {
             self.kept.clear();
         }

@@ -27,7 +27,9 @@ pub fn unreached_by_hooks(
     let mut seen = BTreeSet::new();
     for (index, dispatch) in (0..).zip(&workload.program.dispatches) {
         let (module, kernel) = (dispatch.module, dispatch.kernel.as_str());
-        if !selection.has_dispatch(index, kernel) || !seen.insert((module.0, kernel)) {
+        let is_emulated = workload.device.is_rewritten(module);
+        if is_emulated || !selection.has_dispatch(index, kernel) || !seen.insert((module.0, kernel))
+        {
             continue;
         }
         let gpu = workload.device.downcast::<PtxGpu>();

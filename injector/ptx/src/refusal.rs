@@ -7,6 +7,9 @@ use flipwave_ptx::INSTRUCTION_SET;
 /// Reasons why a hook cannot inject a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
+    /// The program has emulated instructions.
+    #[error("the code already contains hooks, of emulated instructions; use `--by embedded`")]
+    Emulated,
     /// Hooks cannot strike the place.
     #[error("hooks cannot strike {0}")]
     Place(Place),

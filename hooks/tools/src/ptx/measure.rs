@@ -1,5 +1,6 @@
 //! Instruments the modules of a list of dispatches with a tool and runs them.
 
+use super::PtxReplacer;
 use super::request::{PtxTool, Requested};
 use super::scope::PtxScope;
 use crate::measure::complete;
@@ -103,7 +104,8 @@ struct InstrumentedModule {
 }
 
 /// Instruments the modules of `dispatches` with a tool, loads them in addition to the original ones, and runs the
-/// dispatches. See [`measure`](crate::measure()).
+/// dispatches. See [`measure`](crate::measure()). `replacer` replaces emulated instructions, which the tool sees as
+/// single instructions.
 ///
 /// # Errors
 /// [`ToolError`].
@@ -113,6 +115,7 @@ pub fn measure_ptx<D: PtxDevice>(
     file: &ToolFile,
     options: &Options,
     compiler: &PtxHookCompiler,
+    replacer: Option<&dyn PtxReplacer>,
 ) -> Result<Measurement, ToolError> {
     if options.placement.is_some() {
         let target = flipwave_arch::Architecture::target(device.target()).to_owned();
@@ -143,7 +146,7 @@ pub fn measure_ptx<D: PtxDevice>(
                 let code = device.module(original).cloned();
                 let module = original.0;
                 let code = code.ok_or(ToolError::NoCode { dispatch: index, module })?;
-                InstrumentedModule::load(device, original, &code, &tool, options)?
+                InstrumentedModule::load(device, original, &code, &tool, options, replacer)?
             }
         };
         tables.push(module.run(device, &tool, dispatch, facts)?);
@@ -161,9 +164,17 @@ impl InstrumentedModule {
         module: &Module,
         tool: &PtxTool<'_>,
         options: &Options,
+        replacer: Option<&dyn PtxReplacer>,
     ) -> Result<InstrumentedModule, ToolError> {
         let mut instrumentation = Instrumentation::new(module).map_err(Box::new)?;
-        let code = instrumentation.code().clone();
+        let mut code = instrumentation.code().clone();
+        let replacements = replacer.map(|replacer| replacer.find(module, &code)).transpose()?;
+        if let Some(replacements) = &replacements {
+            replacements.request_hooks(&mut instrumentation)?;
+            for (number, inst) in replacements.emulated() {
+                code.set_emulated(number, &inst);
+            }
+        }
         let scope = PtxScope::new(&code, options.kernel.as_deref());
         let hooks = tool.request_hooks(&mut instrumentation, options, &scope)?;
         let rewritten = instrumentation.rewrite().map_err(Box::new)?;

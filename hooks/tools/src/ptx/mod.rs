@@ -4,10 +4,12 @@
 //! the arguments to the tool's hook: a function of the module that the lanes of a wave execute together.
 
 mod access;
+mod emulated;
 mod facts;
 mod measure;
 mod request;
 mod scope;
 mod wrapper;
 
+pub use emulated::{PtxReplacements, PtxReplacer};
 pub use measure::{PtxDevice, measure_ptx};
