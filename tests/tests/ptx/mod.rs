@@ -1,9 +1,12 @@
 //! Campaigns on PTX: the suite's programs, compiled by clang, and faults in them.
 
 mod commands;
+mod emulated;
 mod everywhere;
+mod names;
 mod ptxas;
 mod random;
+mod strict;
 mod tools;
 
 use crate::suite::{agrees_with_reference, suite_programs};
