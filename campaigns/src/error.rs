@@ -8,8 +8,8 @@ use crate::file::location::FileError;
 use crate::golden::expected::Unexpected;
 use crate::golden::suspicion::SuspicionError;
 use crate::harden::error::HardeningError;
-use crate::platform::HookMethodError;
 use crate::platform::other_platform::OtherPlatformError;
+use crate::platform::{EmulationError, HookMethodError, StrictError};
 use crate::program::capture::ReplayError;
 use crate::program::error::PrepareError;
 use crate::program::launch::LaunchError;
@@ -61,9 +61,12 @@ pub enum CampaignError {
     /// A fault site names a register that the program does not have.
     #[error(transparent)]
     Site(#[from] Box<SiteError>),
-    /// The strict level of the platform does not find races.
-    #[error("`--races` is available for AMD GPUs only; remove it")]
-    NoRaces,
+    /// A run on the strict level cannot be completed.
+    #[error(transparent)]
+    Strict(#[from] StrictError),
+    /// A program with emulated instructions cannot be executed.
+    #[error(transparent)]
+    Emulation(#[from] EmulationError),
     /// A proxy instruction cannot be emulated.
     #[error(transparent)]
     Emulate(#[from] Box<EmulateError>),

@@ -63,9 +63,10 @@ pub use harden::{
 pub use outputs::compare::{Difference, OutputFormat, OutputRole, Tolerance};
 pub use outputs::extents::Extents;
 pub use platform::{
-    Addresses, CampaignTarget, EmulatedDispatch, EmulatedRun, EmulationMethod, ExecutedProxy,
-    HookInjection, HookMethod, HookMethodError, LoadedMachine, Platform, ProgramLoader,
-    RuleViolation, StrictMethod, ToolMethod, ToolRun, register_platform,
+    Addresses, CampaignTarget, EmulatedDispatch, EmulatedRun, EmulationError, EmulationMethod,
+    ExecutedProxy, HookInjection, HookMethod, HookMethodError, LoadedMachine, Platform,
+    ProgramLoader, RuleViolation, StrictError, StrictMethod, ToolMethod, ToolRun,
+    register_platform,
 };
 pub use program::buffers::Init;
 pub use program::cancellable::CancellableDevice;

@@ -87,7 +87,7 @@ pub fn emulate(campaign: &Campaign) -> Result<Emulation, CampaignError> {
     method.install(instructions, &mut emulated.workload)?;
     golden(campaign, &emulated.workload, &emulated.formats)?;
     let (prepared, software) = prepare_with_software(campaign)?;
-    let run = method.run(instructions, &prepared.workload);
+    let run = method.run(instructions, &prepared.workload).map_err(CampaignError::from);
     let EmulatedRun { dispatches, outputs } = campaign.unless_cancelled(run)?;
     let mut emulation = Emulation {
         instructions: Vec::new(),

@@ -17,5 +17,5 @@ pub fn strict(
     options: StrictOptions,
 ) -> Result<Vec<RuleViolation>, CampaignError> {
     let workload = prepare_emulated(campaign)?.workload;
-    campaign.target.strict()?.golden(&workload, options)
+    Ok(campaign.target.strict()?.golden(&workload, options)?)
 }

@@ -1,8 +1,9 @@
 //! Emulated instructions in AMD's code.
 
-use super::emulation::{EmulatedDispatch, EmulatedRun, EmulationMethod, ExecutedProxy, Matches};
+use super::emulation::{
+    EmulatedDispatch, EmulatedRun, EmulationError, EmulationMethod, ExecutedProxy, Matches,
+};
 use super::{amdgpu, amdgpu_mut};
-use crate::error::CampaignError;
 use crate::program::cancellable::CancellableDevice;
 use flipwave_codeobj::{CodeObject, LineTable};
 use flipwave_device::{Device, ModuleId};
@@ -25,7 +26,7 @@ impl EmulationMethod for AmdgpuEmulation {
         &self,
         instructions: &[Instruction],
         workload: &mut Workload,
-    ) -> Result<(), CampaignError> {
+    ) -> Result<(), EmulationError> {
         let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
         let mut modules: BTreeMap<u32, ModuleId> = BTreeMap::new();
         let mut matches = Matches::default();
@@ -54,7 +55,7 @@ impl EmulationMethod for AmdgpuEmulation {
         &self,
         instructions: &[Instruction],
         workload: &Workload,
-    ) -> Result<EmulatedRun, CampaignError> {
+    ) -> Result<EmulatedRun, EmulationError> {
         let compiler = HookCompiler::find().map_err(|error| Box::new(ToolError::Hook(error)))?;
         let proxies = find_proxies(instructions, workload, &compiler).map_err(Box::new)?;
         let emulator = Emulator { instructions, compiler: &compiler };

@@ -1,7 +1,6 @@
 //! The strict level of AMD GPUs.
 
-use super::strict::{RuleViolation, StrictMethod};
-use crate::error::CampaignError;
+use super::strict::{RuleViolation, StrictError, StrictMethod};
 use flipwave_injector::Workload;
 use flipwave_injector_amdgpu::golden_strict;
 use flipwave_sim::strict::StrictOptions;
@@ -14,7 +13,7 @@ impl StrictMethod for AmdgpuStrict {
         &self,
         workload: &Workload,
         options: StrictOptions,
-    ) -> Result<Vec<RuleViolation>, CampaignError> {
+    ) -> Result<Vec<RuleViolation>, StrictError> {
         let (_, violations) = golden_strict(workload, options)?;
         let violations = violations.iter().map(|violation| RuleViolation {
             rule: violation.rule().to_string(),

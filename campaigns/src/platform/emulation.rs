@@ -1,9 +1,27 @@
 //! Programs with emulated instructions.
 
-use crate::error::CampaignError;
+use super::other_platform::OtherPlatformError;
 use flipwave_emulator::{ClosestMatch, EmulateError, Instruction};
-use flipwave_injector::Workload;
+use flipwave_injector::{GoldenError, Workload};
+use flipwave_tools::ToolError;
 use std::collections::BTreeMap;
+
+/// Errors returned when emulating instructions.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulationError {
+    /// An instruction cannot be emulated, or has no proxy.
+    #[error(transparent)]
+    Emulate(#[from] Box<EmulateError>),
+    /// Hooks cannot be compiled or loaded, or a dispatch does not complete.
+    #[error(transparent)]
+    Tool(#[from] Box<ToolError>),
+    /// A dispatch does not complete.
+    #[error(transparent)]
+    Golden(#[from] GoldenError),
+    /// The machine belongs to another platform.
+    #[error(transparent)]
+    OtherPlatform(#[from] OtherPlatformError),
+}
 
 /// Replaces proxies in code of a platform by hooks, on its simulated GPUs.
 pub trait EmulationMethod {
@@ -11,22 +29,22 @@ pub trait EmulationMethod {
     /// one instruction.
     ///
     /// # Errors
-    /// [`CampaignError`] if an instruction cannot be emulated, or has no proxy.
+    /// [`EmulationError`] if an instruction cannot be emulated, or has no proxy.
     fn install(
         &self,
         instructions: &[Instruction],
         workload: &mut Workload,
-    ) -> Result<(), CampaignError>;
+    ) -> Result<(), EmulationError>;
 
     /// Executes a workload, whose proxies are not replaced yet, with emulated instructions.
     ///
     /// # Errors
-    /// [`CampaignError`] if an instruction cannot be emulated, or a dispatch does not complete.
+    /// [`EmulationError`] if an instruction cannot be emulated, or a dispatch does not complete.
     fn run(
         &self,
         instructions: &[Instruction],
         workload: &Workload,
-    ) -> Result<EmulatedRun, CampaignError>;
+    ) -> Result<EmulatedRun, EmulationError>;
 }
 
 /// Result of a run with emulated instructions.

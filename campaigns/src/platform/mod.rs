@@ -22,10 +22,12 @@ mod strict;
 mod target;
 mod tools;
 
-pub use emulation::{EmulatedDispatch, EmulatedRun, EmulationMethod, ExecutedProxy};
+pub use emulation::{
+    EmulatedDispatch, EmulatedRun, EmulationError, EmulationMethod, ExecutedProxy,
+};
 pub use hooks::{HookInjection, HookMethod, HookMethodError};
 pub use loader::{Addresses, LoadedMachine, ProgramLoader};
-pub use strict::{RuleViolation, StrictMethod};
+pub use strict::{RuleViolation, StrictError, StrictMethod};
 pub use target::CampaignTarget;
 pub use tools::{ToolMethod, ToolRun};
 

@@ -1,8 +1,9 @@
 //! Emulated instructions in PTX modules.
 
-use super::emulation::{EmulatedDispatch, EmulatedRun, EmulationMethod, ExecutedProxy, Matches};
+use super::emulation::{
+    EmulatedDispatch, EmulatedRun, EmulationError, EmulationMethod, ExecutedProxy, Matches,
+};
 use super::other_platform::OtherPlatformError;
-use crate::error::CampaignError;
 use flipwave_arch::{Architecture, SourceLines};
 use flipwave_device::{ModuleId, WaveId};
 use flipwave_emulator::{EmulateError, Instruction, PtxScan};
@@ -37,7 +38,7 @@ impl PtxEmulation {
         &self,
         instructions: &[Instruction],
         workload: &mut Workload,
-    ) -> Result<BTreeMap<u32, Proxies>, CampaignError> {
+    ) -> Result<BTreeMap<u32, Proxies>, EmulationError> {
         let compiler = PtxHookCompiler::default();
         let mut loaded: BTreeMap<u32, ModuleId> = BTreeMap::new();
         let mut found = BTreeMap::new();
@@ -108,7 +109,7 @@ impl EmulationMethod for PtxEmulation {
         &self,
         instructions: &[Instruction],
         workload: &mut Workload,
-    ) -> Result<(), CampaignError> {
+    ) -> Result<(), EmulationError> {
         self.replace(instructions, workload).map(drop)
     }
 
@@ -117,7 +118,7 @@ impl EmulationMethod for PtxEmulation {
         &self,
         instructions: &[Instruction],
         workload: &Workload,
-    ) -> Result<EmulatedRun, CampaignError> {
+    ) -> Result<EmulatedRun, EmulationError> {
         let mut workload = workload.clone();
         let proxies = self.replace(instructions, &mut workload)?;
         let mut counts: Vec<Executions> = Vec::new();

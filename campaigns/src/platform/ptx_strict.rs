@@ -1,7 +1,6 @@
 //! The strict level of PTX.
 
-use super::strict::{RuleViolation, StrictMethod};
-use crate::error::CampaignError;
+use super::strict::{RuleViolation, StrictError, StrictMethod};
 use flipwave_device::DeviceError;
 use flipwave_injector::Workload;
 use flipwave_machine::{Machine, Simulator};
@@ -16,9 +15,9 @@ impl StrictMethod for PtxStrict {
         &self,
         workload: &Workload,
         options: StrictOptions,
-    ) -> Result<Vec<RuleViolation>, CampaignError> {
+    ) -> Result<Vec<RuleViolation>, StrictError> {
         if options.races {
-            return Err(CampaignError::NoRaces);
+            return Err(StrictError::NoRaces);
         }
         let mut violations = Vec::new();
         workload.run_fault_free(|_, device: &mut Simulator, dispatch| {

@@ -1,9 +1,19 @@
 //! Golden runs on the strict level.
 
-use crate::error::CampaignError;
-use flipwave_injector::Workload;
+use flipwave_injector::{GoldenError, Workload};
 use flipwave_sim::strict::StrictOptions;
 use std::fmt;
+
+/// Errors returned by runs on the strict level.
+#[derive(Debug, thiserror::Error)]
+pub enum StrictError {
+    /// A dispatch does not complete.
+    #[error(transparent)]
+    Golden(#[from] GoldenError),
+    /// The strict level of the platform does not find races.
+    #[error("`--races` is available for AMD GPUs only; remove it")]
+    NoRaces,
+}
 
 /// A rule of a platform that a program breaks at an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +37,10 @@ pub trait StrictMethod {
     /// Runs a workload without a fault and returns the violations of rules, one per rule and instruction of a dispatch.
     ///
     /// # Errors
-    /// [`CampaignError`] if a dispatch does not complete, or the platform does not have an option.
+    /// [`StrictError`] if a dispatch does not complete, or the platform does not have an option.
     fn golden(
         &self,
         workload: &Workload,
         options: StrictOptions,
-    ) -> Result<Vec<RuleViolation>, CampaignError>;
+    ) -> Result<Vec<RuleViolation>, StrictError>;
 }
