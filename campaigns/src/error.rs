@@ -8,8 +8,8 @@ use crate::file::location::FileError;
 use crate::golden::expected::Unexpected;
 use crate::golden::suspicion::SuspicionError;
 use crate::harden::error::HardeningError;
-use crate::platform::HookMethodError;
 use crate::platform::other_platform::OtherPlatformError;
+use crate::platform::{EmulationError, HookMethodError, StrictError};
 use crate::program::capture::ReplayError;
 use crate::program::error::PrepareError;
 use crate::program::launch::LaunchError;
@@ -22,7 +22,7 @@ use crate::submit::error::SubmitError;
 use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
 use flipwave_injector::{
-    FaultTarget, GoldenError, InjectionError, PlanError, ProfileError, TraceError,
+    FaultTarget, GoldenError, InjectionError, PlanError, ProfileError, SiteError, TraceError,
 };
 use flipwave_tools::ToolError;
 use std::path::PathBuf;
@@ -58,6 +58,15 @@ pub enum CampaignError {
     /// The campaign file lists no proxy instructions.
     #[error("the campaign file has no `instructions`; list the instructions to emulate")]
     NoInstructions,
+    /// A fault site names a register that the program does not have.
+    #[error(transparent)]
+    Site(#[from] Box<SiteError>),
+    /// A run on the strict level cannot be completed.
+    #[error(transparent)]
+    Strict(#[from] StrictError),
+    /// A program with emulated instructions cannot be executed.
+    #[error(transparent)]
+    Emulation(#[from] EmulationError),
     /// A proxy instruction cannot be emulated.
     #[error(transparent)]
     Emulate(#[from] Box<EmulateError>),

@@ -64,8 +64,10 @@ pub use outputs::compare::{Difference, OutputFormat, OutputRole, Tolerance};
 pub use outputs::extents::Extents;
 pub use platform::{
     Addresses, CampaignTarget, CodeFile, DetectorCounter, DetectorMethod, DifferenceCounter,
-    HardenedModule, HardeningMethod, HookInjection, HookMethod, HookMethodError, LoadedDetector,
-    LoadedMachine, Platform, ProgramLoader, ToolMethod, ToolRun, register_platform,
+    EmulatedDispatch, EmulatedRun, EmulationError, EmulationMethod, ExecutedProxy, HardenedModule,
+    HardeningMethod, HookInjection, HookMethod, HookMethodError, LoadedDetector, LoadedMachine,
+    Platform, ProgramLoader, RuleViolation, StrictError, StrictMethod, ToolMethod, ToolRun,
+    register_platform,
 };
 pub use program::buffers::Init;
 pub use program::cancellable::CancellableDevice;

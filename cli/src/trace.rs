@@ -50,7 +50,7 @@ fn events(traced: &Traced) -> String {
                 continue;
             }
         }
-        let what = description(traced, &event.what);
+        let what = description(traced, &event.step, &event.what);
         // Writing to a string cannot fail.
         let _ =
             writeln!(text, "{:>8}  {what}\n{:>10}{}", event.step.time, "", location(traced, event));
@@ -76,7 +76,8 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn description(traced: &Traced, what: &What) -> String {
+fn description(traced: &Traced, step: &Step, what: &What) -> String {
+    let difference = |wrong: &Wrong| difference(traced, step, wrong);
     match what {
         What::Fault(Some(wrong)) => format!("fault: {}", difference(wrong)),
         What::Fault(None) => "fault".to_owned(),
@@ -111,10 +112,11 @@ fn byte_count(bytes: u64) -> String {
 }
 
 /// Describes the location of a difference and both values.
-fn difference(wrong: &Wrong) -> String {
+fn difference(traced: &Traced, step: &Step, wrong: &Wrong) -> String {
     match wrong {
         Wrong::Register { register, lane, golden, faulty } => {
             let lane = lane.map(|lane| format!(" lane {lane}")).unwrap_or_default();
+            let register = traced.register_name(step, *register);
             format!("{register}{lane} {faulty:#010x}, golden {golden:#010x}")
         }
         Wrong::Lds { offset, golden, faulty } => {

@@ -1,9 +1,10 @@
 //! Errors of emulation.
 
-use crate::PatternError;
+use crate::{PatternError, PtxPatternError};
 use flipwave_hooks::hook::HookError;
 use flipwave_hooks::rewrite::RewriteError;
 use flipwave_isa::{IsaError, Pc};
+use flipwave_ptx_hooks::PtxHookError;
 use std::fmt;
 
 /// Errors returned when finding and replacing proxies.
@@ -17,6 +18,25 @@ pub enum EmulateError {
         /// The error.
         reason: Box<PatternError>,
     },
+    /// The proxy pattern is invalid in PTX.
+    #[error("instruction `{instruction}`: {reason}")]
+    PtxPattern {
+        /// The emulated instruction.
+        instruction: String,
+        /// The error.
+        reason: Box<PtxPatternError>,
+    },
+    /// The hook does not compile for PTX, or does not exist.
+    #[error("instruction `{instruction}`: {reason}")]
+    PtxHook {
+        /// The emulated instruction.
+        instruction: String,
+        /// The error.
+        reason: Box<PtxHookError>,
+    },
+    /// A PTX module cannot be rewritten.
+    #[error(transparent)]
+    PtxRewrite(Box<PtxHookError>),
     /// The hook does not compile or does not exist.
     #[error("instruction `{instruction}`: {reason}")]
     Hook {

@@ -9,12 +9,15 @@ mod error;
 mod instruction;
 mod mark;
 mod pattern;
+mod ptx;
 mod replacer;
 mod scan;
 mod signature;
+mod sites;
 
 pub use error::{ClosestMatch, EmulateError};
 pub use instruction::{Instruction, Lanes, Matching};
 pub use pattern::{Binding, File, Kind, PatternError};
+pub use ptx::{PRAGMA, PtxEmulator, PtxPatternError, PtxProxy, PtxScan};
 pub use replacer::Emulator;
 pub use scan::{Proxy, Scan};

@@ -8,6 +8,7 @@ use flipwave_isa::{
     AccVgpr, AssembleError, DecodeError, Inst, Isa, Operand, Pc, Register, RegisterRange, Role,
     Sgpr, Value, Vgpr,
 };
+use flipwave_ptx::ScalarType;
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,9 +24,11 @@ pub struct Binding {
 /// The kind of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Registers of a register file.
+    /// Registers of a register file of AMD GPUs.
     Registers(File),
-    /// An inline constant or a literal.
+    /// A PTX register: a predicate, or any register with the size of this type.
+    Ptx(ScalarType),
+    /// A constant.
     Immediate,
 }
 
@@ -44,15 +47,23 @@ pub enum File {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "invalid kind of operand `{0}`; expected `vgpr`, `agpr` or `sgpr`, with the number of registers if \
-     there are several (`vgpr x2`), or `imm`"
+     there are several (`vgpr x2`); in PTX `pred`, `b16`, `b32`, `b64` or `b128`; or `imm`"
 )]
 pub struct UnknownBinding(String);
+
+/// Types that name the sizes of PTX registers.
+const PTX_KINDS: [ScalarType; 5] =
+    [ScalarType::Pred, ScalarType::B16, ScalarType::B32, ScalarType::B64, ScalarType::B128];
 
 impl FromStr for Binding {
     type Err = UnknownBinding;
 
     fn from_str(text: &str) -> Result<Binding, UnknownBinding> {
         let unknown = || UnknownBinding(text.to_owned());
+        let is_text = |kind: &&ScalarType| kind.name() == text.trim();
+        if let Some(kind) = PTX_KINDS.iter().find(is_text) {
+            return Ok(Binding { kind: Kind::Ptx(*kind), words: 1 });
+        }
         let mut parts = text.split_whitespace();
         let file = match parts.next() {
             Some("vgpr") => Some(File::Vgpr),
@@ -82,6 +93,7 @@ impl fmt::Display for Binding {
             Kind::Registers(File::Vgpr) => "vgpr",
             Kind::Registers(File::AccVgpr) => "agpr",
             Kind::Registers(File::Sgpr) => "sgpr",
+            Kind::Ptx(kind) => kind.name(),
             Kind::Immediate => "imm",
         };
         match self.words {
@@ -93,11 +105,13 @@ impl fmt::Display for Binding {
 
 impl Binding {
     /// An example value for the operand with this number, which is unlikely to occur elsewhere in a pattern.
-    fn example(self, number: usize) -> Value {
+    /// `None` for operands that AMD GPUs do not have.
+    fn example(self, number: usize) -> Option<Value> {
         // Register numbers that satisfy every alignment, distinct for as many operands as can occur.
         let step = usize::from(self.words.next_power_of_two().max(4));
         let first = |registers: usize| ((32 + number * step) % registers) as u8;
-        match self.kind {
+        Some(match self.kind {
+            Kind::Ptx(_) => return None,
             Kind::Registers(file) => {
                 let first = match file {
                     File::Vgpr => Register::Vgpr(Vgpr(first(224).into())),
@@ -107,7 +121,7 @@ impl Binding {
                 Value::Register(RegisterRange::new(first, self.words))
             }
             Kind::Immediate => Value::Integer(33 + number as i64 % 31),
-        }
+        })
     }
 
     /// Returns `true` if the operand accepts a value.
@@ -182,6 +196,16 @@ pub enum PatternError {
         /// The pattern.
         text: String,
     },
+    /// A named operand is of a kind that the target does not have.
+    #[error("operand `{name}`: {target} has no operands of kind `{binding}`")]
+    OtherKind {
+        /// The name.
+        name: String,
+        /// The binding of the operand.
+        binding: Binding,
+        /// The target.
+        target: String,
+    },
     /// The assembled example cannot be decoded.
     #[error("the proxy `{text}`: {reason}")]
     Decode {
@@ -211,11 +235,15 @@ impl Pattern {
         operands: &[(String, Binding)],
         isa: &Isa,
     ) -> Result<Pattern, PatternError> {
-        let examples: Vec<(&str, Value)> = operands
-            .iter()
-            .enumerate()
-            .map(|(number, (name, binding))| (name.as_str(), binding.example(number)))
-            .collect();
+        let mut examples: Vec<(&str, Value)> = Vec::new();
+        for (number, (name, binding)) in operands.iter().enumerate() {
+            let example = binding.example(number).ok_or_else(|| PatternError::OtherKind {
+                name: name.clone(),
+                binding: *binding,
+                target: isa.target().to_string(),
+            })?;
+            examples.push((name, example));
+        }
         let line = with_examples(text, &examples);
         let bytes = isa.assemble(&line).map_err(|reason| PatternError::Assemble {
             text: text.to_owned(),
@@ -394,10 +422,12 @@ mod tests {
 
     #[test]
     fn bindings_round_trip_and_invalid_ones_are_rejected() {
-        for text in ["vgpr", "agpr x16", "sgpr x2", "imm"] {
+        for text in ["vgpr", "agpr x16", "sgpr x2", "imm", "pred", "b16", "b128"] {
             assert_eq!(text.parse::<Binding>().expect(text).to_string(), text);
         }
-        for text in ["", "vgpr 2", "vgpr x0", "vgpr x33", "imm x2", "vgpr x2 x2", "v0"] {
+        for text in
+            ["", "vgpr 2", "vgpr x0", "vgpr x33", "imm x2", "vgpr x2 x2", "v0", "f32", "b32 x2"]
+        {
             assert!(text.parse::<Binding>().is_err(), "{text}");
         }
     }

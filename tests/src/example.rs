@@ -33,7 +33,8 @@ pub fn suite() -> Vec<PathBuf> {
     yaml_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/suite"))
 }
 
-fn yaml_files(folder: &Path) -> Vec<PathBuf> {
+/// The campaign files in a folder, sorted by name.
+pub fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("the folder of examples")
         .map(|entry| entry.expect("an entry").path())

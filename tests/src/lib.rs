@@ -34,7 +34,7 @@ pub use command::{Finished, flipwave, flipwave_within, program, released_program
 pub use element::{Element, to_bytes, to_values};
 pub use example::{
     buffer, campaign_target, emulated_examples, emulated_folder, example, examples,
-    examples_folder, kernels, kernels_mut, rows, suite, timeless_rows, workload,
+    examples_folder, kernels, kernels_mut, rows, suite, timeless_rows, workload, yaml_files,
 };
 pub use faults::{plan_of, profile_of};
 pub use flipwave_depth::cases;

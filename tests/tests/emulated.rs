@@ -4,6 +4,7 @@
 use flipwave_campaigns::{Campaign, Code, Emulation, Init, emulate};
 use flipwave_tests::{
     Element, buffer, emulated_examples, emulated_folder, kernels_mut, to_bytes, to_values,
+    yaml_files,
 };
 use std::path::Path;
 
@@ -157,7 +158,10 @@ fn signed_value(posit: u16) -> f64 {
 
 #[test]
 fn emulated_examples_agree_with_plain_rust() {
-    for (name, wrong_elements) in REFERENCES {
+    let on_ptx = REFERENCES.map(|(name, wrong)| (format!("ptx/{name}"), wrong));
+    let all = REFERENCES.map(|(name, wrong)| (name.to_owned(), wrong)).into_iter().chain(on_ptx);
+    for (name, wrong_elements) in all {
+        let name = &name;
         for (level, seed) in LEVELS.iter().flat_map(|level| [1, 2, 3].map(|seed| (level, seed))) {
             println!("{name} {level}, seed {seed}");
             let campaign = example(name, level, seed);
@@ -180,6 +184,11 @@ fn every_emulated_example_has_a_reference() {
     known.sort_unstable();
     let known = known.into_iter().map(|name| emulated_folder().join(format!("{name}.yaml")));
     assert_eq!(emulated_examples(), known.collect::<Vec<_>>());
+    let mut on_ptx = yaml_files(&emulated_folder().join("ptx"));
+    on_ptx.sort_unstable();
+    let mut known = REFERENCES.map(|(name, _)| emulated_folder().join(format!("ptx/{name}.yaml")));
+    known.sort_unstable();
+    assert_eq!(on_ptx, known);
 }
 
 /// Zero, the smallest and the largest posits, posits around one, and NaR.
@@ -230,6 +239,10 @@ fn references_detect_slightly_wrong_hooks() {
             changed(optimised("fft32"), "{0.980785280f, -0.1", "{0.981785280f, -0.1"),
             fft32 as WrongElements,
         ),
+        (changed(optimised("ptx/fft32"), "{0.980785280f, -0.1", "{0.981785280f, -0.1"), fft32),
+        (changed(optimised("ptx/packed_i4"), "sum > 7 ? 7", "sum > 7 ? 6"), packed_i4),
+        (changed(optimised("ptx/sparse_dot"), "i < 2", "i < 1"), sparse_dot),
+        (changed(optimised("ptx/posit16"), "rest > middle", "rest > ~0ul"), posit16),
         // Swapped halves of a wave.
         (changed(optimised("fft32"), "| (lane & 32)", "| (~lane & 32)"), fft32),
         (changed(optimised("packed_i4"), "sum > 7 ? 7", "sum > 7 ? 6"), packed_i4),

@@ -8,10 +8,10 @@ use crate::program::{prepare_emulated, site_in};
 use crate::results::folder::FolderError;
 use crate::run::process_site::ProcessSite;
 use flipwave_analysis::{PropagationRow, Workgroup, propagation_svg};
+use flipwave_arch::RegisterId;
 use flipwave_host::output::FormulaEscaper;
-use flipwave_injector::{
-    Site, Spread, Step, Trace, TraceEnding, TraceEvent, What, trace as trace_fault,
-};
+use flipwave_injector::{Spread, Step, Trace, TraceEnding, TraceEvent, What, trace as trace_fault};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The propagation of a fault through a campaign's program.
@@ -19,14 +19,16 @@ use std::path::Path;
 pub struct Traced {
     /// Name of the campaign.
     pub name: String,
-    /// The fault site.
-    pub site: Site,
+    /// Text of the fault site.
+    pub site: String,
     /// The trace.
     pub trace: Trace,
     /// Kernel of each dispatch.
     pub kernels: Vec<String>,
     /// Name of each output.
     pub outputs: Vec<String>,
+    /// Names that the code declares for the registers of events, by dispatch, address and register.
+    names: BTreeMap<(u32, u64, RegisterId), String>,
 }
 
 /// Executes a campaign's program with a fault at `site` in lockstep with the golden run.
@@ -41,12 +43,28 @@ pub fn trace(campaign: &Campaign, site: impl Into<ProcessSite>) -> Result<Traced
     let limits = golden(campaign, &workload, &formats)?.instruction_limits();
     let trace =
         campaign.unless_cancelled(trace_fault(&workload, site, &limits).map_err(Into::into))?;
+    let text = workload.site_text(site);
+    let mut names = BTreeMap::new();
+    for event in &trace.events {
+        let Step { dispatch, pc, .. } = event.step;
+        if let Some(register) = event.what.register()
+            && let Some(name) = workload.register_name(dispatch, pc, register)
+        {
+            names.insert((dispatch, pc.0, register), name);
+        }
+    }
     let kernels = workload.program.dispatches.into_iter().map(|dispatch| dispatch.kernel).collect();
     let outputs = workload.program.outputs.into_iter().map(|output| output.name).collect();
-    Ok(Traced { name: campaign.name.clone(), site: *site, trace, kernels, outputs })
+    Ok(Traced { name: campaign.name.clone(), site: text, trace, kernels, outputs, names })
 }
 
 impl Traced {
+    /// Name of a register at an event, as the code declares it.
+    pub fn register_name(&self, step: &Step, register: RegisterId) -> String {
+        let known = self.names.get(&(step.dispatch, step.pc.0, register));
+        known.cloned().unwrap_or_else(|| register.to_string())
+    }
+
     /// The differences over time: a row for each event and each change of the numbers, and a last
     /// row for the end of the run.
     pub fn rows(&self) -> Vec<PropagationRow> {
@@ -104,7 +122,7 @@ impl Traced {
         write().map_err(|error| failed(&file)(std::io::Error::other(error)))?;
         let file = folder.join("trace.svg");
         let title = format!("{}: a fault and what it made wrong", self.name);
-        let svg = propagation_svg(&rows, &title, &self.site.to_string());
+        let svg = propagation_svg(&rows, &title, &self.site);
         flipwave_host::output::replace(&file, svg.as_bytes()).map_err(failed(&file))?;
         Ok(())
     }

@@ -352,7 +352,7 @@ pub(crate) struct Instruction {
     pub name: String,
     /// Assembly text of the proxy, with operand names in place of registers.
     pub proxy: String,
-    /// Registers of each named operand, for example `vgpr` or `vgpr x2`.
+    /// Registers of each named operand, for example `vgpr`, `vgpr x2`, or `b32` in PTX.
     #[serde(default, deserialize_with = "unique_keys")]
     pub operands: BTreeMap<String, String>,
     /// Implementation of the instruction.
@@ -381,10 +381,10 @@ pub(crate) struct Hook {
 #[serde(rename_all = "snake_case")]
 #[serde(expecting = "`active` or `all`")]
 pub(crate) enum Lanes {
-    /// Lanes enabled in EXEC.
+    /// Lanes that execute the instruction.
     #[default]
     Active,
-    /// All lanes of the wave.
+    /// All lanes of the wave; in PTX, those that reach the instruction.
     All,
 }
 

@@ -1,11 +1,14 @@
 //! AMD GPUs.
 
+use super::amdgpu_emulation::AmdgpuEmulation;
 use super::amdgpu_hardening::AmdgpuHardening;
 use super::amdgpu_hooks::AmdgpuHooks;
+use super::amdgpu_strict::AmdgpuStrict;
 use super::amdgpu_tools::AmdgpuTools;
 use super::other_platform::OtherPlatformError;
 use super::{
-    Addresses, HardeningMethod, HookMethod, LoadedMachine, Platform, ProgramLoader, ToolMethod,
+    Addresses, EmulationMethod, HardeningMethod, HookMethod, LoadedMachine, Platform,
+    ProgramLoader, StrictMethod, ToolMethod,
 };
 use crate::file::kernels::{Argument, Code, Launch};
 use crate::program::compile::Compiler;
@@ -50,6 +53,17 @@ impl Platform for AmdgpuPlatform {
 
     fn hooks(&self, _: &dyn Architecture) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
         Ok(Box::new(AmdgpuHooks::default()))
+    }
+
+    fn emulation(
+        &self,
+        _: &dyn Architecture,
+    ) -> Result<Box<dyn EmulationMethod>, OtherPlatformError> {
+        Ok(Box::new(AmdgpuEmulation))
+    }
+
+    fn strict(&self, _: &dyn Architecture) -> Result<Box<dyn StrictMethod>, OtherPlatformError> {
+        Ok(Box::new(AmdgpuStrict))
     }
 
     fn tools(&self, _: &dyn Architecture) -> Result<Box<dyn ToolMethod>, OtherPlatformError> {

@@ -6,27 +6,37 @@
 
 mod amdgpu;
 mod amdgpu_detector;
+mod amdgpu_emulation;
 mod amdgpu_hardening;
 mod amdgpu_hooks;
+mod amdgpu_strict;
 mod amdgpu_tools;
 mod detector;
+mod emulation;
 mod hardening;
 mod hooks;
 mod loader;
 pub(crate) mod other_platform;
 mod ptx;
 mod ptx_detector;
+mod ptx_emulation;
 mod ptx_hardening;
 mod ptx_hooks;
 mod ptx_lockstep;
+mod ptx_strict;
 mod ptx_tools;
+mod strict;
 mod target;
 mod tools;
 
 pub use detector::{DetectorCounter, DetectorMethod, LoadedDetector};
+pub use emulation::{
+    EmulatedDispatch, EmulatedRun, EmulationError, EmulationMethod, ExecutedProxy,
+};
 pub use hardening::{CodeFile, DifferenceCounter, HardenedModule, HardeningMethod};
 pub use hooks::{HookInjection, HookMethod, HookMethodError, HookedCodes};
 pub use loader::{Addresses, LoadedMachine, ProgramLoader};
+pub use strict::{RuleViolation, StrictError, StrictMethod};
 pub use target::CampaignTarget;
 pub use tools::{ToolMethod, ToolRun};
 
@@ -64,6 +74,28 @@ pub trait Platform: Sync {
         &self,
         architecture: &dyn Architecture,
     ) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
+        Err(OtherPlatformError { target: architecture.target().to_owned() })
+    }
+
+    /// Emulated instructions in the code of a target of this platform.
+    ///
+    /// # Errors
+    /// An error that names the target if the platform has none.
+    fn emulation(
+        &self,
+        architecture: &dyn Architecture,
+    ) -> Result<Box<dyn EmulationMethod>, OtherPlatformError> {
+        Err(OtherPlatformError { target: architecture.target().to_owned() })
+    }
+
+    /// The strict level of a target of this platform.
+    ///
+    /// # Errors
+    /// An error that names the target if the platform has none.
+    fn strict(
+        &self,
+        architecture: &dyn Architecture,
+    ) -> Result<Box<dyn StrictMethod>, OtherPlatformError> {
         Err(OtherPlatformError { target: architecture.target().to_owned() })
     }
 

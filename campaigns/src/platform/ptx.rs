@@ -1,11 +1,14 @@
 //! Simulated GPUs that execute PTX.
 
 use super::other_platform::OtherPlatformError;
+use super::ptx_emulation::PtxEmulation;
 use super::ptx_hardening::PtxHardening;
 use super::ptx_hooks::PtxHooks;
+use super::ptx_strict::PtxStrict;
 use super::ptx_tools::PtxTools;
 use super::{
-    Addresses, HardeningMethod, HookMethod, LoadedMachine, Platform, ProgramLoader, ToolMethod,
+    Addresses, EmulationMethod, HardeningMethod, HookMethod, LoadedMachine, Platform,
+    ProgramLoader, StrictMethod, ToolMethod,
 };
 use crate::file::kernels::{Argument, Code, Launch};
 use crate::program::compile::Compiler;
@@ -40,14 +43,24 @@ impl Platform for PtxPlatform {
         &self,
         architecture: &dyn Architecture,
     ) -> Result<Box<dyn LoadedMachine>, PrepareError> {
-        let other = || OtherPlatformError { target: architecture.target().to_owned() };
-        let ptx = architecture.as_any().downcast_ref::<Ptx>().ok_or_else(other)?;
+        let ptx = ptx_of(architecture)?;
         let gpu = PtxGpu::new(ptx.clone());
         Ok(Box::new(PtxLoader { ptx: ptx.clone(), gpu, compiler: None, loaded: Vec::new() }))
     }
 
     fn hooks(&self, _: &dyn Architecture) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
         Ok(Box::new(PtxHooks::default()))
+    }
+
+    fn emulation(
+        &self,
+        architecture: &dyn Architecture,
+    ) -> Result<Box<dyn EmulationMethod>, OtherPlatformError> {
+        Ok(Box::new(PtxEmulation::new(ptx_of(architecture)?.clone())))
+    }
+
+    fn strict(&self, _: &dyn Architecture) -> Result<Box<dyn StrictMethod>, OtherPlatformError> {
+        Ok(Box::new(PtxStrict))
     }
 
     fn tools(&self, _: &dyn Architecture) -> Result<Box<dyn ToolMethod>, OtherPlatformError> {
@@ -60,6 +73,12 @@ impl Platform for PtxPlatform {
     ) -> Result<Box<dyn HardeningMethod>, OtherPlatformError> {
         Ok(Box::new(PtxHardening))
     }
+}
+
+/// The instruction set of a target of this platform.
+fn ptx_of(architecture: &dyn Architecture) -> Result<&Ptx, OtherPlatformError> {
+    let other = || OtherPlatformError { target: architecture.target().to_owned() };
+    architecture.as_any().downcast_ref::<Ptx>().ok_or_else(other)
 }
 
 /// Loads PTX modules and their sources.

@@ -46,8 +46,10 @@ impl DetectorMethod for PtxDetector {
         let other = other_platform(machine);
         let gpu: &mut PtxGpu = machine.downcast_mut().ok_or(other.clone())?;
         let original = &gpu.program(module).ok_or(other)?.module;
-        let code =
-            self.tool.instrument(original, &Options::default()).map_err(DetectorError::Tool)?;
+        let code = self
+            .tool
+            .instrument(original, &Options::default(), None)
+            .map_err(DetectorError::Tool)?;
         if !code.refused.is_empty() {
             let reasons = refusal_reasons(&code.refused).join("; ");
             let file = self.tool().file().name.clone();

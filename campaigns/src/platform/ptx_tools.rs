@@ -5,19 +5,21 @@ use super::ptx_detector::PtxDetector;
 use super::tools::{ToolMethod, ToolRun, other_machine};
 use crate::program::error::PrepareError;
 use flipwave_device::{Completion, DeviceError, Dispatch};
+use flipwave_emulator::PtxEmulator;
 use flipwave_injector::Workload;
 use flipwave_machine::{Execution, Machine, Unobserved};
 use flipwave_ptx::Ptx;
 use flipwave_ptx_hooks::PtxHookCompiler;
 use flipwave_ptx_sim::PtxGpu;
-use flipwave_tools::{Measurement, PtxRunner, ToolError, ToolFile, measure_ptx};
+use flipwave_tools::{Measurement, PtxReplacer, PtxRunner, ToolError, ToolFile, measure_ptx};
 
 /// Tools in PTX modules.
 pub(super) struct PtxTools;
 
 impl ToolMethod for PtxTools {
+    /// The tool sees an emulated instruction as a single instruction.
     fn measure(&self, run: &ToolRun<'_>) -> Result<Measurement, Box<ToolError>> {
-        let ToolRun { workload, dispatches, file, options, .. } = *run;
+        let ToolRun { workload, dispatches, instructions, file, options } = *run;
         let architecture = workload.device.architecture().clone();
         let gpu: &PtxGpu = workload.device.downcast().ok_or_else(other_machine)?;
         let target: &Ptx = architecture.as_any().downcast_ref().ok_or_else(other_machine)?;
@@ -25,7 +27,9 @@ impl ToolMethod for PtxTools {
         workload.program.changes.apply(0, &mut gpu).map_err(ToolError::from)?;
         let mut device = PtxWorkload { gpu, target: target.clone(), workload, completed: 0 };
         let compiler = PtxHookCompiler::default();
-        Ok(measure_ptx(&mut device, dispatches, file, options, &compiler)?)
+        let emulator = PtxEmulator { instructions, target, compiler: &compiler };
+        let replacer = (!instructions.is_empty()).then_some(&emulator as &dyn PtxReplacer);
+        Ok(measure_ptx(&mut device, dispatches, file, options, &compiler, replacer)?)
     }
 
     fn detector(

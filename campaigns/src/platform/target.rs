@@ -1,7 +1,9 @@
 //! Targets of campaigns.
 
 use super::other_platform::OtherPlatformError;
-use super::{HardeningMethod, HookMethod, Platform, ToolMethod, platforms};
+use super::{
+    EmulationMethod, HardeningMethod, HookMethod, Platform, StrictMethod, ToolMethod, platforms,
+};
 use flipwave_arch::Architecture;
 use flipwave_isa::Target;
 use flipwave_ptx::Ptx;
@@ -66,6 +68,22 @@ impl CampaignTarget {
             Ok(target) => target.processor(),
             Err(_) => self.architecture.target(),
         }
+    }
+
+    /// Emulated instructions.
+    ///
+    /// # Errors
+    /// [`OtherPlatformError`] if the platform has none.
+    pub(crate) fn emulation(&self) -> Result<Box<dyn EmulationMethod>, OtherPlatformError> {
+        self.platform.emulation(self.architecture())
+    }
+
+    /// The strict level.
+    ///
+    /// # Errors
+    /// [`OtherPlatformError`] if the platform has none.
+    pub(crate) fn strict(&self) -> Result<Box<dyn StrictMethod>, OtherPlatformError> {
+        self.platform.strict(self.architecture())
     }
 
     /// Instrumentation tools.

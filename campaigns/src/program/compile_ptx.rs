@@ -2,6 +2,7 @@
 
 use crate::program::compile::{CompileError, Compiler, Language, readable};
 use flipwave_arch::Architecture;
+use flipwave_hooks::hook::HEADER;
 use flipwave_ptx::Ptx;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ impl Compiler {
         let target = ptx.target();
         let language = Language::from_path(source)?;
         readable(source)?;
+        self.write_header("flipwave.h", HEADER)?;
         let mut arguments: Vec<OsString> = Vec::new();
         let mut libraries = String::new();
         match language {
@@ -75,6 +77,8 @@ impl Compiler {
         arguments.extend(debug.map(OsString::from));
         arguments.push("-ffile-compilation-dir=.".into());
         arguments.push(format!("-fdebug-prefix-map={}=.", self.include_folder().display()).into());
+        // The folder of flipwave.h.
+        arguments.extend(["-idirafter".into(), self.include_folder().into()]);
         arguments.extend(options.iter().map(OsString::from));
         self.compile_cached(source, options, &arguments, &libraries, "ptx")
     }

@@ -17,11 +17,10 @@ mod replay_device;
 pub mod triton;
 
 use crate::attached::recorded;
-use crate::commands::emulate::install;
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::program::prepare::{Prepared, prepare};
-use crate::run::process_site::{OtherProcessError, ProcessSite};
+use crate::run::process_site::ProcessSite;
 use flipwave_injector::Site;
 
 /// Prepares a campaign's program: prepares kernels, replaces their proxy instructions with the code
@@ -36,7 +35,8 @@ pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, Campaign
         CampaignWorkload::Kernels(kernels) => {
             let mut prepared = prepare(campaign)?;
             if !kernels.instructions.is_empty() {
-                install(&kernels.instructions, &mut prepared.workload)?;
+                let method = campaign.target.emulation()?;
+                method.install(&kernels.instructions, &mut prepared.workload)?;
             }
             if let Some(file) = &kernels.detector {
                 prepared.formats.extend(detector::insert(
@@ -50,17 +50,20 @@ pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, Campaign
     }
 }
 
-/// Returns a site in the process that the campaign injects into. A capture contains one process.
+/// Returns a site in the process that the campaign injects into, with the register that its name stands for. A capture
+/// contains one process.
 ///
 /// # Errors
-/// [`OtherProcessError`] if the site names another process.
+/// [`CampaignError::OtherProcess`] if the site names another process, [`CampaignError::Site`] if it names an unknown
+/// register.
 pub(crate) fn site_in(
     campaign: &Campaign,
     prepared: &Prepared,
     site: ProcessSite,
-) -> Result<Site, OtherProcessError> {
-    match campaign.workload {
-        CampaignWorkload::Capture(_) => Ok(site.site),
-        _ => site.in_process(prepared.process),
-    }
+) -> Result<Site, CampaignError> {
+    let site = match campaign.workload {
+        CampaignWorkload::Capture(_) => site.site,
+        _ => site.in_process(prepared.process)?,
+    };
+    Ok(prepared.workload.resolve_names(site).map_err(Box::new)?)
 }

@@ -11,7 +11,7 @@ use crate::results::record::{CampaignFacts, CampaignIdentity, Versions};
 use crate::results::row::row;
 use crate::run::batches::{BATCH, Batches};
 use crate::run::outcome::Classifier;
-use crate::run::process_site::ProcessSite;
+use crate::run::process_site::process_text;
 use crate::run::runners::{Inject, Runner};
 use crate::run::workers::{Workers, in_order};
 use crate::sample::Scheme;
@@ -220,9 +220,9 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Index of the campaign's target process, if several processes dispatch kernels.
-    pub fn process(&self) -> Option<u32> {
-        self.runner.prepared().process
+    /// The program.
+    pub fn prepared(&self) -> &Prepared {
+        self.runner.prepared()
     }
 }
 
@@ -294,10 +294,10 @@ impl Injections<'_> {
         let verdict = classifier.verdict(&injected, planned.next_use());
         let verdict = verdict.judged(*judge, index, &injected.ending)?;
         let row = row(index, planned, stratum, &injected.struck, &verdict);
-        let Prepared { labels, process, .. } = experiment.runner.prepared();
+        let Prepared { labels, process, workload, .. } = experiment.runner.prepared();
         let label = row.dispatch.and_then(|dispatch| labels.get(dispatch as usize)?.clone());
-        let site = ProcessSite { process: *process, site: planned.site }.to_string();
-        Ok(Row { site, label, ..row })
+        let site = process_text(*process, &workload.site_text(&planned.site));
+        Ok(Row { site, location: workload.place_text(&planned.site), label, ..row })
     }
 }
 

@@ -210,8 +210,8 @@ impl Run<'_> {
         let mut monitor = experiment.scheme.monitor();
         if options.resume {
             let plan = |monitor: &CampaignMonitor| experiment.plan(monitor);
-            let process = experiment.process();
-            read_existing_rows(lock, &mut monitor, process, plan, |row| {
+            let prepared = experiment.prepared();
+            read_existing_rows(lock, &mut monitor, prepared, plan, |row| {
                 record.done.add(row.outcome);
             })?;
         }

@@ -19,11 +19,13 @@ const KEY: &str = "process=";
 
 impl fmt::Display for ProcessSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.process {
-            Some(process) => write!(f, "{KEY}{process} {}", self.site),
-            None => write!(f, "{}", self.site),
-        }
+        f.write_str(&process_text(self.process, &self.site.to_string()))
     }
+}
+
+/// Text of a site in a process, given the text of the site.
+pub(crate) fn process_text(process: Option<u32>, site: &str) -> String {
+    process.map_or_else(|| site.to_owned(), |process| format!("{KEY}{process} {site}"))
 }
 
 impl ProcessSite {

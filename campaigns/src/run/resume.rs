@@ -1,9 +1,10 @@
 //! Resuming a run that was interrupted or killed: its rows are kept.
 
 use crate::error::CampaignError;
+use crate::program::prepare::Prepared;
 use crate::results::folder::{FolderError, RESULTS};
 use crate::results::lock::FolderLock;
-use crate::run::process_site::ProcessSite;
+use crate::run::process_site::process_text;
 use flipwave_analysis::{CampaignMonitor, Row, complete_lines_len};
 use flipwave_host::input::BoundedLines;
 use flipwave_injector::{Plan, PlanError};
@@ -31,7 +32,7 @@ pub enum ResumeError {
 const COMPARED: u64 = 1 << 14;
 
 /// Adds the rows of an earlier run to `monitor` and passes each to `take`. `plan` returns the plan
-/// of the rows, whose sites are in `process`. Removes an incomplete last line from the file, so
+/// of the rows, whose sites are in the program `prepared`. Removes an incomplete last line from the file, so
 /// that rows can be appended. A missing file has no rows.
 ///
 /// # Errors
@@ -40,7 +41,7 @@ const COMPARED: u64 = 1 << 14;
 pub(crate) fn read_existing_rows<'p>(
     lock: &FolderLock,
     monitor: &mut CampaignMonitor,
-    process: Option<u32>,
+    prepared: &Prepared,
     plan: impl FnOnce(&CampaignMonitor) -> Result<Plan<'p>, PlanError>,
     mut take: impl FnMut(&Row),
 ) -> Result<(), CampaignError> {
@@ -82,7 +83,8 @@ pub(crate) fn read_existing_rows<'p>(
     let sites = sites.selected();
     let planned = plan.faults(sites.iter().map(|(index, _)| *index))?;
     for ((index, site), planned) in sites.into_iter().zip(planned) {
-        if site != (ProcessSite { process, site: planned.site }).to_string() {
+        let text = prepared.workload.site_text(&planned.site);
+        if site != process_text(prepared.process, &text) {
             return Err(not_planned(&path, index).into());
         }
     }

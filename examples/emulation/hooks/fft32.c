@@ -1,4 +1,4 @@
-/* A 32-point FFT in each half of a wave: lane n of a half holds the input x[n] and the output X[n].
+/* A 32-point FFT in each 32 lanes of a wave: lane n of them holds the input x[n] and the output X[n].
  *
  * Decimation in frequency: in five steps, each lane exchanges values with the lane that differs in
  * one bit of the lane number, from the highest bit down. A final exchange undoes the bit reversal. */
@@ -29,8 +29,7 @@ static const struct complex twiddles[16] = {
 
 static inline float from_lane(float value, uint32_t lane)
 {
-    uint32_t bits = __builtin_amdgcn_ds_bpermute(lane * 4, __builtin_bit_cast(uint32_t, value));
-    return __builtin_bit_cast(float, bits);
+    return __builtin_bit_cast(float, flipwave_shuffle(__builtin_bit_cast(uint32_t, value), lane));
 }
 
 struct complex fft32(struct complex src)

@@ -1,9 +1,13 @@
-// Complex 32-point FFTs, one in each half of a wave: with an emulated instruction, and in
+// Complex 32-point FFTs, one in each 32 lanes of a wave: with an emulated instruction, and in
 // software.
 
 #include <flipwave.h>
 
+#ifdef __NVPTX__
+#define fft32(x) FLIPWAVE_PROXY(fft32_f32, float2, "shl.b64 %0, %1, 63;", "l"(as_ulong(x)))
+#else
 #define fft32(x) FLIPWAVE_PROXY(v_fft32_f32, float2, "v_lshlrev_b64 %0, 63, %1", "v"(x))
+#endif
 
 __kernel void emulated(__global const float2 *x, __global float2 *transformed)
 {

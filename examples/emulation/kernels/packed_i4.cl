@@ -3,8 +3,13 @@
 
 #include <flipwave.h>
 
+#ifdef __NVPTX__
+#define pk_add_sat_i4(a, b) \
+    FLIPWAVE_PROXY(add_sat_i4x8, uint, "lop3.b32 %0, %1, %2, 57, 0xea;", "r"(a), "r"(b))
+#else
 #define pk_add_sat_i4(a, b) \
     FLIPWAVE_PROXY(v_pk_add_sat_i4, uint, "v_and_or_b32 %0, %1, %2, 57", "v"(a), "v"(b))
+#endif
 
 __kernel void emulated(__global const uint *a, __global const uint *b, __global uint *sum, int n)
 {

@@ -3,9 +3,14 @@
 
 #include <flipwave.h>
 
+#ifdef __NVPTX__
+#define dot_2_4_i8(a, index, b) \
+    FLIPWAVE_PROXY(dot_2_4_i8, long, "mad.wide.s32 %0, %1, %2, %3;", "r"(a), "r"(index), "l"(b))
+#else
 #define dot_2_4_i8(a, index, b) \
     FLIPWAVE_PROXY(v_dot_2_4_i8, long, "v_mad_i64_i32 %0, vcc, %1, %2, %3 clamp", \
                    "v"(a), "v"(index), "v"(b))
+#endif
 
 __kernel void emulated(__global const uint *a, __global const uint *index,
                        __global const ulong *b, __global long *dot)

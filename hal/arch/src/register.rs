@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
 
 /// A class of registers: a register file, or a special register of several words.
 ///
@@ -34,7 +35,13 @@ pub enum RegisterNames {
     Numbered(&'static str),
     /// One name per register: `vcc_lo`, `vcc_hi`.
     Listed(&'static [&'static str]),
+    /// Names that a program declares. The number is that of the name in this process: the class has no registers of
+    /// its own, and stands for another until the program is known.
+    Declared,
 }
+
+/// Names of declared registers, by number.
+static DECLARED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 impl RegisterClass {
     /// The register of this class with a name.
@@ -46,6 +53,15 @@ impl RegisterClass {
                 digits.parse().ok().filter(|_| is_plain)?
             }
             RegisterNames::Listed(names) => names.iter().position(|known| *known == name)? as u16,
+            RegisterNames::Declared => {
+                let mut names = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = names.iter().position(|known| known == name);
+                let number = known.unwrap_or_else(|| {
+                    names.push(name.to_owned());
+                    names.len() - 1
+                });
+                u16::try_from(number).ok()?
+            }
         };
         (number < self.count).then_some(RegisterId { class: self, number })
     }
@@ -64,6 +80,11 @@ impl RegisterId {
     /// Width in bits.
     pub fn bits(self) -> u32 {
         self.class.bits
+    }
+
+    /// Returns `true` for a name that stands for a register of the program, see [`RegisterNames::Declared`].
+    pub fn is_declared(self) -> bool {
+        matches!(self.class.names, RegisterNames::Declared)
     }
 
     /// Returns `true` if each lane has a separate value.
@@ -116,6 +137,10 @@ impl fmt::Display for RegisterId {
             RegisterNames::Listed(names) => {
                 f.write_str(names.get(usize::from(self.number)).copied().unwrap_or("?"))
             }
+            RegisterNames::Declared => {
+                let names = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
+                f.write_str(names.get(usize::from(self.number)).map_or("?", String::as_str))
+            }
         }
     }
 }
@@ -155,6 +180,7 @@ impl fmt::Display for RegisterSpan {
         let last = first.number.saturating_add(words.saturating_sub(1));
         match first.class.names {
             _ if words <= 1 => write!(f, "{first}"),
+            RegisterNames::Declared => write!(f, "{first}"),
             RegisterNames::Numbered(prefix) => write!(f, "{prefix}[{}:{last}]", first.number),
             // Halves of one register: `vcc` for `vcc_lo` and `vcc_hi`.
             RegisterNames::Listed(names) => {

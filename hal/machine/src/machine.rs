@@ -4,7 +4,7 @@ use crate::{
     Execution, FaultDetail, Fidelity, FidelityCheck, Footprints, Observer, OutsideSegment,
     Progress, Stalls, Survey, WaveState,
 };
-use flipwave_arch::{Architecture, LaneMask, RegisterSpan, SourceLines};
+use flipwave_arch::{Architecture, LaneMask, Pc, RegisterId, RegisterSpan, SourceLines};
 use flipwave_device::{
     Address, DeviceError, Dispatch, FaultKind, KernelPacket, ModuleId, WaveLocation,
 };
@@ -183,6 +183,17 @@ pub trait Machine: Any + Send + Sync {
     /// has no encoding.
     fn fatal_encodings(&self) -> Vec<(u32, FaultKind)> {
         Vec::new()
+    }
+
+    /// Name that the original code of a module gives to a register at an instruction; `None` if registers are named as
+    /// their classes do.
+    fn register_name(&self, _module: ModuleId, _pc: Pc, _register: RegisterId) -> Option<String> {
+        None
+    }
+
+    /// The register that the original code of a module gives a name to at an instruction.
+    fn register_named(&self, _module: ModuleId, _pc: Pc, _name: &str) -> Option<RegisterId> {
+        None
     }
 
     /// Returns `true` if a module's code was rewritten. Observers see the original code, except those of

@@ -17,6 +17,9 @@
 //! - Clocks count the instructions of a wave. Each workgroup is a cluster of its own.
 //! - Asynchronous copies and products are complete before the next instruction.
 //! - A wave arrives at a barrier as a whole, whichever of its lanes execute the instruction.
+//! - Registers and shared memory are zero until they are written.
+//!
+//! Several of these choices hide errors of programs. The [strict level](StrictCheck) reports them.
 
 mod address;
 mod compile;
@@ -27,8 +30,10 @@ mod gap;
 mod host_memory;
 mod memory;
 mod program;
+mod strict;
 mod wave;
 
 pub use device::PtxGpu;
 pub use gap::Gap;
 pub use program::{Inserted, Program};
+pub use strict::{PtxRule, PtxViolation, StrictCheck};

@@ -11,4 +11,5 @@ mod integers;
 mod kernels;
 mod matrices;
 mod robust;
+mod strict;
 mod warpgroups;

@@ -1,6 +1,6 @@
 //! The instruction set of a target.
 
-use crate::{CARRY, Form, Inst, MatrixForm, OpcodeFacts, PREDICATES, WORDS};
+use crate::{CARRY, DECLARED, Form, Inst, MatrixForm, OpcodeFacts, PREDICATES, WORDS};
 use flipwave_arch::{
     Architecture, Instruction, OperationName, ProductShape, RegisterId, RegisterSpan, SimdShape,
 };
@@ -37,17 +37,29 @@ impl Ptx {
     }
 }
 
+/// Returns `true` for texts that can name a declared register: an identifier (PTX ISA, "Identifiers"), perhaps with a
+/// suffix, or such a one after a function's name.
+fn is_declarable(name: &str) -> bool {
+    let (_, name) = name.rsplit_once(':').unwrap_or(("", name));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_$%.#".contains(c);
+    let is_first = |c: char| c.is_ascii_alphabetic() || "_$%".contains(c);
+    name.starts_with(is_first) && name.chars().all(is_plain)
+}
+
 impl Architecture for Ptx {
     fn target(&self) -> &str {
         &self.target
     }
 
+    /// Also names that modules declare, in the form of [`Code::register_name`](crate::Code::register_name).
     fn register(&self, name: &str) -> Option<RegisterId> {
-        [&WORDS, &PREDICATES, &CARRY].into_iter().find_map(|class| class.parse(name))
+        let numbered =
+            [&WORDS, &PREDICATES, &CARRY].into_iter().find_map(|class| class.parse(name));
+        numbered.or_else(|| is_declarable(name).then(|| DECLARED.parse(name)).flatten())
     }
 
     fn register_examples(&self) -> &'static str {
-        "a word of registers like %w12, a predicate like %p3, or %cc"
+        "a register that the function declares, like %r12, %rd3.lo or %p1, or %cc"
     }
 
     fn operation(&self, name: &str) -> Option<OperationName> {
@@ -68,7 +80,8 @@ impl Architecture for Ptx {
             let words = last?.number.checked_sub(first?.number)?.checked_add(1)?;
             Some(RegisterSpan::new(first?, words))
         };
-        self.register(text)
+        let numbered = self.register(text).filter(|register| !register.is_declared());
+        numbered
             .map(|register| RegisterSpan::new(register, 1))
             .or_else(|| range(&WORDS, text))
             .or_else(|| range(&PREDICATES, text))
@@ -121,7 +134,15 @@ mod tests {
         assert_eq!(ptx.register("%cc").map(RegisterId::bits), Some(1));
         assert_eq!(ptx.register_span("%w[2:5]").map(|span| span.words), Some(4));
         assert_eq!(ptx.register_span("%w[5:2]"), None);
-        assert_eq!(ptx.register("v7"), None);
+        for text in ["%r7", "p", "scale:%rd1.lo", "%r1#2"] {
+            let declared = ptx.register(text).expect("a name");
+            assert_eq!((declared.is_declared(), declared.to_string().as_str()), (true, text));
+            assert_eq!(ptx.register(text), Some(declared));
+            assert_eq!(ptx.register_span(text), None);
+        }
+        for text in ["", "7", "%r1=", "a b", "#2"] {
+            assert_eq!(ptx.register(text), None);
+        }
         assert!(ptx.operation("fma.rn.f32").is_some() && ptx.operation("v_fma_f32").is_none());
         for name in ["gfx90a", "sm_", "sm_8x", "compute_80"] {
             assert_eq!(Ptx::new(name), None);

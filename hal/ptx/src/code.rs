@@ -237,11 +237,27 @@ pub struct InstParts {
     pub function: usize,
 }
 
+/// An instruction that no chip has, in place of the instruction that represents it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmulatedInst {
+    /// Name of the operation.
+    pub operation: String,
+    /// Text of the instruction, without its semicolon.
+    pub text: String,
+    /// Words and predicates that it writes.
+    pub destinations: Vec<RegisterId>,
+    /// Words and predicates that it reads, without its guard.
+    pub sources: Vec<RegisterId>,
+}
+
 /// Origin of an instruction in a module with hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The instruction at this address of the original code.
     Original(Pc),
+    /// Part of the code that replaces the emulated instruction at this address of the original code. The last
+    /// instruction of that code is the original one.
+    Emulated(Pc),
     /// Inserted before the next original instruction.
     Before,
     /// Inserted after an original instruction, or in a function of hooks.
@@ -249,12 +265,26 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The address in the original code; `None` for inserted instructions.
+    /// The address in the original code; `None` for instructions of hooks around an original instruction.
     pub fn pc(self) -> Option<Pc> {
         match self {
-            Origin::Original(pc) => Some(pc),
+            Origin::Original(pc) | Origin::Emulated(pc) => Some(pc),
             Origin::Before | Origin::After => None,
         }
+    }
+
+    /// Returns `true` for instructions that the original code does not have.
+    pub fn is_inserted(self) -> bool {
+        !matches!(self, Origin::Original(_))
+    }
+}
+
+/// Suffixes of the words of a register.
+fn word_suffixes(register: Register) -> &'static [&'static str] {
+    match register.words() {
+        1 => &[""],
+        2 => &[".lo", ".hi"],
+        _ => &[".w0", ".w1", ".w2", ".w3"],
     }
 }
 
@@ -281,6 +311,72 @@ impl Code {
         self.functions.iter().find(|function| &*function.name == name)
     }
 
+    /// Replaces an instruction, for observers, by an emulated one that has its place, guard and form.
+    pub fn set_emulated(&mut self, number: usize, emulated: &EmulatedInst) {
+        if let Some(inst) = self.instructions.get_mut(number) {
+            *inst = inst.emulated(emulated);
+        }
+    }
+
+    /// Name of a word, predicate or the carry at an instruction, as the module declares the register: `%r5`, `%p1`. A word
+    /// of a register of 64 bits is `%rd3.lo` or `%rd3.hi`, one of 128 bits `%q1.w0` to `%q1.w3`. If a function declares
+    /// several registers of a name, the second is `%r1#2`. Registers of other functions than the instruction's begin
+    /// with the function's name: `scale:%r1`.
+    pub fn register_name(&self, pc: Pc, id: RegisterId) -> Option<String> {
+        if id == crate::carry() {
+            return Some(id.to_string());
+        }
+        let current = self.at(pc)?.function;
+        let (number, place) =
+            self.functions.iter().enumerate().find_map(|(number, function)| {
+                let of_register =
+                    |(register, _): &(Register, Name)| register.iter().any(|word| word == id);
+                Some((number, function.names.iter().position(of_register)?))
+            })?;
+        let function = &self.functions[number];
+        let (register, name) = &function.names[place];
+        let namesakes = function.names[..place].iter().filter(|(_, known)| known == name).count();
+        let mut text = match number == current {
+            true => name.to_string(),
+            false => format!("{}:{name}", function.name),
+        };
+        if namesakes > 0 {
+            text.push_str(&format!("#{}", namesakes + 1));
+        }
+        let word = register.iter().position(|word| word == id)?;
+        text.push_str(word_suffixes(*register).get(word)?);
+        Some(text)
+    }
+
+    /// The word, predicate or carry with a name at an instruction, see [`Code::register_name`].
+    pub fn register_named(&self, pc: Pc, name: &str) -> Option<RegisterId> {
+        if name == crate::carry().to_string() {
+            return Some(crate::carry());
+        }
+        let function = match name.rsplit_once(':') {
+            Some((function, _)) => self.function(function)?,
+            None => self.functions.get(self.at(pc)?.function)?,
+        };
+        let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
+        function.names.iter().find_map(|(register, declared)| {
+            // Names may contain anything that suffixes do.
+            let rest = name.strip_prefix(&**declared)?;
+            let namesakes = function.names.iter().filter(|(_, known)| known == declared);
+            let mut earlier = namesakes.take_while(|(known, _)| known != register).count();
+            let rest = match rest.strip_prefix('#') {
+                Some(rest) => {
+                    let digits =
+                        rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+                    earlier = (rest[..digits].parse::<usize>().ok()? != earlier + 1).into();
+                    &rest[digits..]
+                }
+                None => rest,
+            };
+            let word = word_suffixes(*register).iter().position(|suffix| *suffix == rest)?;
+            if earlier == 0 { register.iter().nth(word) } else { None }
+        })
+    }
+
     /// The kernels.
     pub fn kernels(&self) -> impl Iterator<Item = &FunctionCode> {
         self.functions.iter().filter(|function| function.kind == FunctionKind::Entry)
@@ -302,4 +398,81 @@ pub(crate) fn array_bytes(element: u64, dimensions: &[Option<u64>], unknown: u64
 /// Size of an address in bytes, by the type of the module's addresses.
 pub(crate) fn natural_alignment(kind: ScalarType, elements: u8) -> u64 {
     (kind.bytes() * u64::from(elements)).next_power_of_two()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULE: &str = ".version 8.3 .target sm_90 .address_size 64
+        .func scale() { .reg .b32 %r<3>; .reg .pred %p<3>; mov.u32 %r2, 0; ret; }
+        .visible .entry k() {
+            .reg .pred %p<3>; .reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .b128 %q; .reg .v2 .f32 v;
+            mov.u32 %r1, 0;
+            { .reg .b32 %r<2>; mov.u32 %r1, 1; }
+            ret;
+        }";
+
+    fn code() -> Code {
+        crate::resolve(&crate::parse(MODULE).expect("a module")).expect("code")
+    }
+
+    #[test]
+    fn names_of_all_registers_round_trip() {
+        let code = code();
+        let pcs = [0, 2].map(pc_of);
+        for pc in pcs {
+            let mut names = Vec::new();
+            for function in &code.functions {
+                for id in function.names.iter().flat_map(|(register, _)| register.iter()) {
+                    let name = code.register_name(pc, id).expect("a name");
+                    assert_eq!(code.register_named(pc, &name), Some(id), "{name}");
+                    names.push(name);
+                }
+            }
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "two registers have a name");
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_the_module() {
+        let code = code();
+        let kernel = code.function("k").expect("a kernel");
+        let find = |name: &str| code.register_named(kernel.entry(), name);
+        let shown = |name: &str| find(name).and_then(|id| code.register_name(kernel.entry(), id));
+        for name in [
+            "%r1",
+            "%p2",
+            "%rd1.lo",
+            "%rd2.hi",
+            "%q.w3",
+            "scale:%r2",
+            "scale:%p1",
+            "%r1#2",
+            "v#2",
+            "%cc",
+        ] {
+            assert_eq!(shown(name).as_deref(), Some(name));
+        }
+        assert_eq!(shown("k:%r1").as_deref(), Some("%r1"));
+        assert_eq!(find("%r2"), find("%r1").and_then(|id| id.offset(1)));
+        for name in [
+            "%r3",
+            "%rd1",
+            "%r1.lo",
+            "%q.w4",
+            "other:%r1",
+            "%r1#3",
+            "%r1#0",
+            "%r2#2",
+            "",
+            "#",
+            ":%r1",
+        ] {
+            assert_eq!(find(name), None, "{name}");
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Instructions with resolved operands.
 
-use crate::{Argument, Class, InstParts, PREDICATES, Register, RegisterCounts, WORDS, carry};
+use crate::{
+    Argument, Class, EmulatedInst, InstParts, PREDICATES, Register, RegisterCounts, WORDS, carry,
+};
 use flipwave_arch::{OperationName, RegisterId};
 use std::fmt;
 use std::ops::Deref;
@@ -48,6 +50,11 @@ impl Inst {
         self.0.operation
     }
 
+    /// Returns `true` for emulated instructions, whose operation differs from their form.
+    pub fn is_emulated(&self) -> bool {
+        self.0.operation.name() != self.0.parts.form.name()
+    }
+
     /// Number of leading operands that the instruction writes. All operands of an unknown opcode may be
     /// written.
     pub fn written_operands(&self) -> usize {
@@ -57,6 +64,22 @@ impl Inst {
     /// Registers that the instruction accesses.
     pub fn accesses(&self) -> &Accesses {
         &self.0.accesses
+    }
+
+    /// The emulated instruction that the instruction represents, with its address, guard and form.
+    pub(crate) fn emulated(&self, emulated: &EmulatedInst) -> Inst {
+        let guard = self.guard.map(|guard| guard.register);
+        let sources = emulated.sources.iter().copied().chain(guard).collect();
+        Inst(Arc::new(Content {
+            parts: self.0.parts.clone(),
+            text: emulated.text.as_str().into(),
+            operation: OperationName::interned(&emulated.operation),
+            accesses: Accesses {
+                destinations: emulated.destinations.clone(),
+                sources,
+                ..Accesses::default()
+            },
+        }))
     }
 
     /// Gives the registers of the instruction other numbers: `first` is added to theirs.

@@ -29,8 +29,8 @@ mod tree;
 
 pub use architecture::Ptx;
 pub use code::{
-    Address, Argument, Code, Condition, FunctionCode, INSTRUCTION_BYTES, InstParts, Origin,
-    RegisterCounts, Relocation, Signature, Slot, Symbol, Variable, pc_of,
+    Address, Argument, Code, Condition, EmulatedInst, FunctionCode, INSTRUCTION_BYTES, InstParts,
+    Origin, RegisterCounts, Relocation, Signature, Slot, Symbol, Variable, pc_of,
 };
 pub use constant::{Constant, WARP_SIZE};
 pub use error::{ParseError, ParseErrorKind};
@@ -42,7 +42,7 @@ pub use number::{Number, Radix};
 pub use opcode::{Class, OPCODES, OpcodeFacts};
 pub use parser::parse;
 pub use position::Position;
-pub use registers::{CARRY, INSTRUCTION_SET, PREDICATES, Register, WORDS, carry};
+pub use registers::{CARRY, DECLARED, INSTRUCTION_SET, PREDICATES, Register, WORDS, carry};
 pub use resolve::{ResolveError, ResolveErrorKind, resolve};
 pub use scalar::{ScalarType, Space};
 pub use special::{SpecialOperand, SpecialRegister};

@@ -44,6 +44,17 @@ pub static CARRY: RegisterClass = RegisterClass {
     has_known_readers: true,
 };
 
+/// Registers by the names that a module declares: see [`Code::register_named`](crate::Code::register_named).
+pub static DECLARED: RegisterClass = RegisterClass {
+    instruction_set: INSTRUCTION_SET,
+    rank: 3,
+    names: RegisterNames::Declared,
+    count: u16::MAX,
+    bits: 32,
+    is_per_lane: true,
+    has_known_readers: false,
+};
+
 /// The carry flag.
 pub fn carry() -> RegisterId {
     RegisterId { class: &CARRY, number: 0 }

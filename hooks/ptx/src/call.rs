@@ -60,6 +60,12 @@ impl Reads {
         Ok(())
     }
 
+    /// The register that the instruction reads in place of a word's register, if any.
+    fn lent(&self, emitter: &Emitter<'_>, word: RegisterId) -> Option<Name> {
+        let name = emitter.register_of(word).ok()?.1;
+        self.registers.get(&name).cloned()
+    }
+
     /// Declares the predicates of a branch.
     fn decide(&mut self, inst: &Inst, emitter: &mut Emitter<'_>) -> Result<(), String> {
         if inst.form.opcode() != "bra" || inst.guard.is_none() {
@@ -97,8 +103,15 @@ impl Caller<'_> {
                 "the hook has {expected} parameters, the call has {given} arguments"
             ));
         }
-        if let Some(place) = call.result {
-            self.prepare(place, reads, emitter)?;
+        let (given, expected) = (call.results.len(), self.signature.results.len());
+        if given > expected {
+            return Err(match expected {
+                0 => "the hook has no result".to_owned(),
+                _ => format!("the hook has {expected} results, the call has {given} places"),
+            });
+        }
+        for place in &call.results {
+            self.prepare(*place, reads, emitter)?;
         }
         emitter.scoped(|emitter| self.emit_scoped(call, reads, emitter))
     }
@@ -131,32 +144,32 @@ impl Caller<'_> {
     ) -> Result<(), String> {
         let kept = self.preserves_carry.then(|| emitter.read_word(carry(), None)).transpose()?;
         let guard = self.at.and_then(|at| at.guard.clone());
-        emitter.guard = guard.filter(|_| call.lanes == Lanes::Executing);
-        let result = self.emit_guarded(call, reads, emitter);
+        emitter.guard = guard.clone().filter(|_| call.lanes == Lanes::Executing);
+        let results = self.emit_guarded(call, reads, emitter);
+        emitter.guard = guard.filter(|_| call.lanes != Lanes::Active);
+        let written = results.and_then(|results| {
+            let mut places = call.results.iter().zip(results);
+            places.try_for_each(|(place, result)| self.write(*place, result, reads, emitter))
+        });
         emitter.guard = None;
-        result?;
-        let writes_carry = matches!(
-            call.result,
-            Some(Place::Word(word) | Place::ReadWord(word)) if word == carry()
-        );
+        written?;
+        let is_carry = |place: &Place| matches!(place, Place::Word(word) | Place::ReadWord(word) if *word == carry());
+        let writes_carry = call.results.iter().any(is_carry);
         if let Some(kept) = kept.filter(|_| !writes_carry) {
             emitter.write_word(carry(), None, &kept)?;
         }
         Ok(())
     }
 
+    /// Emits the call. Returns the registers of its results.
     fn emit_guarded(
         &self,
         call: &HookCall,
         reads: &Reads,
         emitter: &mut Emitter<'_>,
-    ) -> Result<(), String> {
-        // A value that the instruction reads is the copy's.
-        let lent = |emitter: &Emitter<'_>, word: RegisterId| {
-            let name = emitter.register_of(word).ok()?.1;
-            reads.registers.get(&name).cloned()
-        };
-        let is_lent = matches!(call.result, Some(Place::ReadWord(_) | Place::ReadWords(..)));
+    ) -> Result<Vec<(Name, ScalarType)>, String> {
+        let lent = |emitter: &Emitter<'_>, word: RegisterId| reads.lent(emitter, word);
+        let is_lent = call.results.iter().any(|place| place.is_read_word());
         let mut arguments = Vec::new();
         for (argument, bits) in call.arguments.iter().zip(&self.signature.parameters) {
             let kind = if *bits == 64 { ScalarType::B64 } else { ScalarType::B32 };
@@ -183,17 +196,28 @@ impl Caller<'_> {
             };
             arguments.push(Operand::symbol(&value));
         }
-        let result = self.signature.result.map(|bits| {
-            let kind = if bits == 64 { ScalarType::B64 } else { ScalarType::B32 };
+        let results = self.signature.results.iter().map(|bits| {
+            let kind = if *bits == 64 { ScalarType::B64 } else { ScalarType::B32 };
             (emitter.temporary(kind), kind)
         });
+        let results: Vec<(Name, ScalarType)> = results.collect();
+        let names: Vec<Operand> = results.iter().map(|(name, _)| Operand::symbol(name)).collect();
         let mut operands = Vec::new();
-        operands.extend(result.iter().map(|(name, _)| Operand::List(vec![Operand::symbol(name)])));
+        operands.extend((!names.is_empty()).then_some(Operand::List(names)));
         operands.push(Operand::symbol(self.target));
         operands.extend((!arguments.is_empty()).then_some(Operand::List(arguments)));
         emitter.op("call", operands);
-        let Some(place) = call.result else { return Ok(()) };
-        let (value, kind) = result.ok_or("the hook has no result")?;
+        Ok(results)
+    }
+
+    /// Writes a result to its place.
+    fn write(
+        &self,
+        place: Place,
+        (value, kind): (Name, ScalarType),
+        reads: &Reads,
+        emitter: &mut Emitter<'_>,
+    ) -> Result<(), String> {
         match place {
             Place::Register(register) => write(emitter, register, value, kind),
             Place::Word(word) => {
@@ -202,7 +226,7 @@ impl Caller<'_> {
             }
             Place::ReadWord(word) => {
                 let value = narrow(emitter, value, kind, ScalarType::B32);
-                let renamed = lent(emitter, word);
+                let renamed = reads.lent(emitter, word);
                 emitter.write_word(word, renamed.as_deref(), &value)
             }
             Place::Decision => {
@@ -221,7 +245,7 @@ impl Caller<'_> {
                 let vector = halves.iter().map(|half| Operand::symbol(half)).collect();
                 emitter.op("mov.b64", vec![Operand::Vector(vector), Operand::symbol(&wide)]);
                 for (word, half) in [low, high].into_iter().zip(&halves) {
-                    let renamed = lent(emitter, word).filter(|_| is_lent);
+                    let renamed = reads.lent(emitter, word).filter(|_| place.is_read_word());
                     emitter.write_word(word, renamed.as_deref(), half)?;
                 }
                 Ok(())

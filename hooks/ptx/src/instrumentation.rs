@@ -3,7 +3,7 @@
 use crate::emitter::{Temporaries, added_name, find_word};
 use crate::hoist::hoist;
 use crate::library::target_of;
-use crate::{HookCall, HookLibrary, LibraryIndex, Place, Point, PtxHookError, Site, names};
+use crate::{HookCall, HookLibrary, LibraryIndex, Point, PtxHookError, Site, names};
 use flipwave_arch::{RegisterId, SourceLine};
 use flipwave_ptx::{
     Block, Code, ControlFlow, Instruction, ItemKind, Module, Name, ResolveError, ScalarType,
@@ -39,6 +39,8 @@ pub struct Instrumentation {
     pub(crate) kept: BTreeMap<usize, Vec<(usize, RegisterId)>>,
     /// Numbers of instructions to remove.
     pub(crate) removed: BTreeSet<usize>,
+    /// Numbers of removed instructions that represent emulated ones.
+    pub(crate) emulated: BTreeSet<usize>,
 }
 
 impl Instrumentation {
@@ -60,7 +62,7 @@ impl Instrumentation {
         let lines = lines.collect();
         let prefix = names::unused_prefix(&module);
         let (libraries, variables, registers, insertions) = Default::default();
-        let (kept, removed) = Default::default();
+        let (kept, removed, emulated) = Default::default();
         Ok(Instrumentation {
             module,
             code,
@@ -72,6 +74,7 @@ impl Instrumentation {
             insertions,
             kept,
             removed,
+            emulated,
         })
     }
 
@@ -212,7 +215,7 @@ impl Instrumentation {
         let library =
             library.ok_or_else(|| refused("call", "there is no library of this number"))?;
         library.signature(&call.function)?;
-        if call.result.is_some_and(Place::is_read) && !matches!(point, Point::Before(_)) {
+        if call.results.iter().any(|place| place.is_read()) && !matches!(point, Point::Before(_)) {
             return Err(refused(
                 &call.function,
                 "an instruction reads what hooks before it return",
@@ -252,6 +255,17 @@ impl Instrumentation {
     pub fn keep_read(&mut self, number: usize, word: RegisterId) {
         let insertions = self.insertions.get(&Point::Before(number)).map_or(0, Vec::len);
         self.kept.entry(number).or_default().push((insertions, word));
+    }
+
+    /// Requests a hook in place of an instruction, which emulates another one. The hook, with the moves of its
+    /// arguments and results, counts as one instruction, see [`Origin::Emulated`](flipwave_ptx::Origin).
+    ///
+    /// # Errors
+    /// See [`Instrumentation::call`].
+    pub fn emulate(&mut self, number: usize, call: HookCall) -> Result<(), PtxHookError> {
+        self.call(Point::Instead(number), call)?;
+        self.emulated.insert(number);
+        Ok(())
     }
 
     /// Removes an instruction. Labels in front of it and hooks around it stay.

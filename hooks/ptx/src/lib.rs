@@ -46,7 +46,7 @@
 //!             library,
 //!             function: "twice".into(),
 //!             arguments: vec![Argument::Word(word)],
-//!             result: Some(Place::Word(word)),
+//!             results: vec![Place::Word(word)],
 //!             lanes: Lanes::Executing,
 //!         },
 //!     )?;

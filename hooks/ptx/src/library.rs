@@ -2,8 +2,8 @@
 
 use crate::{PtxHookError, names};
 use flipwave_ptx::{
-    Block, Expression, Function, Instruction, Item, ItemKind, Module, Name, Operand, Parameter,
-    ScalarType, Space, StatementKind,
+    Binary, Block, Expression, Function, Instruction, Item, ItemKind, Module, Name, Number,
+    Operand, Parameter, ScalarType, Space, StatementKind, ValueType,
 };
 use std::collections::HashMap;
 
@@ -22,13 +22,13 @@ pub struct HookLibrary {
     hooks: HashMap<Name, Result<Signature, String>>,
 }
 
-/// Parameters and result of a hook, as sizes in bits: 32 or 64.
+/// Parameters and results of a hook, as sizes in bits: 32 or 64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The parameters, in order.
     pub parameters: Vec<u32>,
-    /// The result.
-    pub result: Option<u32>,
+    /// The results: more than one for a structure of several words of 64 bits, in order.
+    pub results: Vec<u32>,
 }
 
 impl HookLibrary {
@@ -135,17 +135,28 @@ fn pass_in_registers(function: &mut Function) -> Result<Signature, String> {
         if is_scalar && matches!(bits, 32 | 64) {
             Ok(bits)
         } else {
-            Err("parameters and results of hooks have at most 64 bits and are no structures"
+            Err("parameters of hooks have at most 64 bits and are no structures; results are no \
+                 structures except of words of 64 bits"
                 .to_owned())
         }
     };
     let parameters = function.parameters.as_deref().unwrap_or_default();
     let parameters = parameters.iter().map(size).collect::<Result<Vec<_>, _>>()?;
-    let result = match &function.results[..] {
-        [] => None,
-        [result] => Some(size(result)?),
-        _ => return Err("a hook has at most one result".to_owned()),
-    };
+    let mut words = HashMap::new();
+    if let [structure] = &function.results[..]
+        && let Some(count) = words_of(structure)
+    {
+        let (name, whole) = (structure.name.clone(), structure.clone());
+        let part = |number: u64| Parameter {
+            name: format!("{name}_{number}").into(),
+            kind: ValueType { scalar: ScalarType::B64, elements: 1 },
+            dimensions: Vec::new(),
+            ..whole.clone()
+        };
+        function.results = (0..count).map(part).collect();
+        words.insert(name, function.results.iter().map(|word| word.name.clone()).collect());
+    }
+    let results = function.results.iter().map(size).collect::<Result<Vec<_>, _>>()?;
     let mut passed: HashMap<Name, u32> = HashMap::new();
     for parameter in function.parameters.iter_mut().flatten().chain(&mut function.results) {
         let bits = parameter.kind.scalar.bits();
@@ -157,9 +168,47 @@ fn pass_in_registers(function: &mut Function) -> Result<Signature, String> {
     }
     let kinds = register_kinds(function);
     if let Some(body) = &mut function.body {
+        name_words(body, &words);
         replace_accesses(body, &passed, &kinds)?;
     }
-    Ok(Signature { parameters, result })
+    Ok(Signature { parameters, results })
+}
+
+/// Number of words of 64 bits in a structure; `None` for other results.
+fn words_of(result: &Parameter) -> Option<u64> {
+    let [Some(bytes)] = result.dimensions[..] else { return None };
+    let is_bytes = result.kind.scalar == ScalarType::B8 && result.kind.elements == 1;
+    (is_bytes && bytes > 8 && bytes.is_multiple_of(8)).then_some(bytes / 8)
+}
+
+/// Makes stores of a structure's words name the word: `[result_1]` instead of `[result+8]`.
+fn name_words(block: &mut Block, words: &HashMap<Name, Vec<Name>>) {
+    for statement in &mut block.statements {
+        match &mut statement.kind {
+            StatementKind::Block(inner) => name_words(inner, words),
+            StatementKind::Instruction(inst) => {
+                for operand in &mut inst.operands {
+                    let Operand::Address(parts) = operand else { continue };
+                    let (name, offset) = match &parts[..] {
+                        [Operand::Value(Expression::Symbol(name))] => (name, 0),
+                        [Operand::Value(Expression::Binary(Binary::Add, sum))] => match &**sum {
+                            [
+                                Expression::Symbol(name),
+                                Expression::Number(Number::Integer { value, .. }),
+                            ] => (name, *value),
+                            _ => continue,
+                        },
+                        _ => continue,
+                    };
+                    let word = words.get(name).and_then(|words| words.get((offset / 8) as usize));
+                    if let Some(word) = word.filter(|_| offset.is_multiple_of(8)) {
+                        *parts = vec![Operand::symbol(word)];
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Sizes of the registers of a function in bits, by name; prefixes for numbered ones.

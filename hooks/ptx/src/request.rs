@@ -30,6 +30,8 @@ pub enum Lanes {
     Executing,
     /// All lanes that reach the instruction, whatever its guard is.
     Active,
+    /// All lanes that reach the instruction run the hook. Those that execute the instruction receive its results.
+    Reaching,
 }
 
 /// An argument of a hook. Shorter values are extended with zeros.
@@ -77,7 +79,12 @@ pub enum Place {
 impl Place {
     /// Returns `true` if the result replaces what the instruction reads.
     pub(crate) fn is_read(self) -> bool {
-        matches!(self, Place::ReadWord(_) | Place::ReadWords(..) | Place::Decision)
+        self.is_read_word() || self == Place::Decision
+    }
+
+    /// Returns `true` if the result replaces a word that the instruction reads.
+    pub(crate) fn is_read_word(self) -> bool {
+        matches!(self, Place::ReadWord(_) | Place::ReadWords(..))
     }
 }
 
@@ -90,8 +97,8 @@ pub struct HookCall {
     pub function: String,
     /// The arguments.
     pub arguments: Vec<Argument>,
-    /// Place of the result; `None` to ignore it.
-    pub result: Option<Place>,
+    /// Places of the results, in order; empty to ignore them.
+    pub results: Vec<Place>,
     /// Lanes that execute the call.
     pub lanes: Lanes,
 }

@@ -4,7 +4,7 @@ use crate::call::{At, Caller, Reads};
 use crate::emitter::{Emitter, Temporaries, added_name, declare, temporary_name};
 use crate::instrumentation::Insertion;
 use crate::library::number_of;
-use crate::{HookCall, Instrumentation, Lanes, LibraryIndex, Point, PtxHookError, names};
+use crate::{HookCall, Instrumentation, Lanes, LibraryIndex, Place, Point, PtxHookError, names};
 use flipwave_arch::Pc;
 use flipwave_ptx::{
     Block, Declaration, Declarator, Function, Guard, Instruction, Item, ItemKind, Linkage, Module,
@@ -347,7 +347,17 @@ impl Splicer<'_> {
         let mut emitter = Emitter::new(self.prefix, code, position, &mut temporaries);
         let mut reads = Reads::default();
         let mut at = At { inst, tree: &tree, guard: tree.guard.clone() };
+        let is_emulated = instrumentation.emulated.contains(&number);
+        let mut emulation = 0;
         for (index, insertion) in before.iter().chain(instead).enumerate() {
+            if index == before.len() {
+                emulation = emitter.statements.len();
+                let is_needed = after.iter().any(needs_guard)
+                    || instead.iter().any(|insertion| writes_guard(insertion, inst));
+                if is_emulated && is_needed {
+                    at.guard = copied_guard(at.guard.take(), &mut emitter);
+                }
+            }
             for (_, word) in kept.into_iter().flatten().filter(|(count, _)| *count == index) {
                 reads.lend(inst, *word, &mut emitter).map_err(refused)?;
             }
@@ -355,15 +365,18 @@ impl Splicer<'_> {
         }
         let mut changed = tree.clone();
         substitute(&mut changed, inst.written_operands(), &reads);
-        if let Some(guard) = changed.guard.clone().filter(|_| after.iter().any(needs_guard)) {
+        if !is_emulated && after.iter().any(needs_guard) {
             // The instruction or a hook may change the predicate.
-            let copy = emitter.temporary(ScalarType::Pred);
-            let operands = vec![Operand::symbol(&copy), Operand::symbol(&guard.register)];
-            emitter.op("mov.pred", operands);
-            at.guard = Some(Guard { register: copy, ..guard });
+            at.guard = copied_guard(changed.guard.clone(), &mut emitter);
         }
         let place = emitter.statements.len();
-        if !is_removed {
+        if is_emulated {
+            // Observers see the emulated instruction end here.
+            let end = Operand::symbol(&emitter.temporary(ScalarType::B32));
+            emitter.guard = at.guard.clone();
+            emitter.op("mov.b32", vec![end, Operand::symbol("%laneid")]);
+            emitter.guard = None;
+        } else if !is_removed {
             let late = reads.decision.as_ref().map(|decision| Instruction {
                 guard: Some(Guard { register: decision.late.clone(), is_negated: false }),
                 ..changed.clone()
@@ -392,8 +405,11 @@ impl Splicer<'_> {
         let statements = emitter.statements;
         self.temporaries = temporaries;
         let origin = |index: usize| match index {
+            index if index < place && is_emulated && index >= emulation => {
+                Origin::Emulated(inst.pc)
+            }
             index if index < place => Origin::Before,
-            index if index == place && !is_removed => Origin::Original(inst.pc),
+            index if index == place && (!is_removed || is_emulated) => Origin::Original(inst.pc),
             _ => Origin::After,
         };
         self.origins.extend((0..statements.len()).map(origin));
@@ -401,10 +417,31 @@ impl Splicer<'_> {
     }
 }
 
+/// Returns `true` if a call changes the guard of its instruction.
+fn writes_guard(insertion: &Insertion, inst: &flipwave_ptx::Inst) -> bool {
+    let Insertion::Call(call) = insertion else { return false };
+    let guard = inst.guard.map(|guard| guard.register);
+    call.results.iter().any(|place| match *place {
+        Place::Register(register) => guard == Some(register.first),
+        Place::Word(word) => guard == Some(word),
+        Place::Words(low, high) => guard == Some(low) || guard == Some(high),
+        Place::ReadWord(_) | Place::ReadWords(..) | Place::Decision => false,
+    })
+}
+
+/// Copies a guard, whose predicate is about to change.
+fn copied_guard(guard: Option<Guard>, emitter: &mut Emitter<'_>) -> Option<Guard> {
+    let guard = guard?;
+    let copy = emitter.temporary(ScalarType::Pred);
+    let operands = vec![Operand::symbol(&copy), Operand::symbol(&guard.register)];
+    emitter.op("mov.pred", operands);
+    Some(Guard { register: copy, ..guard })
+}
+
 /// Returns `true` if a call after an instruction depends on its guard.
 fn needs_guard(insertion: &Insertion) -> bool {
     let Insertion::Call(call) = insertion else { return false };
-    call.lanes == Lanes::Executing || call.arguments.contains(&crate::Argument::Guard)
+    call.lanes != Lanes::Active || call.arguments.contains(&crate::Argument::Guard)
 }
 
 /// Makes an instruction read other registers. `written` is the number of operands that it writes.

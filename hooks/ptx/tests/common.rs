@@ -33,7 +33,13 @@ pub fn library(text: &str) -> Arc<HookLibrary> {
 /// A call without arguments.
 pub fn call(library: LibraryIndex, function: &str) -> HookCall {
     let function = function.to_owned();
-    HookCall { library, function, arguments: Vec::new(), result: None, lanes: Lanes::Executing }
+    HookCall {
+        library,
+        function,
+        arguments: Vec::new(),
+        results: Vec::new(),
+        lanes: Lanes::Executing,
+    }
 }
 
 /// A GPU with the kernel and its buffers.

@@ -57,7 +57,7 @@ fn neutral_hooks_change_no_result_and_no_count() {
     for site in instrumentation.sites() {
         let change = |function: &str, argument, place| HookCall {
             arguments: vec![argument],
-            result: Some(place),
+            results: vec![place],
             lanes: Lanes::Active,
             ..call(library, function)
         };
@@ -128,7 +128,7 @@ fn changed_values_reach_the_result() {
         let register = site.inst.accesses().destinations[0];
         let call = HookCall {
             arguments: vec![Argument::Word(register)],
-            result: Some(Place::Word(register)),
+            results: vec![Place::Word(register)],
             ..call(library, "more")
         };
         instrumentation.call(Point::After(number), call).expect("a call");
@@ -225,7 +225,7 @@ fn hooks_replace_instructions() {
         let destination = site.inst.accesses().destinations[0];
         let replacement = HookCall {
             arguments: vec![Argument::Operand(1), Argument::Operand(2)],
-            result: Some(Place::Word(destination)),
+            results: vec![Place::Word(destination)],
             ..call(library, function)
         };
         instrumentation.call(Point::Instead(number), replacement).expect("a call");
@@ -235,11 +235,54 @@ fn hooks_replace_instructions() {
     assert_ne!(outputs("difference"), expected);
 }
 
+/// The instruction counts as one with its hook, whose results go to several registers in lanes whose guard is
+/// true, also if a result changes the guard.
+#[test]
+fn emulated_instructions_count_as_one_and_write_several_registers() {
+    let (plain, statistics) = Run::new().outputs();
+    let outputs = |text: &str| {
+        let (mut instrumentation, library) = instrumented(text);
+        let number = find(&instrumentation, "@%p1 add.u32");
+        let site = instrumentation.site(number).expect("a site");
+        let destination = site.inst.accesses().destinations[0];
+        let guard = site.inst.guard.expect("a guard").register;
+        let emulated = HookCall {
+            arguments: vec![Argument::Operand(1), Argument::Guard],
+            results: vec![Place::Word(guard), Place::Word(destination)],
+            lanes: Lanes::Reaching,
+            ..call(library, "more")
+        };
+        instrumentation.emulate(number, emulated).expect("a call");
+        let rewritten = instrumentation.rewrite().expect("a module");
+        let mut run = Run::rewritten(&rewritten);
+        let (words, counted) = run.outputs();
+        assert_eq!(counted, statistics);
+        (words, run.variable(&rewritten, library, "count"))
+    };
+    let hook = |added: u32| {
+        format!(
+            "struct results {{ uint64_t guard, sum; }};
+             uint32_t count[2];
+             struct results more(uint32_t value, uint32_t executes)
+             {{
+                 __atomic_fetch_add(&count[executes], 1, __ATOMIC_RELAXED);
+                 return (struct results){{1, value + {added}}};
+             }}"
+        )
+    };
+    let (words, count) = outputs(&hook(7));
+    assert_eq!(words, plain);
+    assert!(count[0] > 0 && count[1] > 0 && count[0] + count[1] == LANES, "{count:?}");
+    let (words, count) = outputs(&hook(9));
+    let changed = words.iter().zip(&plain).filter(|(new, old)| new != old).count();
+    assert_eq!(changed, count[1] as usize);
+}
+
 #[test]
 fn impossible_requests_are_refused_with_the_reason() {
     let (instrumentation, library) = instrumented(
-        "struct pair { uint64_t a, b; };
-         struct pair two(void) { return (struct pair){1, 2}; }
+        "struct three { uint32_t a, b, c; };
+         struct three two(void) { return (struct three){1, 2, 3}; }
          __attribute__((noinline)) uint32_t inner(uint32_t a) { __asm__ volatile(\"\"); return a + 1; }
          uint32_t outer(uint32_t a) { return inner(a) + inner(a + 1); }
          void nothing(void) {}",

@@ -11,7 +11,45 @@
 #ifndef FLIPWAVE_H
 #define FLIPWAVE_H
 
-#if defined(__OPENCL_C_VERSION__) || defined(__HIP__)
+#if (defined(__OPENCL_C_VERSION__) || defined(__CUDA__)) && defined(__NVPTX__)
+
+/* A proxy instruction in PTX. `text` is an instruction with `%0` for the destination and `%1`, `%2` and so on for the
+ * sources, which are specified as in inline assembly: "h"(x), "r"(x), "l"(x), "f"(x) and "d"(x) for registers of 16,
+ * 32 and 64 bits and for `float` and `double`, "n"(3) for a number. The result has the type `type`, of 2, 4 or 8
+ * bytes.
+ *
+ *     #define saturating_add(a, b) \
+ *         FLIPWAVE_PROXY(v_pk_add_sat_i4, uint, "lop3.b32 %0, %1, %2, 57, 0xea;", "r"(a), "r"(b))
+ *
+ * A pragma, which has no other effect, marks each proxy. */
+#define FLIPWAVE_PROXY(name, type, text, ...) \
+    ({ \
+        union { \
+            type value; \
+            unsigned short bits_16; \
+            unsigned int bits_32; \
+            unsigned long bits_64; \
+        } flipwave_result; \
+        if (sizeof(type) == 2) \
+            __asm__ volatile(FLIPWAVE_MARK(name) text : "=h"(flipwave_result.bits_16) : __VA_ARGS__); \
+        else if (sizeof(type) == 4) \
+            __asm__ volatile(FLIPWAVE_MARK(name) text : "=r"(flipwave_result.bits_32) : __VA_ARGS__); \
+        else \
+            __asm__ volatile(FLIPWAVE_MARK(name) text : "=l"(flipwave_result.bits_64) : __VA_ARGS__); \
+        flipwave_result.value; \
+    })
+
+/* A proxy instruction that also reads its destination `%0`, the variable `variable`, whose register has the constraint
+ * `constraint`: "+r" and so on. */
+#define FLIPWAVE_UPDATING_PROXY_TO(constraint, name, variable, text, ...) \
+    __asm__ volatile(FLIPWAVE_MARK(name) text : constraint(variable) : __VA_ARGS__)
+#define FLIPWAVE_UPDATING_PROXY(name, variable, text, ...) \
+    FLIPWAVE_UPDATING_PROXY_TO("+r", name, variable, text, __VA_ARGS__)
+
+/* Marks the next instruction in the text of inline assembly, for proxies with several results or with predicates. */
+#define FLIPWAVE_MARK(name) ".pragma \"flipwave.proxy " #name "\";\n\t"
+
+#elif defined(__OPENCL_C_VERSION__) || defined(__HIP__)
 
 /* A proxy instruction: an instruction of the target that represents an instruction that no chip
  * has. `text` is assembler text with `%0` for the destination and `%1`, `%2` and so on for the
@@ -166,6 +204,19 @@ static inline uint64_t flipwave_read_lane_64(uint64_t value, uint32_t lane)
 {
     return flipwave_read_lane((uint32_t)value, lane)
         | (uint64_t)flipwave_read_lane((uint32_t)(value >> 32), lane) << 32;
+}
+
+/* Returns the value of a lane, which each active lane chooses. The chosen lanes must be active. */
+static inline uint32_t flipwave_shuffle(uint32_t value, uint32_t lane)
+{
+    return __builtin_amdgcn_ds_bpermute(lane * 4, value);
+}
+
+/* Returns the 64-bit value of a lane, which each active lane chooses. */
+static inline uint64_t flipwave_shuffle_64(uint64_t value, uint32_t lane)
+{
+    return flipwave_shuffle((uint32_t)value, lane)
+        | (uint64_t)flipwave_shuffle((uint32_t)(value >> 32), lane) << 32;
 }
 
 /* Adds to a counter that all waves share. */

@@ -42,6 +42,7 @@ pub use executions::{InstExecutions, count_executions};
 pub use fault_model::{FaultFacts, FaultModelFile, FaultModelFunction};
 pub use file::ToolFile;
 pub use guest::Guest;
+pub use host::PTX_HEADER;
 pub use measure::{
     DISPATCH_NUMBER, DispatchTable, Instrumented, Measurement, measure, measure_with, wave_size,
 };
@@ -50,8 +51,8 @@ pub use observed::{
     OpcodeHistogram,
 };
 pub use ptx::{
-    InstrumentedModule, InstrumentedPtx, PtxDevice, PtxObservation, PtxRunner, PtxTool,
-    RunningRecords, measure_ptx,
+    InstrumentedModule, InstrumentedPtx, PtxDevice, PtxObservation, PtxReplacements, PtxReplacer,
+    PtxRunner, PtxTool, RunningRecords, measure_ptx,
 };
 pub use recording::{CodeScope, HookVariables};
 pub use refusals::{refusal_reasons, refused_sites};

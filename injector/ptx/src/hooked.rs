@@ -42,6 +42,7 @@ pub struct HookedCode {
 enum SavedOrigin {
     Before,
     After,
+    Emulated(u64),
     #[serde(untagged)]
     Original(u64),
 }
@@ -84,6 +85,7 @@ impl HookedCode {
     pub(crate) fn new(original: &Module, hooked: &Hooked) -> HookedCode {
         let saved = |origin: &Origin| match origin {
             Origin::Original(pc) => SavedOrigin::Original(pc.0),
+            Origin::Emulated(pc) => SavedOrigin::Emulated(pc.0),
             Origin::Before => SavedOrigin::Before,
             Origin::After => SavedOrigin::After,
         };
@@ -109,6 +111,7 @@ impl HookedCode {
         let module = parse(&self.text).map_err(|error| DeviceError::Load(error.to_string()))?;
         let origin = |saved: &SavedOrigin| match saved {
             SavedOrigin::Original(pc) => Origin::Original(Pc(*pc)),
+            SavedOrigin::Emulated(pc) => Origin::Emulated(Pc(*pc)),
             SavedOrigin::Before => Origin::Before,
             SavedOrigin::After => Origin::After,
         };
@@ -220,10 +223,11 @@ mod tests {
 
     #[test]
     fn origins_are_saved_as_numbers_and_words() {
-        let origins = [SavedOrigin::Original(32), SavedOrigin::Before, SavedOrigin::After];
-        let text = r#"[32,"before","after"]"#;
+        let (original, emulated) = (SavedOrigin::Original(32), SavedOrigin::Emulated(48));
+        let origins = [original, SavedOrigin::Before, SavedOrigin::After, emulated];
+        let text = r#"[32,"before","after",{"emulated":48}]"#;
         assert_eq!(serde_json::to_string(&origins).expect("JSON"), text);
-        let read: [SavedOrigin; 3] = serde_json::from_str(text).expect("origins");
+        let read: [SavedOrigin; 4] = serde_json::from_str(text).expect("origins");
         assert_eq!(read, origins);
     }
 }

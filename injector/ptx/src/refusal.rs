@@ -8,7 +8,9 @@ use flipwave_ptx::INSTRUCTION_SET;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The code was rewritten.
-    #[error("the code already contains hooks, of a detector; use `--by embedded`")]
+    #[error(
+        "the code already contains hooks, of emulated instructions or a detector; use `--by embedded`"
+    )]
     Rewritten,
     /// Hooks cannot strike the place.
     #[error("hooks cannot strike {0}")]

@@ -60,7 +60,7 @@ pub(crate) fn rewrite(
             library,
             function: name_in_source(request.function, call.function),
             arguments: call.arguments,
-            result: call.result,
+            results: call.result.into_iter().collect(),
             lanes: Lanes::Active,
         };
         instrumentation.call(call.point, hook)?;

@@ -44,7 +44,7 @@ fn instrumented(workload: &Workload, change: &str) -> Workload {
                 library,
                 function: function.to_owned(),
                 arguments,
-                result,
+                results: Vec::from_iter(result),
                 lanes: Lanes::Executing,
             };
             let mut calls = Vec::new();

@@ -1,10 +1,13 @@
 //! Campaigns on PTX: the suite's programs, compiled by clang, and faults in them.
 
 mod commands;
+mod emulated;
 mod everywhere;
 mod hardened;
+mod names;
 mod ptxas;
 mod random;
+mod strict;
 mod tools;
 
 use crate::suite::{agrees_with_reference, suite_programs};

@@ -9,7 +9,7 @@ use flipwave_arch::Architecture;
 use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
 use flipwave_jit::Compiling;
 use flipwave_machine::Stalls;
-use flipwave_ptx::{Code, Module, Origin, Ptx, Slot, resolve};
+use flipwave_ptx::{Code, EmulatedInst, Module, Origin, Ptx, Slot, resolve};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -100,6 +100,23 @@ impl PtxGpu {
         origins: &[Origin],
         inserted: Inserted,
     ) -> Result<ModuleId, DeviceError> {
+        self.load_emulating(original, module, origins, inserted, &BTreeMap::new())
+    }
+
+    /// Loads a module like [`PtxGpu::load_rewritten`], in which hooks replace emulated instructions. `emulated`
+    /// contains the instructions that observers see, by number in the code of `original`. An emulated
+    /// instruction counts as one.
+    ///
+    /// # Errors
+    /// See [`PtxGpu::load_rewritten`].
+    pub fn load_emulating(
+        &mut self,
+        original: ModuleId,
+        module: &Module,
+        origins: &[Origin],
+        inserted: Inserted,
+        emulated: &BTreeMap<usize, EmulatedInst>,
+    ) -> Result<ModuleId, DeviceError> {
         let code = resolve(module).map_err(|error| DeviceError::Load(error.to_string()))?;
         let (expected, found) = (code.instructions.len(), origins.len());
         if expected != found {
@@ -112,7 +129,11 @@ impl PtxGpu {
         let known = known.program;
         let blocks = &known.blocks;
         let inside = (0..known.steps.len()).map(|number| blocks.is_inside(number)).collect();
-        let original = Original::new(&known.code, inside, &code, origins, inserted);
+        let mut seen = Arc::clone(&known.code);
+        for (number, inst) in emulated {
+            Arc::make_mut(&mut seen).set_emulated(*number, inst);
+        }
+        let original = Original::new(&seen, inside, &code, origins, inserted);
         let base = Base { program: &known, original };
         let program = Program::load(module, code, &mut self.memory, Some(base), &BTreeMap::new())?;
         Ok(self.add(program))

@@ -4,7 +4,8 @@ use super::fidelity::Executions;
 use super::gpu::PtxGpu;
 use super::run::Company;
 use super::survey::{PtxCounts, PtxSurvey};
-use flipwave_arch::{Architecture, LaneMask, RegisterId, RegisterSpan, SourceLines};
+use crate::StrictCheck;
+use flipwave_arch::{Architecture, LaneMask, Pc, RegisterId, RegisterSpan, SourceLines};
 use flipwave_device::{Address, DeviceError, Dispatch, ModuleId, WaveLocation};
 use flipwave_machine::{
     Exactness, Execution, FaultDetail, Fidelity, FidelityCheck, Footprints, Machine, Observer,
@@ -28,7 +29,31 @@ fn executions(check: &mut dyn FidelityCheck) -> Option<&mut Executions> {
 
 /// Company of an observer alone.
 fn observed(observer: &mut dyn Observer) -> Company<'_> {
-    Company { observer, counts: None, footprints: None, fidelity: None, is_recording: false }
+    Company {
+        observer,
+        counts: None,
+        footprints: None,
+        fidelity: None,
+        is_recording: false,
+        strict: None,
+    }
+}
+
+impl PtxGpu {
+    /// Advances an execution with checks of the strict level; much slower. See [`Machine::advance`].
+    ///
+    /// # Errors
+    /// See [`Machine::advance`].
+    pub fn advance_checked(
+        &mut self,
+        execution: &mut Execution,
+        check: &mut StrictCheck,
+        until: u64,
+    ) -> Result<Progress, DeviceError> {
+        let mut observer = Unobserved;
+        let mut company = Company { strict: Some(check), ..observed(&mut observer) };
+        self.run(execution, &mut company, until)
+    }
 }
 
 impl Machine for PtxGpu {
@@ -129,6 +154,14 @@ impl Machine for PtxGpu {
 
     fn lines(&self, module: ModuleId) -> Option<&dyn SourceLines> {
         self.seen_code(module).map(|code| code as &dyn SourceLines)
+    }
+
+    fn register_name(&self, module: ModuleId, pc: Pc, register: RegisterId) -> Option<String> {
+        self.seen_code(module)?.register_name(pc, register)
+    }
+
+    fn register_named(&self, module: ModuleId, pc: Pc, name: &str) -> Option<RegisterId> {
+        self.seen_code(module)?.register_named(pc, name)
     }
 
     fn is_rewritten(&self, module: ModuleId) -> bool {

@@ -9,6 +9,7 @@ use super::survey::PtxCounts;
 use crate::compile::{Limits, Outcome, Recording, Workspace};
 use crate::execute::{Effect, Reach, Rows};
 use crate::program::{Inserted, Program};
+use crate::strict::StrictCheck;
 use crate::wave::{RegisterRange, Registers, Status};
 use flipwave_arch::{LaneMask, Pc};
 use flipwave_device::{
@@ -32,6 +33,7 @@ pub(super) struct Company<'a> {
     pub fidelity: Option<&'a mut Executions>,
     /// `true` to report the bytes that instructions write.
     pub is_recording: bool,
+    pub strict: Option<&'a mut StrictCheck>,
 }
 
 /// The wave whose turn it is.
@@ -184,7 +186,7 @@ impl PtxGpu {
             let id = workgroup.waves[index].id;
             let pc = Pc(workgroup.waves[index].pc());
             let origin = program.origin(pc.0);
-            let is_inserted = matches!(origin, Some(Origin::Before | Origin::After));
+            let is_inserted = origin.is_some_and(Origin::is_inserted);
             let is_free = program.is_free(origin);
             *inserted = if is_free { *inserted + 1 } else { 0 };
             if executed >= *limit && !is_free || *inserted > MOST_INSERTED {
@@ -209,6 +211,7 @@ impl PtxGpu {
             };
             let before = workgroup.waves[index].executed;
             let is_compiled = compiling != Compiling::Never
+                && company.strict.is_none()
                 && company.may_run_blocks(&program, is_watched)
                 && program.blocks.at(number).is_some();
             let permission = is_compiled
@@ -256,14 +259,18 @@ impl PtxGpu {
                 }
             }
             let inst = program.seen(number);
-            let is_called = is_watched
-                && !is_inserted
+            let is_interesting = is_watched
                 && match company.observer.interest() {
                     Interest::Every => true,
                     Interest::Address(address) => address == inst.pc,
                     Interest::Operation(operation) => operation == inst.operation(),
                 };
-            if is_called {
+            // Hooks that replace an emulated instruction run between the calls before and after it.
+            let original = program.original.as_ref();
+            let begins = original.is_some_and(|original| original.begins_emulated(number));
+            let is_inside = original.is_some_and(|original| original.is_inside_emulated(number));
+            let is_called = is_interesting && !is_inserted;
+            if is_interesting && (begins || !is_inserted && !is_inside) {
                 company.observer.before(inst, id, &mut reach);
                 if WaveState::pc(&reach) != inst.pc {
                     reach.wave.settle();
@@ -271,6 +278,9 @@ impl PtxGpu {
                 }
             }
             let lanes = reach.executing(program.steps[number].inst.guard);
+            if let Some(strict) = &mut company.strict {
+                strict.before(&reach, number, lanes);
+            }
             let effect = match reach.execute(number) {
                 Ok(effect) => effect,
                 Err(cause) => return faulted(cause, pc, id),

@@ -21,7 +21,7 @@ pub(crate) use op::{MatrixProduct, Op, Step};
 pub(crate) use operand::{Destination, Source, register_destination, register_source};
 pub use original::Inserted;
 pub(crate) use original::Original;
-pub(crate) use phase_barrier::{Phase, PhaseBarrier};
+pub(crate) use phase_barrier::{Phase, PhaseBarrier, PhaseKind};
 pub(crate) use warpgroup::{Descriptor, SharedMatrix, WarpgroupLeft, WarpgroupProduct};
 
 use crate::Gap;
@@ -65,7 +65,7 @@ impl Program {
 
     /// Returns `true` if instructions of this origin are executed without being counted.
     pub(crate) fn is_free(&self, origin: Option<Origin>) -> bool {
-        let is_inserted = origin.is_some_and(|origin| origin.pc().is_none());
+        let is_inserted = origin.is_some_and(Origin::is_inserted);
         is_inserted && self.original.as_ref().is_some_and(|found| found.inserted == Inserted::Free)
     }
 

@@ -16,7 +16,7 @@ pub enum Inserted {
 
 /// The code that rewritten code replaces. Observers see this code.
 pub(crate) struct Original {
-    /// The code.
+    /// The code, with emulated instructions in place of those that represent them.
     pub code: Arc<Code>,
     /// Origin of each instruction of the rewritten code.
     pub origins: Vec<Origin>,
@@ -60,11 +60,23 @@ impl Original {
 
     /// Returns `true` if the turn of a wave does not end before the instruction with a number.
     pub fn continues_turn(&self, number: usize) -> bool {
-        if self.origins[number] == Origin::After {
+        if self.origins[number] == Origin::After || self.is_inside_emulated(number) {
             return true;
         }
         let original = self.code.number_of(self.pc(pc_of(number)));
         original.is_some_and(|original| self.inside[original])
+    }
+
+    /// Returns `true` for instructions after the first of the code that replaces an emulated instruction.
+    pub fn is_inside_emulated(&self, number: usize) -> bool {
+        let before = number.checked_sub(1).map(|before| self.origins[before]);
+        let pc = self.origins[number].pc();
+        matches!(before, Some(Origin::Emulated(found)) if pc == Some(found))
+    }
+
+    /// Returns `true` for the first instruction of the code that replaces an emulated instruction.
+    pub fn begins_emulated(&self, number: usize) -> bool {
+        matches!(self.origins[number], Origin::Emulated(_)) && !self.is_inside_emulated(number)
     }
 
     /// The address in the original code of the instruction at an address, or of the next original one.
@@ -82,7 +94,8 @@ impl Original {
             return pc;
         };
         let before = self.origins[..number].iter().rev();
-        pc_of(number - before.take_while(|origin| **origin == Origin::Before).count())
+        let inserted = [Origin::Before, Origin::Emulated(pc)];
+        pc_of(number - before.take_while(|origin| inserted.contains(origin)).count())
     }
 
     /// The register of the rewritten code that an original register has become.

@@ -1,5 +1,6 @@
-/* Functions for hooks of instrumentation tools in PTX. The tool's calls of flipwave_insert_call become calls
- * that the lanes of a wave execute together; see docs/tools.md for the differences from AMD GPUs. */
+/* Functions for hooks of instrumentation tools and of emulated instructions in PTX. The tool's calls of
+ * flipwave_insert_call become calls that the lanes of a wave execute together; see docs/tools.md for the differences
+ * from AMD GPUs. */
 
 #ifndef FLIPWAVE_H
 #define FLIPWAVE_H
@@ -83,6 +84,18 @@ static inline uint64_t flipwave_read_lane_64(uint64_t value, uint32_t lane)
     return flipwave_read_lane_of_64(__nvvm_activemask(), value, lane);
 }
 
+/* Returns the value of a lane, which each active lane chooses. The chosen lanes must be active. */
+static inline uint32_t flipwave_shuffle(uint32_t value, uint32_t lane)
+{
+    return flipwave_read_lane_of(__nvvm_activemask(), value, lane);
+}
+
+/* Returns the 64-bit value of a lane, which each active lane chooses. */
+static inline uint64_t flipwave_shuffle_64(uint64_t value, uint32_t lane)
+{
+    return flipwave_read_lane_of_64(__nvvm_activemask(), value, lane);
+}
+
 /* Adds to a counter that all waves share. */
 static inline void flipwave_count(uint64_t *counter, uint64_t number)
 {
@@ -126,6 +139,8 @@ void flipwave_write_agpr(uint32_t index, uint32_t value) FLIPWAVE_NO_REGISTERS;
 void flipwave_write_sgpr(uint32_t index, uint32_t value) FLIPWAVE_NO_REGISTERS;
 #undef FLIPWAVE_NO_REGISTERS
 
+#ifdef FLIPWAVE_TOOL
 #include "flipwave_tool.h"
+#endif
 
 #endif

@@ -8,7 +8,9 @@ mod program;
 
 pub use message::{Malformed, Reader, Writer};
 pub use process::{HostProcess, Request};
-pub use program::{Callbacks, IncludeFolders, PUSH, Program, compile, parameter_macros};
+pub use program::{
+    Callbacks, IncludeFolders, PTX_HEADER, PUSH, Program, compile, parameter_macros,
+};
 
 /// The time limit for one request, in seconds: `FLIPWAVE_TOOL_SECONDS`, or a minute.
 pub fn seconds() -> u64 {

@@ -14,7 +14,7 @@ const TOOL_HEADER: &str = include_str!("../../include/flipwave_tool.h");
 /// The header that it includes.
 const TOOL_IMPLEMENTATION: &str = include_str!("../../include/flipwave_tool_impl.h");
 /// `flipwave.h` for hooks in PTX.
-const PTX_HEADER: &str = include_str!("../../include/ptx/flipwave.h");
+pub const PTX_HEADER: &str = include_str!("../../include/ptx/flipwave.h");
 /// The main program.
 const MAIN: &str = include_str!("../../include/host.c");
 

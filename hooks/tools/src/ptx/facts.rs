@@ -95,7 +95,7 @@ fn write_inst(
             is_kernel_entry: in_kernel && at == function.instructions.start,
             is_block_entry: at == range.start,
             is_block_exit,
-            is_emulated: false,
+            is_emulated: inst.is_emulated(),
         },
         operands: operands(inst),
     };

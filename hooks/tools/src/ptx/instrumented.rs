@@ -1,5 +1,6 @@
 //! Modules with the hooks of a tool.
 
+use super::PtxReplacer;
 use super::request::{PtxTool, Requested};
 use super::scope::PtxScope;
 use crate::code::ToolCode;
@@ -31,7 +32,8 @@ impl InstrumentedPtx {
 }
 
 impl PtxTool {
-    /// Inserts the tool's hooks into a module.
+    /// Inserts the tool's hooks into a module. `replacer` replaces emulated instructions, which the tool sees as
+    /// single instructions.
     ///
     /// # Errors
     /// [`ToolError`] if the tool fails, or a request does not match its hook.
@@ -39,9 +41,17 @@ impl PtxTool {
         &self,
         module: &Module,
         options: &Options,
+        replacer: Option<&dyn PtxReplacer>,
     ) -> Result<InstrumentedPtx, ToolError> {
         let mut instrumentation = Instrumentation::new(module).map_err(Box::new)?;
-        let original = instrumentation.code().clone();
+        let mut original = instrumentation.code().clone();
+        let replacements = replacer.map(|replacer| replacer.find(module, &original)).transpose()?;
+        if let Some(replacements) = &replacements {
+            replacements.request_hooks(&mut instrumentation)?;
+            for (number, inst) in replacements.emulated() {
+                original.set_emulated(number, &inst);
+            }
+        }
         let scope = PtxScope::new(&original, options.kernel.as_deref());
         let requested = self.request_hooks(&mut instrumentation, options, &scope)?;
         let Requested { code, library, refused } = requested;

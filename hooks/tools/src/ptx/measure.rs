@@ -1,5 +1,6 @@
 //! Instruments the modules of a list of dispatches with a tool and runs them.
 
+use super::PtxReplacer;
 use super::module::{InstrumentedModule, PtxDevice};
 use super::request::PtxTool;
 use crate::measure::complete;
@@ -32,7 +33,8 @@ pub trait PtxRunner {
 }
 
 /// Instruments the modules of `dispatches` with a tool, loads them in addition to the original ones, and runs the
-/// dispatches. See [`measure`](crate::measure()).
+/// dispatches. See [`measure`](crate::measure()). `replacer` replaces emulated instructions, which the tool sees as
+/// single instructions.
 ///
 /// # Errors
 /// [`ToolError`].
@@ -42,6 +44,7 @@ pub fn measure_ptx<R: PtxRunner>(
     file: &ToolFile,
     options: &Options,
     compiler: &PtxHookCompiler,
+    replacer: Option<&dyn PtxReplacer>,
 ) -> Result<Measurement, ToolError> {
     options.check_kernel(dispatches)?;
     let tool = PtxTool::start(file, options, compiler, &runner.target().clone())?;
@@ -67,7 +70,8 @@ pub fn measure_ptx<R: PtxRunner>(
                 let module = original.0;
                 let code = runner.device().module(original);
                 let code = code.ok_or(ToolError::NoCode { dispatch: index, module })?;
-                InstrumentedModule::load(runner.device(), original, &code, &tool, options)?
+                let device = runner.device();
+                InstrumentedModule::load(device, original, &code, &tool, options, replacer)?
             }
         };
         tables.push(run(runner, &module, &tool, dispatch, facts)?);
@@ -105,7 +109,7 @@ fn failure(
     dispatch: &Dispatch,
     fault: DeviceFault,
 ) -> ToolError {
-    let is_in_hook = matches!(module.origin(fault.place.pc), Some(Origin::Before | Origin::After));
+    let is_in_hook = module.origin(fault.place.pc).is_some_and(Origin::is_inserted);
     let fault = fault.map_locations(|location| {
         let pc = module.original(location.pc).unwrap_or(location.pc);
         WaveLocation { pc, ..location }

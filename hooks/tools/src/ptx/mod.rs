@@ -4,6 +4,7 @@
 //! the arguments to the tool's hook: a function of the module that the lanes of a wave execute together.
 
 mod access;
+mod emulated;
 mod facts;
 mod instrumented;
 mod measure;
@@ -13,6 +14,7 @@ mod request;
 mod scope;
 mod wrapper;
 
+pub use emulated::{PtxReplacements, PtxReplacer};
 pub use instrumented::InstrumentedPtx;
 pub use measure::{PtxRunner, measure_ptx};
 pub use module::{InstrumentedModule, PtxDevice, RunningRecords};

@@ -1,5 +1,6 @@
 //! A PTX module that a tool has instrumented, on a device.
 
+use super::PtxReplacer;
 use super::instrumented::InstrumentedPtx;
 use super::request::PtxTool;
 use super::scope::PtxScope;
@@ -144,7 +145,7 @@ pub struct InstrumentedModule {
 }
 
 impl InstrumentedModule {
-    /// Instruments the module `original` and loads the result.
+    /// Instruments the module `original` and loads the result. `replacer` replaces emulated instructions.
     ///
     /// # Errors
     /// [`ToolError`].
@@ -154,8 +155,9 @@ impl InstrumentedModule {
         module: &Module,
         tool: &PtxTool,
         options: &Options,
+        replacer: Option<&dyn PtxReplacer>,
     ) -> Result<InstrumentedModule, ToolError> {
-        let hooks = tool.instrument(module, options)?;
+        let hooks = tool.instrument(module, options, replacer)?;
         let module = device.load(original, &hooks.rewritten)?;
         let mut variables = BTreeMap::new();
         for name in &hooks.variables {

@@ -171,7 +171,8 @@ impl PtxTool {
         let library = instrumentation.add_library(compiled);
         for Insertion { point, wrapper, arguments, result, lanes } in insertions {
             let function = wrapper::name(wrapper);
-            let call = HookCall { library, function, arguments, result, lanes };
+            let results = result.into_iter().collect();
+            let call = HookCall { library, function, arguments, results, lanes };
             instrumentation.call(point, call).map_err(Box::new)?;
         }
         code.set_refused_at(

@@ -1,6 +1,7 @@
 //! Fault sites: absolute descriptions of single faults as one line of text.
 
 mod fields;
+mod names;
 mod text;
 
 use crate::fault::{Action, Intermittent, all_ones};
@@ -358,6 +359,17 @@ pub enum SiteError {
         text: String,
         /// Description of valid values.
         expected: &'static str,
+    },
+    /// The code declares no register of a name.
+    #[error(
+        "invalid fault site: the code at {pc} declares no register `{name}`; expected a register of its function, like \
+         %r12, %rd3.lo or %p1, or of another one, like scale:%r12"
+    )]
+    Undeclared {
+        /// The name.
+        name: String,
+        /// Address of the site's instruction.
+        pc: Pc,
     },
     /// The place exists per lane, but the site has no lane.
     #[error("each lane has its own {0}: the site needs `lane` or `lanes`")]

@@ -77,6 +77,17 @@ pub enum What {
     Gone(Gone),
 }
 
+impl What {
+    /// The register whose value is wrong, if the event is about one.
+    pub fn register(&self) -> Option<RegisterId> {
+        match self {
+            What::Fault(Some(Wrong::Register { register, .. }))
+            | What::Value(Wrong::Register { register, .. }) => Some(*register),
+            _ => None,
+        }
+    }
+}
+
 /// A difference and its two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {

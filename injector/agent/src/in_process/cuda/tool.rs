@@ -74,7 +74,7 @@ impl ToolDriver {
         let program = gpu.program(original).map(|program| Arc::clone(&program.module));
         let missing = ToolError::NoCode { dispatch: launch.number as usize, module: original.0 };
         let instrumented = program.ok_or(missing).and_then(|module| {
-            InstrumentedModule::load(gpu, original, &module, &self.tool, &self.options)
+            InstrumentedModule::load(gpu, original, &module, &self.tool, &self.options, None)
         });
         let module = match instrumented {
             Ok(module) => {
