@@ -165,8 +165,8 @@ fn a_native_instruction_that_looks_like_a_proxy_is_a_collision() {
     let native = "sum[i] = pk_add_sat_i4(a[i], b[i]) ^ ((a[i] & b[i]) | 57);\n        sum[i + 1] = (b[i] & sum[i]) | 57;";
     let words = [
         "unmarked instructions match the proxy `v_and_or_b32 dst, a, b, 57`",
-        "packed_i4.cl:13), `v_and_or_b32",
-        "packed_i4.cl:14)",
+        "packed_i4.cl:18), `v_and_or_b32",
+        "packed_i4.cl:19)",
         "match: all",
     ];
     assert_refused(KERNEL, "sum[i] = pk_add_sat_i4(a[i], b[i]);", native, &words);

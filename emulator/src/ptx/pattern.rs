@@ -435,7 +435,7 @@ mod tests {
             |text, operands: &[(&str, &str)]| pattern(text, operands).expect_err(text).to_string();
         assert!(refused("mov.b32 dst, 0; mov.b32 dst, 1", &dst).contains("not a single"));
         assert!(refused("", &[]).contains("not a single"));
-        assert!(refused("bra dst", &dst).contains("no instruction of PTX"));
+        assert!(refused("bra dst", &dst).contains("changes control flow"));
         assert!(refused("ret", &[]).contains("changes control flow"));
         assert!(refused("bar.sync 0", &[]).contains("changes control flow"));
         assert!(refused("nothing.b32 dst", &dst).contains("unknown opcode"));
