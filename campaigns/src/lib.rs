@@ -57,17 +57,15 @@ pub use flipwave_sim::strict::StrictOptions;
 pub use golden::expected::Unexpected;
 pub use golden::save::{SavedComparison, SavedGolden, SavedOutput, save_golden};
 pub use golden::suspicion::{Suspicion, SuspicionError};
-pub use harden::{
-    Escape, HardenOptions, HardeningError, Hardenings, LockstepSummary, RankedInstruction, harden,
-};
+pub use harden::{Escape, HardenOptions, HardeningError, Hardenings, RankedInstruction, harden};
 pub use outputs::compare::{Difference, OutputFormat, OutputRole, Tolerance};
 pub use outputs::extents::Extents;
 pub use platform::{
     Addresses, CampaignTarget, CodeFile, DetectorCounter, DetectorMethod, DifferenceCounter,
     EmulatedDispatch, EmulatedRun, EmulationError, EmulationMethod, ExecutedProxy, HardenedModule,
     HardeningMethod, HookInjection, HookMethod, HookMethodError, LoadedDetector, LoadedMachine,
-    Platform, ProgramLoader, RuleViolation, StrictError, StrictMethod, ToolMethod, ToolRun,
-    register_platform,
+    LockstepSummary, Platform, ProgramLoader, RuleViolation, StrictError, StrictMethod, ToolMethod,
+    ToolRun, register_platform,
 };
 pub use program::buffers::Init;
 pub use program::cancellable::CancellableDevice;

@@ -1,13 +1,12 @@
 //! The plain and the hardened versions of a campaign's program.
 
 use super::error::HardeningError;
-use super::hardenings::LockstepSummary;
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::element::ElementType;
 use crate::golden::golden;
 use crate::outputs::compare::{OutputFormat, OutputRole};
-use crate::platform::{HardenedModule, HardeningMethod};
+use crate::platform::{HardenedModule, HardeningMethod, LockstepSummary};
 use crate::program::prepare::{Prepared, prepare};
 use flipwave_arch::Pc;
 use flipwave_device::ModuleId;

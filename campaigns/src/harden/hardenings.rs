@@ -1,6 +1,7 @@
 //! Results of a hardening.
 
 use super::ranking::RankedInstruction;
+use crate::platform::LockstepSummary;
 use crate::run::Report;
 use flipwave_analysis::HardenedPoint;
 use std::path::PathBuf;
@@ -23,17 +24,6 @@ pub struct Hardenings {
     pub escapes: Vec<Escape>,
     /// Files written: tables and code objects.
     pub files: Vec<PathBuf>,
-}
-
-/// Summary of a lockstep comparison of plain and hardened code.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LockstepSummary {
-    /// Instructions executed by both.
-    pub instructions: u64,
-    /// Register values compared before these instructions.
-    pub registers: u64,
-    /// The first register with different values. The comparison of its kernel ended there.
-    pub differing: Option<String>,
 }
 
 /// A fault that a comparison should have detected.

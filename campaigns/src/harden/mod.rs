@@ -12,7 +12,7 @@ mod ranking;
 mod tables;
 
 pub use error::HardeningError;
-pub use hardenings::{Escape, Hardenings, LockstepSummary};
+pub use hardenings::{Escape, Hardenings};
 pub use ranking::RankedInstruction;
 
 use crate::error::CampaignError;

@@ -1,10 +1,10 @@
 //! Hardening of AMD code objects.
 
 use super::hardening::{
-    CodeFile, DifferenceCounter, HardenedModule, HardeningMethod, other_machine,
+    CodeFile, DifferenceCounter, HardenedModule, HardeningMethod, LockstepSummary, other_machine,
 };
 use super::{amdgpu, amdgpu_mut};
-use crate::harden::{HardeningError, LockstepSummary};
+use crate::harden::HardeningError;
 use flipwave_arch::Pc;
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{Address, Device, Dispatch, ModuleId};

@@ -1,7 +1,7 @@
 //! Hardening by duplication.
 
 use super::other_platform::OtherPlatformError;
-use crate::harden::{HardeningError, LockstepSummary};
+use crate::harden::HardeningError;
 use flipwave_arch::Pc;
 use flipwave_device::{Address, Dispatch, ModuleId};
 use flipwave_harden::{Candidates, Duplicated, Hardening};
@@ -85,4 +85,15 @@ pub struct CodeFile {
 /// The error for a machine of another platform, or for code that it does not have.
 pub(super) fn other_machine(machine: &Simulator) -> HardeningError {
     OtherPlatformError { target: machine.architecture().target().to_owned() }.into()
+}
+
+/// Summary of a lockstep comparison of plain and hardened code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockstepSummary {
+    /// Instructions executed by both.
+    pub instructions: u64,
+    /// Register values compared before these instructions.
+    pub registers: u64,
+    /// The first register with different values. The comparison of its kernel ended there.
+    pub differing: Option<String>,
 }

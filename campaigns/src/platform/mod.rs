@@ -9,6 +9,7 @@ mod amdgpu_detector;
 mod amdgpu_emulation;
 mod amdgpu_hardening;
 mod amdgpu_hooks;
+mod amdgpu_machine;
 mod amdgpu_strict;
 mod amdgpu_tools;
 mod detector;
@@ -33,14 +34,17 @@ pub use detector::{DetectorCounter, DetectorMethod, LoadedDetector};
 pub use emulation::{
     EmulatedDispatch, EmulatedRun, EmulationError, EmulationMethod, ExecutedProxy,
 };
-pub use hardening::{CodeFile, DifferenceCounter, HardenedModule, HardeningMethod};
+pub use hardening::{
+    CodeFile, DifferenceCounter, HardenedModule, HardeningMethod, LockstepSummary,
+};
 pub use hooks::{HookInjection, HookMethod, HookMethodError, HookedCodes};
 pub use loader::{Addresses, LoadedMachine, ProgramLoader};
 pub use strict::{RuleViolation, StrictError, StrictMethod};
 pub use target::CampaignTarget;
 pub use tools::{ToolMethod, ToolRun};
 
-pub(crate) use amdgpu::{AmdgpuLoader, amdgpu, amdgpu_mut};
+pub(crate) use amdgpu::AmdgpuLoader;
+pub(crate) use amdgpu_machine::{amdgpu, amdgpu_mut};
 
 use crate::program::error::PrepareError;
 use amdgpu::AmdgpuPlatform;

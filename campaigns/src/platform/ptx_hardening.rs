@@ -1,10 +1,10 @@
 //! Hardening of PTX modules.
 
 use super::hardening::{
-    CodeFile, DifferenceCounter, HardenedModule, HardeningMethod, other_machine,
+    CodeFile, DifferenceCounter, HardenedModule, HardeningMethod, LockstepSummary, other_machine,
 };
 use super::ptx_lockstep::compare;
-use crate::harden::{HardeningError, LockstepSummary};
+use crate::harden::HardeningError;
 use flipwave_arch::Pc;
 use flipwave_device::{Dispatch, ModuleId};
 use flipwave_harden::ptx::{Hardened, VARIABLE, candidates, harden};

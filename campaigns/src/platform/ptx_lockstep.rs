@@ -1,6 +1,7 @@
 //! Comparison of all values that a plain and a rewritten PTX module compute.
 
-use crate::harden::{HardeningError, LockstepSummary};
+use super::hardening::LockstepSummary;
+use crate::harden::HardeningError;
 use flipwave_arch::{Instruction, LaneMask, RegisterId, RegisterRole};
 use flipwave_device::{Completion, Dispatch, WaveId};
 use flipwave_injector::Workload;

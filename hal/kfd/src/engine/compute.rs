@@ -268,8 +268,9 @@ impl ComputeEngine {
         turn: &mut Turn<'_, Gpus>,
         queue: &Queue,
     ) -> Result<PacketEnd, DeviceError> {
+        let generation = turn.device(self.node).target().generation();
         while !queue.is_closed() {
-            let step = queue.processor().step(queue, &self.machine);
+            let step = queue.processor().step(queue, generation, &self.machine.events);
             let end = match step {
                 Ok(Step::Executed) => continue,
                 Ok(Step::Launch(launch)) => self.execute_launch(turn, queue, &launch)?,

@@ -4,10 +4,11 @@ use super::launch::RegisterLaunch;
 use super::packet::{Header, Packet, Release, ReleaseData, Wait, WaitPlace};
 use super::registers::ShRegisters;
 use crate::clock::gpu_clock;
-use crate::machine::Machine;
+use crate::events::Events;
 use crate::map::{GpuAddress, View, Violation};
 use crate::queue::{Queue, QueueKind, Ring};
 use crate::refusal::{QueueError, Refusal};
+use flipwave_isa::Generation;
 use std::sync::atomic::Ordering;
 
 /// Packets outside of the ring.
@@ -121,7 +122,12 @@ impl Processor {
     ///
     /// # Errors
     /// [`Refusal`] of an invalid packet, or of an address that the GPU may not access.
-    pub fn step(&mut self, queue: &Queue, machine: &Machine) -> Result<Step, Refusal> {
+    pub fn step(
+        &mut self,
+        queue: &Queue,
+        generation: Generation,
+        events: &Events,
+    ) -> Result<Step, Refusal> {
         let view = queue.view();
         let Some(fetched) = self.fetch(queue, &view)? else {
             let Some(buffer) = self.buffer.take() else { return Ok(Step::End) };
@@ -140,14 +146,11 @@ impl Processor {
                     return Ok(Step::Waiting);
                 }
             }
-            Packet::Release(release) => write_release(&release, &view, machine)?,
+            Packet::Release(release) => write_release(&release, &view, events)?,
             Packet::SetRegisters { first, values } => {
                 self.registers.set(first, &values).map_err(Refusal::Packet)?;
             }
             Packet::Dispatch { workgroups, initiator } if initiator.is_enabled() => {
-                let gpu = machine.topology.gpu(queue.node);
-                let generation =
-                    gpu.ok_or(Refusal::Packet(QueueError::Packet))?.target.generation();
                 let launch = self.registers.launch(generation, workgroups, initiator);
                 result = Step::Launch(launch.map_err(Refusal::Packet)?);
             }
@@ -234,7 +237,7 @@ fn is_reached(wait: &Wait, view: &View<'_>) -> Result<bool, Refusal> {
     }
 }
 
-fn write_release(release: &Release, view: &View<'_>, machine: &Machine) -> Result<(), Violation> {
+fn write_release(release: &Release, view: &View<'_>, events: &Events) -> Result<(), Violation> {
     let to = release.to;
     match release.data {
         ReleaseData::None => {}
@@ -243,8 +246,8 @@ fn write_release(release: &Release, view: &View<'_>, machine: &Machine) -> Resul
         ReleaseData::Clock => view.word64(to)?.store(gpu_clock(), Ordering::Release),
     }
     if let Some(event) = release.event {
-        machine.events.set(event);
+        events.set(event);
     }
-    machine.events.signal_notifier.notify();
+    events.signal_notifier.notify();
     Ok(())
 }

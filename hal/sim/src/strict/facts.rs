@@ -25,8 +25,8 @@ pub struct Facts {
     pub counted: &'static [(Counter, Queue)],
     /// Counts that it waits for.
     pub waits: Option<WaitCounts>,
-    /// Queue that it additionally proves to be complete.
-    pub settles: Option<Queue>,
+    /// Queues that it additionally proves to be complete.
+    pub settles: &'static [Queue],
     /// Wait states that it takes.
     pub wait_states: u8,
     /// Hazards that it may trigger, as a bit set of their numbers.
@@ -79,7 +79,7 @@ impl Facts {
             named: Named::of(inst, machine),
             counted: rules.counters.incremented_by(inst),
             waits: rules.counters.wait_counts(inst),
-            settles: rules.counters.completed_queue(inst),
+            settles: rules.counters.completed_queues(inst),
             wait_states: wait_states(inst),
             triggers: 0,
             runs_into: 0,

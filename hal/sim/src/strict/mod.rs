@@ -299,8 +299,8 @@ impl Strict {
         if let Some(counts) = facts.waits {
             state.pending.wait(rules.counters, counts);
         }
-        if let Some(queue) = facts.settles {
-            state.pending.settle(queue);
+        for queue in facts.settles {
+            state.pending.settle(*queue);
         }
         state.recent.push(facts);
         if let Some(scalars) = &mut state.scalar_reads {

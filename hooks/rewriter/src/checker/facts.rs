@@ -23,8 +23,8 @@ pub struct Facts {
     pub counted: &'static [(Counter, Queue)],
     /// Counts that the instruction waits for.
     pub waits: Option<WaitCounts>,
-    /// A queue whose operations are complete after the instruction, apart from `waits`.
-    pub settles: Option<Queue>,
+    /// Queues whose operations are complete after the instruction, apart from `waits`.
+    pub settles: &'static [Queue],
     /// The instruction is a vector load that completes in order with other such loads.
     pub loads_in_order: bool,
     /// Wait states that the instruction takes.
@@ -43,7 +43,7 @@ impl Facts {
             falls_through: inst.control(target.generation()).may_fall_through(),
             counted: counters.incremented_by(&inst),
             waits: counters.wait_counts(&inst),
-            settles: counters.completed_queue(&inst),
+            settles: counters.completed_queues(&inst),
             loads_in_order: counters.is_in_order_load(&inst),
             wait_states: wait_states(&inst),
             chip_bug: ChipBug::of(target, &inst),

@@ -113,9 +113,9 @@ impl Outstanding {
                 }
             }
         }
-        if let Some(queue) = facts.settles {
+        if !facts.settles.is_empty() {
             for counts in self.operations.values_mut() {
-                counts.retain(|count| count.queue != queue);
+                counts.retain(|count| !facts.settles.contains(&count.queue));
             }
             self.operations.retain(|_, counts| !counts.is_empty());
         }

@@ -93,9 +93,10 @@ impl Outstanding {
                 }
             }
         }
-        if let Some(queue) = counters.completed_queue(inst) {
+        let completed = counters.completed_queues(inst);
+        if !completed.is_empty() {
             for operation in self.operations.values_mut() {
-                operation.counts.retain(|count| count.queue != queue);
+                operation.counts.retain(|count| !completed.contains(&count.queue));
             }
             self.operations.retain(|_, operation| !operation.counts.is_empty());
         }

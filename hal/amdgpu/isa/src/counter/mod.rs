@@ -365,26 +365,27 @@ impl Counters {
         Some(WaitCounts::new([(counter, immediate as u8 & self.max_count(counter))]))
     }
 
-    /// The queue whose operations have completed once an instruction has executed, without a wait for
+    /// The queues whose operations have completed once an instruction has executed, without a wait for
     /// their counter: a wave that has passed a barrier has received the result of its signal (LLVM,
     /// `tryClearSCCWriteEvent`). On gfx1250, scalar memory is not issued before vector memory has translated its
-    /// addresses, and the reverse; scalar memory that has completed has translated its own (LLVM,
-    /// `SIInsertWaitcnts`, X_CNT).
-    pub fn completed_queue(&self, inst: &Inst) -> Option<Queue> {
+    /// addresses, and the reverse; scalar memory that has completed has translated its own; and functions do not
+    /// wait for translations of their callers and callees (LLVM, `SIInsertWaitcnts`, X_CNT).
+    pub fn completed_queues(&self, inst: &Inst) -> &'static [Queue] {
         if inst.operation.opcode() == Opcode::SBarrierWait {
-            return Some(Queue::BarrierResult);
+            return &[Queue::BarrierResult];
         }
         if self.max_count(Counter::Xcnt) == 0 {
-            return None;
+            return &[];
         }
+        if inst.leaves_function() {
+            return &[Queue::ScalarTranslation, Queue::VectorTranslation];
+        }
+        let has_waited = |counts: WaitCounts| counts.at_most(Counter::Kmcnt) == Some(0);
         match inst.class() {
-            Class::Vmem => Some(Queue::ScalarTranslation),
-            Class::Smem => Some(Queue::VectorTranslation),
-            _ => self
-                .wait_counts(inst)
-                .and_then(|counts| counts.at_most(Counter::Kmcnt))
-                .is_some_and(|count| count == 0)
-                .then_some(Queue::ScalarTranslation),
+            Class::Vmem => &[Queue::ScalarTranslation],
+            Class::Smem => &[Queue::VectorTranslation],
+            _ if self.wait_counts(inst).is_some_and(has_waited) => &[Queue::ScalarTranslation],
+            _ => &[],
         }
     }
 
