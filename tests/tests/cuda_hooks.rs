@@ -221,7 +221,7 @@ fn tools_that_do_not_suit_ptx_are_refused() {
     };
     refused(&["--placement", "inline"], "--placement");
     refused(&["--by", "hardware"], "only on GPUs of AMD");
-    let source = "#include <flipwave.h>\nFLIPWAVE_MAP(none, struct { uint64_t n; }, 4, \"key\")\nvoid hook(uint32_t value) {}\n\
+    let source = "#include <flipwave.h>\nstruct none { uint64_t n; };\nFLIPWAVE_MAP(none, struct none, 4, \"key\")\nvoid hook(uint32_t value) {}\n\
                   void flipwave_instrument(const flipwave_inst *inst) { flipwave_insert_call(inst, \"hook\", FLIPWAVE_BEFORE); \
                   flipwave_arg_vcc(); }\n";
     std::fs::write(folder.join("vcc.c"), source).expect("written");

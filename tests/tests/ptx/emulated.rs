@@ -25,7 +25,7 @@ impl Bench {
         let kernel = format!(
             ".version 7.8\n.target sm_80\n.address_size 64\n\
              .visible .entry k(.param .u64 in, .param .u64 out)\n{{\n.reg .b64 %in, %out, %rd<9>; .reg .b32 %x, %y, %t, \
-             %r<9>; .reg .f32 %f<9>; .reg .b16 %h<9>; .reg .pred %p<9>; .reg .b128 %q<3>;\n\
+             %r<9>; .reg .f32 %f<9>; .reg .b16 %h<9>; .reg .pred %p<9>;\n\
              ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %in, %t, 4, %in; \
              mad.wide.u32 %out, %t, 4, %out; ld.global.u32 %x, [%in]; mov.u32 %y, 0;\n{body}\n\
              st.global.u32 [%out], %y; ret;\n}}\n"
@@ -110,15 +110,6 @@ fn operands_of_all_kinds_reach_the_hook_and_results_their_registers() {
     let hook = "float new(uint16_t a) { return a * 1.5f; }";
     let bench = Bench::new(&body, hook, &instruction("cvt.rn.f32.u16 d, a", "d: b32, a: b16", ""));
     computes(&bench, |x| x * 3 / 2);
-    // 128 bits.
-    let body = format!(
-        "cvt.u64.u32 %rd1, %x; mov.u64 %rd2, 5; mov.b128 %q1, {{%rd1, %rd2}}; {MARK} mov.b128 %q2, %q1; \
-         mov.b128 {{%rd3, %rd4}}, %q2; add.u64 %rd3, %rd3, %rd4; cvt.u32.u64 %y, %rd3;"
-    );
-    let hook = "struct wide { uint64_t low, high; };
-        struct wide new(struct wide a) { return (struct wide){a.high * 10, a.low}; }";
-    let bench = Bench::new(&body, hook, &instruction("mov.b128 d, a", "d: b128, a: b128", ""));
-    computes(&bench, |x| 50 + x);
     // A destination that is read, and no destination at all.
     let body = format!("mov.u32 %y, 100; {MARK} mad.lo.u32 %y, %x, 11, %y;");
     let hook = "uint32_t new(uint32_t acc, uint32_t a) { return acc + a * a; }";

@@ -206,7 +206,7 @@ fn ptx_programs_that_cannot_be_hardened_are_refused() {
         let campaign = format!(
             "name: k\nseed: 1\ntarget: sm_80\nworkload:\n  kernel:\n    code_object: k.ptx\n    name: k\n    \
              grid: 32\n    workgroup: 32\n    args: [{{buffer: out, type: u32, count: 32, output: true}}]\n\
-             faults: {faults}\n"
+             allow: [unwritten_output]\nfaults: {faults}\n"
         );
         std::fs::write(folder.join("k.yaml"), campaign).expect("written");
     };
