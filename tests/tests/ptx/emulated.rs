@@ -116,10 +116,10 @@ fn operands_of_all_kinds_reach_the_hook_and_results_their_registers() {
     let operands = "acc: b32, a: b32";
     let bench = Bench::new(&body, hook, &instruction("mad.lo.u32 acc, a, 11, acc", operands, ""));
     computes(&bench, |x| 100 + x * x);
-    let body = format!("{MARK} st.global.u32 [%out+0], %x; ld.global.u32 %y, [%out];");
+    let body = format!("{MARK} st.global.s32 [%out+0], %x; ld.global.u32 %y, [%out];");
     let hook = "void new(uint64_t to, uint32_t value) { *(uint32_t *)to = value + 1; }";
     let operands = "to: b64, value: b32";
-    let bench = Bench::new(&body, hook, &instruction("st.global.u32 [to], value", operands, ""));
+    let bench = Bench::new(&body, hook, &instruction("st.global.s32 [to], value", operands, ""));
     computes(&bench, |x| x + 1);
 }
 

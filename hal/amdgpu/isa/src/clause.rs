@@ -11,10 +11,10 @@ pub enum Kind {
     Scalar,
     /// The local data share.
     Lds,
-    /// Buffer, global and private memory; on gfx10 also images. After gfx10, a clause does not mix
+    /// Buffer, global and private memory; on gfx10 also images. On gfx11 and gfx12, a clause does not mix
     /// loads with stores or atomics.
     Vector(Access),
-    /// Images after gfx10.
+    /// Images on gfx11 and gfx12.
     Image(Access),
     /// Flat memory.
     Flat(Access),
@@ -31,7 +31,7 @@ pub enum Access {
     Store,
     /// Atomics.
     Atomic,
-    /// Any of them: gfx10 does not distinguish accesses.
+    /// Any of them: gfx10 and gfx1250 do not distinguish accesses.
     Any,
 }
 
@@ -43,7 +43,7 @@ pub fn length(inst: &Inst) -> Option<u8> {
 
 /// The kind of clause that an instruction may belong to; `None` if it cannot be in a clause.
 pub fn kind(target: &Target, inst: &Inst) -> Option<Kind> {
-    let distinguishes_access = target.generation() > Generation::Gfx10;
+    let distinguishes_access = matches!(target.generation(), Generation::Gfx11 | Generation::Gfx12);
     let access = match (inst.flags.loads, inst.flags.stores) {
         _ if !distinguishes_access => Access::Any,
         (true, true) => Access::Atomic,
@@ -116,8 +116,13 @@ mod tests {
             let (target, inst) = inst("gfx1100", line);
             assert_eq!(kind(&target, &inst), expected, "{line}");
         }
-        let (target, store) = inst("gfx1030", "global_store_dword v1, v0, s[2:3]");
-        assert_eq!(kind(&target, &store), Some(Kind::Vector(Access::Any)));
+        for (target, line) in [
+            ("gfx1030", "global_store_dword v1, v0, s[2:3]"),
+            ("gfx1250", "global_store_b32 v1, v0, s[2:3]"),
+        ] {
+            let (target, store) = inst(target, line);
+            assert_eq!(kind(&target, &store), Some(Kind::Vector(Access::Any)));
+        }
     }
 
     #[test]
