@@ -127,7 +127,7 @@ mod tests {
         for (text, part) in [
             ("", "unknown GPU ``"),
             ("gfx90a,", "unknown GPU ``"),
-            ("gfx1250", "unknown GPU `gfx1250`; expected one of gfx906, "),
+            ("gfx1036", "unknown GPU `gfx1036`; expected one of gfx906, "),
             ("xgfx90a", "unknown GPU `xgfx90a`"),
             ("gfx90a x2", "unknown GPU `gfx90a x2`"),
             ("0xgfx90a", "1 to 16 GPUs"),
