@@ -26,15 +26,14 @@ impl<T> Turns<T> {
 
     /// Waits for this thread's turn, which lasts until the result is dropped.
     pub fn take(&self) -> Turn<'_, T> {
-        Turn { turns: self, shared: Some(self.wait()) }
+        Turn { turns: self, shared: Some(self.wait(self.tickets())) }
     }
 
     fn tickets(&self) -> MutexGuard<'_, Tickets> {
         self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait(&self) -> MutexGuard<'_, T> {
-        let mut tickets = self.tickets();
+    fn wait(&self, mut tickets: MutexGuard<'_, Tickets>) -> MutexGuard<'_, T> {
         let own = tickets.next;
         tickets.next += 1;
         drop(self.changed.wait_while(tickets, |tickets| tickets.served != own));
@@ -58,8 +57,11 @@ impl<T> Turn<'_, T> {
     /// Gives a turn to all threads that wait for one.
     pub fn pass(&mut self) {
         self.shared = None;
-        self.turns.end();
-        self.shared = Some(self.turns.wait());
+        // Under one lock: a thread that got its turn meanwhile would otherwise come next again.
+        let mut tickets = self.turns.tickets();
+        tickets.served += 1;
+        self.turns.changed.notify_all();
+        self.shared = Some(self.turns.wait(tickets));
     }
 }
 
