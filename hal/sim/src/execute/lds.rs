@@ -13,7 +13,7 @@ pub use whole_wave::{at_once, load, store};
 use crate::execute::exchange::Loaded;
 use crate::execute::vector_memory;
 use crate::instruction::lds::LdsAccess;
-use crate::instruction::{Element, Op};
+use crate::instruction::{Element, Op, Word};
 use crate::wave::level::at_each_level;
 use crate::wave::{LANES, Row, RowIndex, ScalarIndex, Wave};
 use bytes::u64_of;
@@ -238,7 +238,13 @@ fn write_element(
 }
 
 fn data(wave: &Wave, op: &Op, source: usize, bytes: u8, lane: usize) -> u64 {
-    let Some(row) = op.sources[source].row() else { return 0 };
+    let source = &op.sources[source];
+    let Some(row) = source.row() else {
+        return match source.words {
+            [Word::Constant(low), Word::Constant(high)] => u64::from(low) | u64::from(high) << 32,
+            _ => 0,
+        };
+    };
     let low = u64::from(wave.row(row).0[lane]);
     if bytes == 8 { low | u64::from(wave.row(row.plus(1)).0[lane]) << 32 } else { low }
 }

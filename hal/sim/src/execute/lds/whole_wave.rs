@@ -1,5 +1,6 @@
-//! LDS operations on all lanes at once. If an element is out of range or misaligned, they return
-//! `false` without side effects that a repetition would not have.
+//! LDS operations on all lanes at once. If an element is out of range or misaligned, or the data of an
+//! atomic operation is a constant, they return `false` without side effects that a repetition would not
+//! have.
 
 use super::operands::{addresses, by_thread, two_offsets};
 use crate::execute::lane_access::{self, Part, Placed};
@@ -79,6 +80,9 @@ fn modify<const WORDS: usize>(
     addresses: &Row,
     lds: &mut [u8],
 ) -> bool {
+    if op.sources[1].row().is_none() {
+        return false;
+    }
     let (exec, active) = (wave.exec(), wave.exec_row());
     let mut low_bits = 0;
     for lane in 0..LANES {

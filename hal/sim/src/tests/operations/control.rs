@@ -412,6 +412,8 @@ const COMPARISONS: &[fn()] = &[
     newest::bfloat16_arithmetic_is_rounded_once,
     newest::bfloat16_functions_match_reference,
     newest::byte_and_half_conversions_match_reference,
+    newest::conversions_with_selected_scales_match_reference,
+    newest::table_lookups_match_bit_strings,
     newest::scaled_packed_conversions_match_reference,
     newest::group_moves_match_reference,
 ];

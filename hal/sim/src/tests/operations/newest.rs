@@ -286,6 +286,16 @@ pub fn byte_and_half_conversions_match_reference() {
             u64::from(table.nearest(number(s[0]), Some(s[1] as u32), false))
         });
     }
+    // E5M3, without sign, and the only NaN left out.
+    let unsigned: Vec<Sources> = (0..=0xfe).map(|bits| [bits, 0, 0, 0]).collect();
+    check("v_cvt_f32_fp8 clamp", DEFAULT_MODE, &unsigned, |s| {
+        let (exponent, mantissa) = ((s[0] >> 3) as i32, (s[0] & 7) as f32);
+        let number = match exponent {
+            0 => mantissa * 2f32.powi(-17),
+            _ => (8.0 + mantissa) * 2f32.powi(exponent - 18),
+        };
+        number.to_bits().into()
+    });
     // With random bits of zero, both conversions truncate; representable numbers are unchanged.
     let whole: Vec<Sources> = (0..500u64)
         .map(|at| {
@@ -524,7 +534,7 @@ pub fn group_moves_match_reference() {
 
 /// Lookups in tables of sixteen elements, on strings of bits. The first source is the upper part.
 #[test]
-fn table_lookups_match_bit_strings() {
+pub fn table_lookups_match_bit_strings() {
     let mut random = Random(31);
     for (name, width, lower_words) in
         [("v_perm_pk16_b4_u4", 4, 1), ("v_perm_pk16_b6_u4", 6, 2), ("v_perm_pk16_b8_u4", 8, 2)]
@@ -562,7 +572,7 @@ fn table_lookups_match_bit_strings() {
 /// Conversions with a scale for each lane, whose lane and byte `scale_sel` selects: for each value, the first
 /// lane with scales, and the bytes for the lower and the upper half of the wave.
 #[test]
-fn conversions_with_selected_scales_match_reference() {
+pub fn conversions_with_selected_scales_match_reference() {
     const BYTES: [(u8, usize, [usize; 2]); 7] = [
         (0, 0, [0, 0]),
         (2, 0, [1, 1]),
