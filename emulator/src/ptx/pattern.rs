@@ -11,7 +11,7 @@ use flipwave_ptx::{
 };
 use std::fmt::Write;
 
-/// Stands for the first named number in an example; the next one stands for the second.
+/// Placeholder of the first named number in an example; the second one has the next number.
 const FIRST_NUMBER: u64 = 0x5f1b_a5e0_0000;
 
 /// Errors returned when reading a pattern for PTX.
@@ -74,7 +74,7 @@ pub struct NamedOperand {
     pub is_written: bool,
     /// `true` if the instruction reads it.
     pub is_read: bool,
-    /// What stands for it in the example.
+    /// Its placeholder in the example.
     example: Example,
 }
 

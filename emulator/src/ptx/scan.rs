@@ -2,7 +2,7 @@
 
 use super::mark::marks;
 use super::pattern::{NamedOperand, OperandValue, PtxPattern};
-use super::wrapper::{Passed, WRAPPER, source, text, words};
+use super::wrapper::{Passed, WRAPPER, source, text};
 use crate::sites::{Candidate, Locations, Sites, check_mark, check_names};
 use crate::{ClosestMatch, EmulateError, Instruction, Lanes};
 use flipwave_arch::{RegisterId, SourceLines};
@@ -232,21 +232,10 @@ impl<'a> Compiled<'a> {
     fn arguments(&self, values: &[OperandValue]) -> Vec<Argument> {
         let mut arguments = Vec::new();
         for index in &self.arguments {
-            let (Some(operand), Some(value)) =
-                (self.pattern.operands.get(*index), values.get(*index))
-            else {
-                continue;
-            };
-            arguments.extend(match value {
-                OperandValue::Number(number) => vec![Argument::Constant(*number)],
-                OperandValue::Register(register) if words(operand) == 1 => {
-                    vec![Argument::Register(*register)]
-                }
-                OperandValue::Register(register) => {
-                    let all: Vec<RegisterId> = register.iter().collect();
-                    all.chunks_exact(2).map(|pair| Argument::Words(pair[0], pair[1])).collect()
-                }
-            });
+            arguments.extend(values.get(*index).map(|value| match value {
+                OperandValue::Number(number) => Argument::Constant(*number),
+                OperandValue::Register(register) => Argument::Register(*register),
+            }));
         }
         arguments.extend((self.instruction.lanes == Lanes::All).then_some(Argument::Guard));
         arguments
@@ -256,15 +245,7 @@ impl<'a> Compiled<'a> {
     fn results(&self, values: &[OperandValue]) -> Vec<Place> {
         let operands = self.pattern.operands.iter().zip(values);
         let written = operands.filter(|(operand, _)| operand.is_written);
-        let registers = written.filter_map(|(operand, value)| Some((operand, register_of(value)?)));
-        let places = registers.flat_map(|(operand, register)| match words(operand) {
-            1 => vec![Place::Register(register)],
-            _ => {
-                let all: Vec<RegisterId> = register.iter().collect();
-                all.chunks_exact(2).map(|pair| Place::Words(pair[0], pair[1])).collect()
-            }
-        });
-        places.collect()
+        written.filter_map(|(_, value)| register_of(value)).map(Place::Register).collect()
     }
 }
 

@@ -20,14 +20,6 @@ pub enum Passed<'a> {
     ExecutingLanes,
 }
 
-/// Number of values of 64 bits that hold an operand.
-pub fn words(operand: &NamedOperand) -> usize {
-    match operand.binding.kind {
-        Kind::Ptx(ScalarType::B128) => 2,
-        _ => 1,
-    }
-}
-
 /// Maximum size in bytes of a value for an operand; that of `bool` for predicates. Hooks may pass 16 bits as 32.
 fn bytes(operand: &NamedOperand) -> u32 {
     match operand.binding.kind {
@@ -67,13 +59,7 @@ pub fn text(
     members: &[Parameter],
     lanes: Lanes,
 ) -> String {
-    let operands = || {
-        passed.iter().filter_map(|passed| match passed {
-            Passed::Operand(operand) => Some(*operand),
-            Passed::ExecutingLanes => None,
-        })
-    };
-    let count: usize = operands().map(words).sum();
+    let count = passed.iter().filter(|passed| matches!(passed, Passed::Operand(_))).count();
     let guard = (lanes == Lanes::All).then(|| "uint64_t executes".to_owned());
     let parameters = (0..count).map(|number| format!("uint64_t word_{number}")).chain(guard);
     let parameters: Vec<String> = parameters.collect();
@@ -84,15 +70,14 @@ pub fn text(
         match passed {
             Passed::ExecutingLanes => format!("({written})exec"),
             Passed::Operand(operand) => {
-                let names = (next..next + words(operand)).map(|number| format!("word_{number}"));
-                let values = names.collect::<Vec<_>>().join(", ");
-                next += words(operand);
-                converted(written, operand, &values)
+                let value = format!("word_{next}");
+                next += 1;
+                converted(written, operand, &value)
             }
         }
     });
     let call = format!("{}({})", hook.name, arguments.collect::<Vec<_>>().join(", "));
-    let results: usize = destinations.iter().map(|operand| words(operand)).sum();
+    let results = destinations.len();
     let result = match results {
         0 => "void".to_owned(),
         1 => "uint64_t".to_owned(),
@@ -116,9 +101,8 @@ pub fn text(
         text,
         "    __auto_type result = {call};\n    struct {{ uint64_t word[{results}]; }} results = {{{{0}}}};"
     );
-    let mut word = 0;
-    for (number, operand) in destinations.iter().enumerate() {
-        let value = match members.get(number) {
+    for (word, operand) in destinations.iter().enumerate() {
+        let value = match members.get(word) {
             Some(member) if destinations.len() > 1 => format!("result.{}", member.name),
             _ => "result".to_owned(),
         };
@@ -134,7 +118,6 @@ pub fn text(
                  __builtin_memcpy(&results.word[{word}], &{value}, sizeof({value}));"
             ),
         };
-        word += words(operand);
     }
     let _ = match results {
         1 => writeln!(text, "    return results.word[0];\n}}"),
@@ -148,13 +131,13 @@ pub fn text(
 }
 
 /// The words of an operand as an argument of a C type.
-fn converted(ctype: &str, operand: &NamedOperand, values: &str) -> String {
+fn converted(ctype: &str, operand: &NamedOperand, value: &str) -> String {
     let (name, bytes) = (&operand.name, bytes(operand));
     // Predicates are 0 or 1 in integers of any size.
     let bytes = if operand.binding.kind == Kind::Ptx(ScalarType::Pred) { 8 } else { bytes };
     format!(
-        "({{ {ctype} converted; uint64_t words[] = {{{values}}}; \
+        "({{ {ctype} converted; uint64_t word = {value}; \
          _Static_assert(sizeof(converted) <= {bytes}, \"the parameter for operand `{name}` has more than \
-         {bytes} bytes\"); __builtin_memcpy(&converted, words, sizeof(converted)); converted; }})"
+         {bytes} bytes\"); __builtin_memcpy(&converted, &word, sizeof(converted)); converted; }})"
     )
 }
