@@ -50,8 +50,8 @@ pub(crate) fn prepare_emulated(campaign: &Campaign) -> Result<Prepared, Campaign
     }
 }
 
-/// Returns a site in the process that the campaign injects into, with the register that its name stands for. A capture
-/// contains one process.
+/// Resolves the name of a site's register in the process that the campaign injects into. A capture contains one
+/// process.
 ///
 /// # Errors
 /// [`CampaignError::OtherProcess`] if the site names another process, [`CampaignError::Site`] if it names an unknown

@@ -36,7 +36,7 @@ pub enum RegisterNames {
     /// One name per register: `vcc_lo`, `vcc_hi`.
     Listed(&'static [&'static str]),
     /// Names that a program declares. The number is that of the name in this process: the class has no registers of
-    /// its own, and stands for another until the program is known.
+    /// its own; once the program is known, a register of another class replaces it.
     Declared,
 }
 
@@ -82,7 +82,7 @@ impl RegisterId {
         self.class.bits
     }
 
-    /// Returns `true` for a name that stands for a register of the program, see [`RegisterNames::Declared`].
+    /// Returns `true` for the name of a register that the program declares, see [`RegisterNames::Declared`].
     pub fn is_declared(self) -> bool {
         matches!(self.class.names, RegisterNames::Declared)
     }

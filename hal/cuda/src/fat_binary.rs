@@ -24,8 +24,8 @@ const LZ4: u64 = 0x2000;
 const ZSTD: u64 = 0x8000;
 /// The largest text that is decompressed, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
-/// The largest number of bytes that a byte compressed with LZ4 stands for: those of a byte in the length of a match
-/// (LZ4 block format, "Sequences").
+/// The largest number of bytes to which LZ4 decompresses one byte: a byte in the length of a match (LZ4 block format,
+/// "Sequences").
 const LZ4_RATIO: u64 = 255;
 
 /// Errors returned when reading a fat binary.

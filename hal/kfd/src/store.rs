@@ -331,7 +331,7 @@ impl Store {
     /// Writes the description of an allocation: at most [`DESCRIPTION`] bytes.
     ///
     /// # Errors
-    /// As [`Store::read_description`], and `EINVAL` for more bytes.
+    /// Those of [`Store::read_description`], and `EINVAL` for more bytes.
     pub fn write_description(&self, allocation: &Allocation, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() as u64 > DESCRIPTION {
             return Err(invalid());

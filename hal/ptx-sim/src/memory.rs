@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 1 << 36;
 
 type Page = Arc<[u8]>;
 
-/// What pages contain that were never written.
+/// Content of pages that were never written.
 static ZEROES: [u8; PAGE as usize] = [0; PAGE as usize];
 
 /// Device memory in contiguous host memory, less than 2 GiB.

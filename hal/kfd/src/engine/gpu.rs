@@ -13,7 +13,7 @@ use flipwave_sim::EmbeddedGpu;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What all compute engines share. The one that has the turn works with it.
+/// State shared by all compute engines. The engine that has the turn works with it.
 pub struct Gpus {
     /// The GPU of node 1 comes first.
     gpus: Vec<Gpu>,

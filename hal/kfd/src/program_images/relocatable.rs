@@ -124,7 +124,7 @@ impl File {
     fn place_symbols(&mut self, table: &Section, sections: &[Section]) -> Option<()> {
         for symbol in table.contents.clone().step_by(ENTRY) {
             let index = self.get(symbol + 6, 2)? as usize;
-            // Section 0 and reserved numbers stand for no section.
+            // Section 0 and reserved numbers are no sections.
             if let Some(section) = sections.get(index).filter(|_| index > 0) {
                 let value = self.get(symbol + 8, 8)?;
                 self.put(symbol + 8, 8, value.wrapping_add(section.contents.start as u64))?;

@@ -102,7 +102,7 @@ impl Checked<'_, '_> {
     }
 }
 
-/// What an operation on memory does that the manual leaves undefined. `old` is the state of the object at its address,
+/// Returns the undefined behaviour of an operation on an `mbarrier` object. `old` is the state of the object at its address,
 /// `object` the address of a valid object that the memory overlaps.
 fn misuse(
     kind: PhaseKind,

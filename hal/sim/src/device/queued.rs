@@ -150,7 +150,7 @@ impl EmbeddedGpu {
     /// record of the other registers.
     ///
     /// # Errors
-    /// As [`EmbeddedGpu::begin_queued`].
+    /// Those of [`EmbeddedGpu::begin_queued`].
     pub fn begin_registers(
         &mut self,
         queued: QueuedPacket,

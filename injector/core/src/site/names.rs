@@ -47,7 +47,8 @@ impl Workload {
         self.device.register_name(module, pc, register)
     }
 
-    /// The site with the register of the program that its name stands for. A declared name comes before one of a class.
+    /// Replaces the name of a site's register by the register that the program declares. A declared name comes before
+    /// one of a class.
     ///
     /// # Errors
     /// [`SiteError::Undeclared`] if the code declares no register of the name at the site's instruction, and the

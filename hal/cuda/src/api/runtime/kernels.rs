@@ -70,7 +70,7 @@ struct FunctionAttributes {
     numbers: [i32; 7],
 }
 
-/// Whether the workgroups of a launch may wait for each other.
+/// Workgroups of a launch that may wait for each other.
 #[derive(Clone, Copy)]
 enum Cooperation {
     None,

@@ -190,7 +190,7 @@ fn elements(
 enum Holders {
     /// Sixteen lanes, which a modifier selects.
     HalfWave,
-    /// As many lanes as the matrix has rows.
+    /// One lane per row of the matrix.
     AllLanes,
 }
 
