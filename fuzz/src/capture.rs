@@ -146,6 +146,7 @@ fn steps(code_object: CodeObjectId) -> Vec<Step> {
         packet: KernelPacket { grid: [64, 1, 1], workgroup: [64, 1, 1], ..Default::default() },
         queued: QueuedPacket { packet: Address(64), queue: Address(4096), number: 3 },
         arguments: Vec::new(),
+        is_cooperative: false,
         instructions: 12,
         written: vec![(Address(0x1000), 4)],
     };

@@ -191,6 +191,7 @@ impl TestProgram {
             dynamic_lds: layout.dynamic_lds,
             instruction_limit: INSTRUCTION_LIMIT,
             queued: None,
+            is_cooperative: false,
         });
     }
 

@@ -40,16 +40,21 @@ fn exec(folder: &Path, options: &[&str], arguments: &[&str]) -> Finished {
     flipwave_within(PATIENCE, folder, &all).expect("an end")
 }
 
-/// Results of the program, computed by the host: steps in single precision, and the sum of integer parts.
-fn expected() -> String {
-    let input: Vec<f32> = (0..100).map(|i| i as f32 * 1.25 - 20.0).collect();
+/// Output of the program: results, and the sum of 7 and their integer parts.
+fn printed(results: &[f32]) -> String {
     let (mut text, mut sum) = (String::new(), 7u32);
-    for (i, first) in input.iter().enumerate() {
-        let value = (0..8).fold(*first, |value, _| value * 0.5 + first);
-        sum = sum.wrapping_add(value as i32 as u32);
+    for (i, value) in results.iter().enumerate() {
+        sum = sum.wrapping_add(*value as i32 as u32);
         text += &format!("{:08x}{}", value.to_bits(), if i % 10 == 9 { "\n" } else { " " });
     }
     text + &format!("sum {sum}\n")
+}
+
+/// Output of the program, computed by the host in single precision.
+fn expected() -> String {
+    let input = (0..100).map(|i| i as f32 * 1.25 - 20.0);
+    let steps = |first| (0..8).fold(first, |value, _| value * 0.5 + first);
+    printed(&input.map(steps).collect::<Vec<f32>>())
 }
 
 #[test]
@@ -109,34 +114,71 @@ fn rows(table: &[u8]) -> Vec<Row> {
     read_rows(table).expect("rows")
 }
 
-/// Faults are injected in processes of the application, and in replays of a recorded run.
-#[test]
-fn faults_have_the_same_outcomes_in_the_application_and_in_its_capture() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    build(folder);
+/// Injects faults in processes of the program with some arguments, and in replays of a recorded run, with one worker
+/// and with two. All must have the same outcomes. Returns the rows.
+#[track_caller]
+fn rows_of_application_and_capture(folder: &Path, arguments: &[&str], output: &str) -> Vec<Row> {
     let kernels = folder.join("steps.ptx");
-    let app = format!("  app: {{command: [./steps, {}], golden_runs: 1}}\n", kernels.display());
+    let command = [&["./steps", kernels.to_str().expect("text")], arguments].concat().join(", ");
+    let app = format!("  app: {{command: [{command}], golden_runs: 1}}\n");
     campaign(folder, &app, "compare: [{stdout: exact}]\n");
     let table = run(folder, &["--workers", "1", "--without", "dead-values"]);
     assert_eq!(run(folder, &["--workers", "2"]), table, "with 2 workers");
     let in_application = rows(&table);
-    let outcomes: BTreeSet<Outcome> = in_application.iter().map(|row| row.outcome).collect();
-    assert_eq!(outcomes.len(), 3, "masked, SDC and DUE: {outcomes:?}");
-    let causes: BTreeSet<String> =
-        in_application.iter().filter_map(|row| row.cause.clone()).collect();
-    assert!(causes.contains("watchdog") && causes.contains("memory_violation"), "{causes:?}");
 
-    let capture =
-        ["capture", "--gpu", "sm_90", "--out", "steps.capture", "--", "./steps", "steps.ptx"];
+    let capture = ["capture", "--gpu", "sm_90", "--out", "steps.capture", "--"];
+    let capture = [&capture[..], &["./steps", "steps.ptx"], arguments].concat();
     let finished = flipwave(folder, &capture, &[]).expect_success();
-    assert_eq!(finished.stdout, expected());
+    assert_eq!(finished.stdout, output);
     campaign(folder, "  capture: {file: steps.capture}\n", "");
-    let replayed = rows(&run(folder, &[]));
+    let table = run(folder, &["--workers", "1"]);
+    assert_eq!(run(folder, &["--workers", "2"]), table, "of the capture, with 2 workers");
     let found = |rows: &[Row]| -> Vec<(String, Outcome)> {
         rows.iter().map(|row| (row.site.to_string(), row.outcome)).collect()
     };
-    assert_eq!(found(&in_application), found(&replayed));
+    assert_eq!(found(&in_application), found(&rows(&table)));
+    let outcomes: BTreeSet<Outcome> = in_application.iter().map(|row| row.outcome).collect();
+    assert_eq!(outcomes.len(), 3, "masked, SDC and DUE: {outcomes:?}");
+    in_application
+}
+
+#[test]
+fn faults_have_the_same_outcomes_in_the_application_and_in_its_capture() {
+    let folder = tempfile::tempdir().expect("a folder");
+    build(folder.path());
+    let rows = rows_of_application_and_capture(folder.path(), &[], &expected());
+    let causes: BTreeSet<String> = rows.iter().filter_map(|row| row.cause.clone()).collect();
+    assert!(causes.contains("watchdog") && causes.contains("memory_violation"), "{causes:?}");
+}
+
+/// Results of the program's cooperative launch, computed by the host.
+fn expected_of_grid() -> String {
+    let mut data: Vec<f32> = (0..100).map(|i| i as f32 * 1.25 - 20.0).collect();
+    for _ in 0..7 {
+        let mean = |i: usize| {
+            let right = (i + 1).min(data.len() - 1);
+            0.25 * data[i.saturating_sub(1)] + 0.5 * data[i] + 0.25 * data[right]
+        };
+        data = (0..data.len()).map(mean).collect();
+    }
+    printed(&data)
+}
+
+/// Workgroups that wait for each other, and faults that let them wait forever.
+#[test]
+fn cooperative_launches_are_recorded_and_struck() {
+    let folder = tempfile::tempdir().expect("a folder");
+    build(folder.path());
+    let output = expected_of_grid();
+    rows_of_application_and_capture(folder.path(), &["grid"], &output);
+    let listed = flipwave(folder.path(), &["capture", "--list", "steps.capture"], &[]);
+    let launch = "stream=0 code_object=1 instructions=21630 written=804 cooperative\n";
+    assert!(listed.expect_success().stdout.contains(launch));
+    let too_large = exec(folder.path(), &[], &["grid", "513"]);
+    assert_eq!(
+        (too_large.code, &*too_large.stderr),
+        (Some(1), "the cooperative launch failed: 720\n")
+    );
 }
 
 /// Programs that were linked with NVIDIA's runtime need its symbol version.

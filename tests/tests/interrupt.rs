@@ -174,6 +174,7 @@ fn cancellation_ends_dispatches_of_a_cancellable_device() {
         dynamic_lds: 0,
         instruction_limit: 1 << 24,
         queued: None,
+        is_cooperative: false,
     });
     let Ok(Completion::Faulted(fault)) = end else { panic!("{end:?}") };
     let FaultCause::Watchdog { executed } = fault.cause else { panic!("{fault}") };

@@ -72,6 +72,7 @@ fn dispatch<D: Device>(
         dynamic_lds: layout.dynamic_lds,
         instruction_limit: 1 << 32,
         queued: None,
+        is_cooperative: false,
     })
 }
 

@@ -97,6 +97,7 @@ fn host_reads_data_written_by_added_code() {
         dynamic_lds,
         instruction_limit,
         queued: None,
+        is_cooperative: false,
     };
     let (end, violations) = device.dispatch_strict(&dispatch).expect("it starts");
     assert!(matches!(end, Completion::Completed(_)), "{end:?}");

@@ -204,6 +204,7 @@ impl<D: Device> ProgramLoader for AmdgpuLoader<D> {
             dynamic_lds: layout.dynamic_lds,
             instruction_limit: launch.instruction_limit,
             queued: None,
+            is_cooperative: false,
         })
     }
 

@@ -215,6 +215,7 @@ impl ProgramLoader for PtxLoader {
             dynamic_lds,
             instruction_limit: launch.instruction_limit,
             queued: None,
+            is_cooperative: false,
         })
     }
 

@@ -74,6 +74,7 @@ impl ReplayDevice {
             dynamic_lds: lds_bytes.saturating_sub(declared),
             instruction_limit: instruction_limit(recorded.instructions),
             queued,
+            is_cooperative: recorded.is_cooperative,
         }
     }
 

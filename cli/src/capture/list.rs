@@ -104,6 +104,9 @@ fn write_dispatch(out: &mut impl Write, dispatch: &RecordedDispatch) -> io::Resu
         dispatch.code_object.0,
         dispatch.instructions,
     )?;
+    if dispatch.is_cooperative {
+        write!(out, " cooperative")?;
+    }
     match &dispatch.range {
         Some(range) => writeln!(out, " range={}", printable(range)),
         None => writeln!(out),

@@ -49,6 +49,7 @@ pub fn launch(
         dynamic_lds: arguments.dynamic_lds,
         instruction_limit: 10_000_000,
         queued: None,
+        is_cooperative: false,
     })?;
     match end {
         Completion::Completed(_) => Ok(()),

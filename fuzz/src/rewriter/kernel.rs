@@ -104,6 +104,7 @@ impl Kernel {
             dynamic_lds: 0,
             instruction_limit: limit,
             queued: None,
+            is_cooperative: false,
         }
     }
 }

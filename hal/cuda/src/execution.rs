@@ -6,19 +6,14 @@ use crate::launch::{FaultedLaunch, KernelLaunch, LaunchDriver, MemoryMap, fault_
 use crate::memory::{self, Kind};
 use crate::queue::{Clock, CopyWork, FillWork, HostFunction, Place, Source, Work};
 use crate::status::Status;
-use flipwave_device::{
-    Address, Completion, DeviceError, DeviceFault, FaultCause, FaultClass, Statistics,
-};
+use flipwave_device::{Address, Completion, DeviceError, FaultCause, FaultClass};
 use flipwave_machine::{Execution, Limited, Machine, Progress};
 use flipwave_ptx_sim::PtxGpu;
-use std::collections::VecDeque;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 /// Wave instructions of a kernel between two points at which other threads can use the device.
 const SLICE: u64 = 1 << 16;
-/// Wave instructions of a workgroup of a cooperative launch before it is another one's turn.
-const COOPERATIVE_SLICE: u64 = 1 << 10;
 
 impl Driver {
     /// Executes work. Work of a device after a fault has no effect.
@@ -107,11 +102,7 @@ impl Driver {
         dispatch.instruction_limit = launcher.limit(launch);
         let execution = gpu.begin(&dispatch)?;
         launcher.start(&gpu, &execution)?;
-        let completion = if launch.is_cooperative {
-            run_cooperative(gpu, &mut **launcher, execution, launch)?
-        } else {
-            self.run_alone(device, gpu, &mut **launcher, execution)?
-        };
+        let completion = advance_to_end(device, gpu, &mut **launcher, execution)?;
         let gpu = device.gpu();
         if let Completion::Faulted(fault) = &completion {
             let fault = fault.clone().map_locations(|place| gpu.original(dispatch.module, place));
@@ -121,28 +112,6 @@ impl Driver {
         let after = self.map(&gpu, &**launcher);
         launcher.end(&gpu, &after, launch, &completion)?;
         Ok(completion)
-    }
-
-    fn run_alone<'a>(
-        &self,
-        device: &'a Device,
-        mut gpu: MutexGuard<'a, PtxGpu>,
-        launcher: &mut dyn LaunchDriver,
-        mut execution: Execution,
-    ) -> Result<Completion, DeviceError> {
-        loop {
-            let until = execution.wave_instructions() + SLICE;
-            match launcher.advance(&mut gpu, &mut execution, until)? {
-                Progress::Ended(completion) => return Ok(completion),
-                Progress::Paused => {
-                    drop(gpu);
-                    while device.waiting.load(Ordering::Acquire) > 0 {
-                        std::thread::yield_now();
-                    }
-                    gpu = lock(&device.gpu);
-                }
-            }
-        }
     }
 
     fn copy(&self, copy: &CopyWork) -> Result<(), Status> {
@@ -231,48 +200,24 @@ fn call(function: HostFunction, argument: usize, status: i32) {
     }
 }
 
-/// Executes the workgroups of a cooperative launch in turns, as all of them are resident.
-fn run_cooperative(
-    mut gpu: MutexGuard<'_, PtxGpu>,
+/// Continues a kernel to its end. Other threads can use the device in between.
+fn advance_to_end<'a>(
+    device: &'a Device,
+    mut gpu: MutexGuard<'a, PtxGpu>,
     launcher: &mut dyn LaunchDriver,
-    execution: Execution,
-    launch: &KernelLaunch,
+    mut execution: Execution,
 ) -> Result<Completion, DeviceError> {
-    let dispatch = &launch.dispatch;
-    let [x, y, z] = [0, 1, 2].map(|axis| dispatch.grid[axis] / dispatch.workgroup[axis].max(1));
-    let all = (0..z).flat_map(|z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z])));
-    let mut waiting: VecDeque<Execution> =
-        all.filter_map(|workgroup| execution.alone(workgroup, 0)).collect();
-    let mut total = Statistics::default();
-    let limit = launcher.limit(launch);
-    let mut executed = 0u64;
-    while let Some(mut current) = waiting.pop_front() {
-        let before = current.wave_instructions();
-        current.set_limit(limit);
-        match launcher.advance(&mut gpu, &mut current, before + COOPERATIVE_SLICE)? {
-            Progress::Ended(Completion::Completed(statistics)) => {
-                executed += statistics.wave_instructions - before;
-                total.wave_instructions += statistics.wave_instructions;
-                total.lane_operations += statistics.lane_operations;
-                total.waves += statistics.waves;
-            }
-            Progress::Ended(faulted) => return Ok(faulted),
+    loop {
+        let until = execution.wave_instructions() + SLICE;
+        match launcher.advance(&mut gpu, &mut execution, until)? {
+            Progress::Ended(completion) => return Ok(completion),
             Progress::Paused => {
-                executed += current.wave_instructions() - before;
-                if executed >= limit {
-                    return Ok(Completion::Faulted(watchdog(&current, executed)));
+                drop(gpu);
+                while device.waiting.load(Ordering::Acquire) > 0 {
+                    std::thread::yield_now();
                 }
-                waiting.push_back(current);
+                gpu = lock(&device.gpu);
             }
         }
     }
-    Ok(Completion::Completed(total))
-}
-
-/// The fault of a cooperative launch that does not end.
-fn watchdog(execution: &Execution, executed: u64) -> DeviceFault {
-    let workgroup = execution.workgroup().unwrap_or_default();
-    let wave = flipwave_device::WaveId { workgroup, wave: 0 };
-    let place = flipwave_device::WaveLocation { pc: flipwave_arch::Pc(0), wave };
-    DeviceFault::new(FaultCause::Watchdog { executed }, place)
 }

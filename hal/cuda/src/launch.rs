@@ -19,8 +19,6 @@ pub struct KernelLaunch {
     pub dispatch: Dispatch,
     /// The module of the kernel.
     pub code: Arc<LoadedCode>,
-    /// `true` if all workgroups must be able to wait for each other.
-    pub is_cooperative: bool,
 }
 
 /// Code of a loaded module.

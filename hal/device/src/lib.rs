@@ -53,6 +53,9 @@ pub struct Dispatch {
     /// fields above must have the same values. The kernel is the one above, so that rewritten code can
     /// replace it, unless the module has no code object: then the packet also determines the kernel.
     pub queued: Option<QueuedPacket>,
+    /// `true` if workgroups may wait for each other (a cooperative launch): all are resident at the same time and
+    /// take turns. GPUs that execute resident workgroups side by side anyway ignore it.
+    pub is_cooperative: bool,
 }
 
 /// The result of a dispatch.

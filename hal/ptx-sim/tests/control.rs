@@ -384,3 +384,75 @@ fn clones_of_a_dispatch_continue_alike() {
     assert!(other.is_in_state_of(&bench.gpu));
     assert_eq!(to_words(&bench.read(output, 384)), vec![50 * 95 * 96 / 2; 96]);
 }
+
+/// Workgroups of three waves that arrive at the word `out` and wait for all others, and store how many have arrived.
+/// Waves with odd numbers take another way to the barrier of their workgroup.
+const MEETING: &str =
+    "ENTRY mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; setp.ne.u32 %p1, %t, 0; @%p1 bra W;
+    atom.global.add.u32 %r3, [%out], 1;
+    S: ld.volatile.global.u32 %r3, [%out]; setp.lt.u32 %p2, %r3, %r2; @%p2 bra S;
+    W: bar.sync 0; ld.volatile.global.u32 %x, [%out]; mad.lo.u32 %r4, %r1, 96, %t;
+    mad.wide.u32 %place, %r4, 4, %out; st.global.u32 [%place+4], %x; ret; }";
+
+/// A cooperative launch of five workgroups that meet.
+fn meeting() -> (Bench, Dispatch) {
+    let mut bench = Bench::new(&kernel(MEETING));
+    let output = bench.buffer(&[0; 4 + 4 * 5 * 96]);
+    let dispatch = bench.dispatch("k", 5 * 96, 96, &arguments(&[output.0]));
+    (bench, Dispatch { is_cooperative: true, ..dispatch })
+}
+
+/// Both tiers, with pauses at which they must be in the same state.
+#[test]
+fn workgroups_of_cooperative_launches_wait_for_each_other() {
+    let (mut bench, dispatch) = meeting();
+    let statistics = bench.run(&dispatch);
+    assert_eq!(statistics.waves, 15);
+    let [address, ..] = bench.gpu.allocations()[..] else { panic!("no memory") };
+    assert_eq!(to_words(&bench.read(address.0, 4 * 481)), vec![5; 481]);
+
+    let (mut bench, dispatch) = meeting();
+    let alone = Dispatch { is_cooperative: false, ..dispatch.clone() };
+    assert!(matches!(bench.fault(&alone), FaultCause::Watchdog { executed: 200_000 }));
+
+    let grid = [96 * 342, 1, 1];
+    let error = bench.gpu.begin(&Dispatch { grid, ..dispatch }).err().expect("an error");
+    let expected =
+        "cannot launch kernel `k`: a cooperative launch of 1026 waves; expected at most 1024";
+    assert_eq!(error.to_string(), expected);
+}
+
+/// Observers see waves of several workgroups in turns.
+#[test]
+fn cooperative_launches_are_counted_and_checked() {
+    use flipwave_arch::LaneMask;
+    use flipwave_machine::{Progress, Unobserved};
+    use flipwave_ptx_sim::StrictCheck;
+    let (mut bench, dispatch) = meeting();
+    let mut execution = bench.gpu.begin(&dispatch).expect("begins");
+    let mut survey = bench.gpu.begin_survey(&execution, Some(LaneMask::FULL)).expect("a survey");
+    let end = bench.gpu.advance_surveyed(
+        &mut execution,
+        &mut Unobserved,
+        &mut *survey,
+        None,
+        None,
+        u64::MAX,
+    );
+    let Ok(Progress::Ended(flipwave_device::Completion::Completed(statistics))) = end else {
+        panic!("{end:?}")
+    };
+    let ended = survey.counts().expect("counts").take_ended();
+    let counted =
+        ended.iter().flat_map(|wave| &wave.instructions).map(|(_, count)| count.executions);
+    assert_eq!((ended.len(), counted.sum()), (15, statistics.wave_instructions));
+
+    let (mut bench, dispatch) = meeting();
+    let mut execution = bench.gpu.begin(&dispatch).expect("begins");
+    let mut check = StrictCheck::default();
+    let checked = bench.gpu.advance_checked(&mut execution, &mut check, u64::MAX);
+    let Ok(Progress::Ended(flipwave_device::Completion::Completed(strict))) = checked else {
+        panic!("{checked:?}")
+    };
+    assert_eq!((strict, check.into_violations().len()), (statistics, 0));
+}

@@ -141,6 +141,7 @@ fn run(inst: &str) {
         dynamic_lds: 0,
         instruction_limit: 1000,
         queued: None,
+        is_cooperative: false,
     };
     let mut execution = gpu.begin(&dispatch).expect("a dispatch");
     gpu.advance(&mut execution, &mut Unobserved, u64::MAX).expect("an end");
@@ -228,6 +229,7 @@ fn run_all(text: &str) {
             dynamic_lds: 64,
             instruction_limit: 2000,
             queued: None,
+            is_cooperative: false,
         };
         if let Ok(mut execution) = gpu.begin(&dispatch) {
             gpu.advance(&mut execution, &mut Unobserved, u64::MAX).expect("an end");

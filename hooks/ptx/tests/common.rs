@@ -85,6 +85,7 @@ impl Run {
             dynamic_lds: 0,
             instruction_limit: 1_000_000,
             queued: None,
+            is_cooperative: false,
         };
         let mut execution = self.gpu.begin(&dispatch).expect("begins");
         let progress = self.gpu.advance(&mut execution, &mut Unobserved, u64::MAX);

@@ -89,6 +89,7 @@ mod tests {
             dynamic_lds: 0,
             instruction_limit: 1,
             queued: None,
+            is_cooperative: false,
         }
     }
 

@@ -29,6 +29,7 @@ fn rewritten_code_shares_variables_with_the_original() {
         dynamic_lds: layout.dynamic_lds,
         instruction_limit: 100_000,
         queued: None,
+        is_cooperative: false,
     };
     let out = Buffer { name: "out".to_owned(), address, bytes: 256 };
     let workload = Workload {

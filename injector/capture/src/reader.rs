@@ -1,6 +1,9 @@
 //! Reading of captures.
 
-use crate::step::{CodeObjectId, RecordedCode, RecordedDispatch, Step, decode_ranges};
+use crate::step::{
+    COOPERATIVE_DISPATCH, CodeObjectId, DISPATCH, RecordedCode, RecordedDispatch, Step,
+    decode_ranges,
+};
 use crate::{CaptureError, FORMAT, memory, schema};
 use flate2::read::ZlibDecoder;
 use flipwave_device::{Address, Change, KernelPacket, Patch, QueuedPacket};
@@ -209,8 +212,8 @@ impl Capture {
     fn dispatches_by_step(&self) -> Result<Vec<(i64, RecordedDispatch)>, CaptureError> {
         let failed = CaptureError::database(&self.file);
         let query = "SELECT number, stream, kernel, code_object, packet, packet_address, \
-                     queue_address, queue_number, instructions, written, range, step \
-                     FROM dispatch ORDER BY step";
+                     queue_address, queue_number, instructions, written, range, dispatch.step, kind \
+                     FROM dispatch LEFT JOIN step ON step.id = dispatch.step ORDER BY dispatch.step";
         let mut query = self.database.prepare(query).map_err(&failed)?;
         let rows = query.query_map((), |row| Ok((row.get(11)?, dispatch(row)?)));
         let rows = rows.map_err(&failed)?;
@@ -314,7 +317,7 @@ impl Capture {
                 let wrong = || self.damaged("invalid write: wrong number of bytes".into());
                 Step::Change(Change::Write(patch.ok_or_else(wrong)?))
             }
-            "dispatch" => {
+            DISPATCH | COOPERATIVE_DISPATCH => {
                 let (_, dispatch) = dispatches
                     .next()
                     .filter(|(step, _)| *step == id)
@@ -348,6 +351,7 @@ fn dispatch(row: &Row<'_>) -> rusqlite::Result<Option<RecordedDispatch>> {
         let out_of_range = |_| rusqlite::Error::IntegralValueOutOfRange(index, value);
         u64::try_from(value).map_err(out_of_range)
     };
+    let kind: Option<String> = row.get(12)?;
     let packet: Vec<u8> = row.get(4)?;
     let written: Vec<u8> = row.get(9)?;
     let packet = <&[u8; KernelPacket::SIZE]>::try_from(&*packet).ok();
@@ -363,6 +367,7 @@ fn dispatch(row: &Row<'_>) -> rusqlite::Result<Option<RecordedDispatch>> {
         packet: KernelPacket::from_bytes(packet),
         queued: QueuedPacket { packet: address(5)?, queue: address(6)?, number: count(7)? },
         arguments: Vec::new(),
+        is_cooperative: kind.as_deref() == Some(COOPERATIVE_DISPATCH),
         instructions: count(8)?,
         written,
     }))
@@ -402,6 +407,7 @@ mod tests {
             packet: KernelPacket { grid: [64, 1, 1], workgroup: [64, 1, 1], ..Default::default() },
             queued: QueuedPacket { packet: Address(64), queue: Address(4096), number: 3 },
             arguments: vec![1, 2, 3],
+            is_cooperative: true,
             instructions: 12,
             written: vec![(Address(0x1000), 4)],
         };
@@ -533,7 +539,7 @@ mod tests {
             ("UPDATE step SET runs = x'00' WHERE kind = 'write'", "invalid write"),
             ("UPDATE step SET kind = 'x' || char(27) WHERE kind = 'map'", "unknown kind"),
             ("UPDATE step SET kind = 'dispatch' WHERE kind = 'unmap'", "missing dispatch"),
-            ("UPDATE step SET kind = 'unmap' WHERE kind = 'dispatch'", "missing step"),
+            ("UPDATE step SET kind = 'unmap' WHERE kind LIKE '%dispatch'", "missing step"),
             ("UPDATE dispatch SET step = 99", "missing dispatch"),
             ("UPDATE dispatch SET code_object = 77", "code object 77"),
             ("UPDATE dispatch SET packet = zeroblob(63)", "invalid dispatch"),

@@ -52,12 +52,19 @@ pub struct RecordedDispatch {
     /// Arguments of the kernel, if they are not in memory: on GPUs for PTX, which have no packets. Grid,
     /// workgroup and dynamic shared memory of their launches are those of the packet.
     pub arguments: Vec<u8>,
+    /// `true` if the workgroups take turns, on GPUs for PTX: a cooperative launch.
+    pub is_cooperative: bool,
     /// Number of executed wave instructions.
     pub instructions: u64,
     /// Address and size in bytes of each range of memory that the kernel wrote, by ascending
     /// address.
     pub written: Vec<(Address, u64)>,
 }
+
+/// Kind of the step of a dispatch in the table `step`.
+pub(crate) const DISPATCH: &str = "dispatch";
+/// Kind of the step of a cooperative launch.
+pub(crate) const COOPERATIVE_DISPATCH: &str = "cooperative_dispatch";
 
 /// Encodes ranges: address and length of each, as little-endian 64-bit numbers.
 pub(crate) fn encode_ranges(ranges: &[(Address, u64)]) -> Vec<u8> {

@@ -1,6 +1,8 @@
 //! Writing of captures.
 
-use crate::step::{CodeObjectId, RecordedDispatch, Step, encode_ranges};
+use crate::step::{
+    COOPERATIVE_DISPATCH, CodeObjectId, DISPATCH, RecordedDispatch, Step, encode_ranges,
+};
 use crate::{CaptureError, FORMAT, schema};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -124,12 +126,13 @@ impl Writer {
                 self.execute(statement, values)
             }
             Step::Dispatch(dispatch) => {
+                let kind = if dispatch.is_cooperative { COOPERATIVE_DISPATCH } else { DISPATCH };
                 if dispatch.arguments.is_empty() {
-                    insert("dispatch", [dispatch.packet.kernel.0, 0, 0])?;
+                    insert(kind, [dispatch.packet.kernel.0, 0, 0])?;
                 } else {
                     let digest = self.store(&dispatch.arguments)?;
-                    let statement = "INSERT INTO step (kind, digest) VALUES ('dispatch', ?1)";
-                    self.execute(statement, params![digest])?;
+                    let statement = "INSERT INTO step (kind, digest) VALUES (?1, ?2)";
+                    self.execute(statement, params![kind, digest])?;
                 }
                 self.add_dispatch(self.database.last_insert_rowid(), dispatch)
             }

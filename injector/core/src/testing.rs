@@ -57,6 +57,7 @@ pub(crate) fn dispatch() -> Dispatch {
         dynamic_lds: 0,
         instruction_limit: u64::MAX,
         queued: None,
+        is_cooperative: false,
     }
 }
 

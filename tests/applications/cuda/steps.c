@@ -1,5 +1,6 @@
 // A program on CUDA's driver API, which it loads as programs without NVIDIA's headers do. Prints every bit of its
-// results: steps in device memory, and a sum in managed memory.
+// results: steps in device memory, and a sum in managed memory. With the argument `grid`, workgroups that wait for each
+// other compute the steps.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +30,23 @@ static int call(const char *name, long a, long b, long c, long d)
 
 typedef int launch(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
 
+typedef int together(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **);
+
 static void start(void *kernel, int grid, int block, void **arguments)
 {
     launch *function = (launch *)dlsym(library, "cuLaunchKernel");
     if (function(kernel, grid, 1, 1, block, 1, 1, 0, 0, arguments, 0)) {
         fputs("the launch failed\n", stderr);
+        exit(1);
+    }
+}
+
+static void start_together(void *kernel, int grid, int block, void **arguments)
+{
+    together *function = (together *)dlsym(library, "cuLaunchCooperativeKernel");
+    int result = function(kernel, grid, 1, 1, block, 1, 1, 0, 0, arguments);
+    if (result) {
+        fprintf(stderr, "the cooperative launch failed: %d\n", result);
         exit(1);
     }
 }
@@ -69,7 +82,19 @@ int main(int count, char **arguments)
         start(wild, 1, 1, (void *[]){&out});
         call("cuCtxSynchronize", 0, 0, 0, 0);
     }
-    start(step, 4, 32, (void *[]){&in, &out, &factor, &n, &rounds});
+    if (count > 2 && !strcmp(arguments[2], "grid")) {
+        void *relax;
+        pointer arrived;
+        call("cuModuleGetFunction", (long)&relax, (long)module, (long)"relax", 0);
+        call("cuMemAlloc_v2", (long)&arrived, 4, 0, 0);
+        call("cuMemsetD32_v2", (long)arrived, 0, 1, 0);
+        unsigned groups = count > 3 ? atoi(arguments[3]) : 4;
+        // After an odd number of rounds, the results are in `out`.
+        rounds = 7;
+        start_together(relax, groups, 32, (void *[]){&in, &out, &n, &rounds, &arrived});
+    } else {
+        start(step, 4, 32, (void *[]){&in, &out, &factor, &n, &rounds});
+    }
     start(sum, 4, 32, (void *[]){&out, &total, &n});
     call("cuMemcpyDtoH_v2", (long)host, (long)out, sizeof host, 0);
     for (int i = 0; i < N; i++) {

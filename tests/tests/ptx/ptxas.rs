@@ -330,6 +330,7 @@ fn executed(text: &str, kernels: usize) -> Vec<u32> {
             dynamic_lds: 0,
             instruction_limit: 1000,
             queued: None,
+            is_cooperative: false,
         };
         let mut execution = gpu.begin(&dispatch).expect("a dispatch");
         let end = gpu.advance(&mut execution, &mut Unobserved, u64::MAX).expect("an end");

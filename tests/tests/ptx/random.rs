@@ -61,6 +61,7 @@ fn run(case: &Case, module: &Module, compiling: Compiling) -> Result<(), String>
             dynamic_lds: 0,
             instruction_limit: 50_000_000,
             queued: None,
+            is_cooperative: false,
         };
         let mut execution = gpu.begin(&dispatch).map_err(|error| failed(&error))?;
         match gpu.advance(&mut execution, &mut Unobserved, u64::MAX) {

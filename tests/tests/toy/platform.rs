@@ -111,6 +111,7 @@ impl ProgramLoader for Loader {
             dynamic_lds: 0,
             instruction_limit: launch.instruction_limit,
             queued: None,
+            is_cooperative: false,
         })
     }
 

@@ -24,6 +24,16 @@ __global__ void reverse(int *data)
     data[threadIdx_x] = shared[blockDim_x - 1 - threadIdx_x];
 }
 
+// All workgroups wait for each other.
+__global__ void meet(volatile int *arrived, int *out)
+{
+    if (threadIdx_x == 0)
+        __nvvm_atom_add_gen_i((int *)arrived, 1);
+    while (*arrived < (int)gridDim_x)
+        ;
+    out[blockIdx_x * blockDim_x + threadIdx_x] = *arrived;
+}
+
 __global__ void wild(int *to)
 {
     *to = 1;
@@ -80,6 +90,17 @@ int main(int count, char **)
     CHECK(managed[0] == 63 && managed[63] == 0);
     CALL(cudaMemcpyFromSymbol(&found, &total, sizeof found, 0, cudaMemcpyDeviceToHost));
     CHECK(found == 3 + 63 * 32);
+
+    // Workgroups that wait for each other.
+    int *arrived = managed, *counts = managed + 1;
+    *arrived = 0;
+    void *arguments_of_meet[] = {&arrived, &counts};
+    CALL(cudaLaunchCooperativeKernel((const void *)meet, 7, 9, arguments_of_meet, 0, stream));
+    CALL(cudaStreamSynchronize(stream));
+    for (int i = 0; i < 63; i++)
+        CHECK(counts[i] == 7);
+    EXPECT(720, cudaLaunchCooperativeKernel((const void *)meet, 513, 9, arguments_of_meet, 0, stream));
+    EXPECT(720, cudaGetLastError());
 
     int rows[3][2] = {{1, 2}, {3, 4}, {5, 6}}, back[3][2];
     void *pitched;

@@ -62,6 +62,7 @@ cudaError_t cudaEventElapsedTime(float *, cudaEvent_t, cudaEvent_t);
 cudaError_t cudaFuncSetAttribute(const void *, int, int);
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *, const void *, int, size_t);
 cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t);
+cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t);
 unsigned __cudaPushCallConfiguration(dim3, dim3, size_t = 0, cudaStream_t = 0);
 cudaError_t __cudaPopCallConfiguration(dim3 *, dim3 *, size_t *, cudaStream_t *);
 __device__ int vprintf(const char *, const void *);
@@ -69,6 +70,7 @@ __device__ int vprintf(const char *, const void *);
 #define threadIdx_x __nvvm_read_ptx_sreg_tid_x()
 #define blockIdx_x __nvvm_read_ptx_sreg_ctaid_x()
 #define blockDim_x __nvvm_read_ptx_sreg_ntid_x()
+#define gridDim_x __nvvm_read_ptx_sreg_nctaid_x()
 
 #define EXPECT(expected, call)                                                              \
     do {                                                                                    \

@@ -396,6 +396,7 @@ impl Case {
             dynamic_lds: 0,
             instruction_limit: 1_000_000,
             queued: None,
+            is_cooperative: false,
         };
         Case { gpu, dispatch }
     }

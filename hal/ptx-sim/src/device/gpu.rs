@@ -19,6 +19,10 @@ const MOST_THREADS: u64 = 1024;
 /// Bytes of shared memory that a workgroup can have: those of a multiprocessor (see above).
 const MOST_SHARED_BYTES: u64 = 228 << 10;
 
+/// Waves that the GPU can hold, and therefore the waves of a cooperative launch: 64 on each of 16 multiprocessors (see
+/// above). Drivers may permit fewer.
+const MOST_RESIDENT_WAVES: u64 = 16 * 64;
+
 /// A loaded module.
 #[derive(Clone)]
 pub(super) struct Loaded {
@@ -228,6 +232,14 @@ impl PtxGpu {
                 let reason = format!("{bytes} bytes of {space} memory; expected at most {most}");
                 return Err(refused(reason));
             }
+        }
+        let waves = workgroups
+            .iter()
+            .fold(threads.div_ceil(32), |product, count| product.saturating_mul((*count).into()));
+        if dispatch.is_cooperative && waves > MOST_RESIDENT_WAVES {
+            return Err(refused(format!(
+                "a cooperative launch of {waves} waves; expected at most {MOST_RESIDENT_WAVES}"
+            )));
         }
         let launch = Launch {
             workgroup: dispatch.workgroup,

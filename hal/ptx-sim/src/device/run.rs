@@ -169,6 +169,7 @@ impl PtxGpu {
                 }
                 return Ok(Progress::Ended(Completion::Completed(running.statistics)));
             }
+            running.pass_turn(&program);
             let Running { current, launch, limit, statistics, inserted, .. } = running;
             let Some(workgroup) = current else { continue };
             let position = workgroup.position;
@@ -330,6 +331,9 @@ impl PtxGpu {
                 running.current = None;
                 if let Some(footprints) = &mut company.footprints {
                     footprints.end(position);
+                }
+                if let Some(strict) = &mut company.strict {
+                    strict.end(position);
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! A running dispatch: workgroups one after another, whose waves take turns.
+//! A running dispatch: workgroups one after another, whose waves take turns. Workgroups of a cooperative launch take
+//! turns, too: after the turn of a wave, the next workgroup continues with one of its waves.
 
 use super::barrier::{BARRIERS, Barrier};
 use crate::execute::Launch;
@@ -27,6 +28,9 @@ pub(super) struct Running {
     waiting: VecDeque<Dim3>,
     /// The workgroup at work.
     pub current: Option<Workgroup>,
+    is_cooperative: bool,
+    /// Workgroups of a cooperative launch that have started and whose turn it is not, in the order of their turns.
+    resting: VecDeque<Workgroup>,
 }
 
 /// A workgroup at work.
@@ -60,13 +64,40 @@ impl Running {
             inserted: 0,
             waiting: all.collect(),
             current: None,
+            is_cooperative: dispatch.is_cooperative,
+            resting: VecDeque::new(),
             launch,
         }
     }
 
-    /// Starts the next workgroup; returns `false` if there is none.
+    /// Continues with the next workgroup; returns `false` if there is none.
     pub fn start_next(&mut self, program: &Program) -> bool {
-        let Some(position) = self.waiting.pop_front() else { return false };
+        if self.is_cooperative {
+            while let Some(workgroup) = self.start(program) {
+                self.resting.push_back(workgroup);
+            }
+        }
+        self.current = self.resting.pop_front().or_else(|| self.start(program));
+        self.current.is_some()
+    }
+
+    /// Continues with the next workgroup of a cooperative launch if the turn of a wave has ended.
+    pub fn pass_turn(&mut self, program: &Program) {
+        if self.resting.is_empty() {
+            return;
+        }
+        // The workgroup keeps the turn if none of its waves can continue, which is a fault.
+        let ends_turn = |workgroup: &mut Workgroup| {
+            !workgroup.has_turn(program) && workgroup.wave(program).is_some()
+        };
+        if let Some(workgroup) = self.current.take_if(ends_turn) {
+            self.resting.push_back(workgroup);
+            self.current = self.resting.pop_front();
+        }
+    }
+
+    fn start(&mut self, program: &Program) -> Option<Workgroup> {
+        let position = self.waiting.pop_front()?;
         let threads = self.launch.threads();
         let waves = (0..threads.div_ceil(32)).map(|wave| {
             let id = WaveId { workgroup: position, wave };
@@ -75,15 +106,24 @@ impl Running {
         let waves: Vec<Wave> = waves.collect();
         let count = waves.len() as u64;
         self.statistics.waves += count;
-        self.current = Some(Workgroup {
+        Some(Workgroup {
             position,
             waves,
             shared: self.launch.shared_memory(),
             barriers: [Barrier::default(); BARRIERS],
             statistics: Statistics { waves: count, ..Statistics::default() },
             turn: Turn { wave: 0, left: TURN },
-        });
-        true
+        })
+    }
+
+    /// The workgroups that have started and not ended.
+    fn resident(&self) -> impl Iterator<Item = &Workgroup> {
+        self.current.iter().chain(&self.resting)
+    }
+
+    /// The workgroup at a position, if it has started and not ended.
+    fn resident_at(&self, position: Dim3) -> Option<&Workgroup> {
+        self.resident().find(|workgroup| workgroup.position == position)
     }
 
     fn only(&self, waiting: VecDeque<Dim3>, current: Option<Workgroup>) -> Box<dyn DispatchState> {
@@ -98,6 +138,8 @@ impl Running {
             inserted: 0,
             waiting,
             current,
+            is_cooperative: self.is_cooperative,
+            resting: VecDeque::new(),
         })
     }
 }
@@ -107,9 +149,7 @@ impl Workgroup {
     /// blocks can be executed as compiled code.
     pub fn wave(&mut self, program: &Program) -> Option<usize> {
         let is_running = |waves: &[Wave], wave: usize| waves[wave].status == Status::Running;
-        let current = &self.waves[self.turn.wave];
-        let has_more = self.turn.left > 0 || program.continues_turn(current.pc());
-        if current.status == Status::Running && has_more {
+        if self.has_turn(program) {
             return Some(self.turn.wave);
         }
         let count = self.waves.len();
@@ -117,6 +157,13 @@ impl Workgroup {
         let wave = others.into_iter().find(|wave| is_running(&self.waves, *wave))?;
         self.turn = Turn { wave, left: TURN };
         Some(wave)
+    }
+
+    /// Returns `true` if the turn of a wave has not ended.
+    fn has_turn(&self, program: &Program) -> bool {
+        let current = &self.waves[self.turn.wave];
+        let has_more = self.turn.left > 0 || program.continues_turn(current.pc());
+        current.status == Status::Running && has_more
     }
 
     /// Counts instructions of the wave whose turn it is.
@@ -149,8 +196,7 @@ impl DispatchState for Running {
     }
 
     fn executed(&self, wave: WaveId) -> Option<u64> {
-        let current = self.current.as_ref()?;
-        let waves = (current.position == wave.workgroup).then_some(&current.waves)?;
+        let waves = &self.resident_at(wave.workgroup)?.waves;
         waves.get(wave.wave as usize).map(|wave| wave.executed)
     }
 
@@ -159,18 +205,19 @@ impl DispatchState for Running {
             let frames = wave.frames.iter().map(|frame| frame.memory.len()).sum::<usize>();
             wave.registers.bytes() + frames * size_of::<Word>()
         };
-        self.current.as_ref().map_or(0, |workgroup| {
+        let workgroups = self.resident().map(|workgroup| {
             let waves = workgroup.waves.iter().map(bytes).sum::<usize>();
             (waves + workgroup.shared.len()) as u64
-        })
+        });
+        workgroups.sum()
     }
 
     fn alone(&self, workgroup: Dim3, _: usize) -> Option<Box<dyn DispatchState>> {
         if self.waiting.contains(&workgroup) {
             return Some(self.only([workgroup].into(), None));
         }
-        let current = self.current.as_ref().filter(|current| current.position == workgroup)?;
-        Some(self.only(VecDeque::new(), Some(current.clone())))
+        let resident = self.resident_at(workgroup)?;
+        Some(self.only(VecDeque::new(), Some(resident.clone())))
     }
 
     fn compacted(&self) -> Box<dyn DispatchState> {
@@ -179,8 +226,8 @@ impl DispatchState for Running {
 
     fn continues_like(&self, other: &dyn DispatchState) -> bool {
         other.as_any().downcast_ref::<Running>().is_some_and(|other| {
-            (&self.statistics, &self.waiting, &self.current)
-                == (&other.statistics, &other.waiting, &other.current)
+            (&self.statistics, &self.waiting, &self.current, &self.resting)
+                == (&other.statistics, &other.waiting, &other.current, &other.resting)
         })
     }
 

@@ -2,10 +2,11 @@
 
 use crate::program::Program;
 use flipwave_arch::{Instruction, LaneMask};
-use flipwave_device::WaveId;
+use flipwave_device::{Dim3, WaveId};
 use flipwave_machine::{Counts, Footprints, InstructionCount, Survey, WaveCounts};
 use flipwave_ptx::Inst;
 use std::any::Any;
+use std::collections::HashMap;
 use std::mem;
 
 /// Counts of a dispatch, if they were requested.
@@ -17,16 +18,40 @@ pub(super) struct PtxCounts {
     instructions: Vec<Inst>,
     /// By number of the instruction in the code: its number here.
     numbers: Vec<Option<usize>>,
-    /// By wave of the current workgroup: counts by instruction.
+    /// By wave of the workgroup at work: counts by instruction.
     current: Vec<Vec<InstructionCount>>,
+    /// Position of the workgroup at work.
+    workgroup: Dim3,
+    /// Counts of the other workgroups that have started and not ended.
+    resting: HashMap<Dim3, Vec<Vec<InstructionCount>>>,
     ended: Vec<WaveCounts>,
 }
 
 impl PtxCounts {
     /// No counts; of executions by `lanes` from now on.
     pub fn new(lanes: LaneMask) -> PtxCounts {
-        let (instructions, numbers, current, ended) = Default::default();
-        PtxCounts { lanes, instructions, numbers, current, ended }
+        PtxCounts {
+            lanes,
+            instructions: Vec::new(),
+            numbers: Vec::new(),
+            current: Vec::new(),
+            workgroup: Dim3::default(),
+            resting: HashMap::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// Continues with a workgroup.
+    fn enter(&mut self, workgroup: Dim3) {
+        if self.workgroup == workgroup {
+            return;
+        }
+        let next = self.resting.remove(&workgroup).unwrap_or_default();
+        let current = mem::replace(&mut self.current, next);
+        let previous = mem::replace(&mut self.workgroup, workgroup);
+        if current.iter().any(|counts| !counts.is_empty()) {
+            self.resting.insert(previous, current);
+        }
     }
 
     /// Counts an execution of the instruction with a number in the code.
@@ -37,6 +62,7 @@ impl PtxCounts {
             instructions.push(program.seen(number).clone());
             instructions.len() - 1
         });
+        self.enter(wave.workgroup);
         let wave = wave.wave as usize;
         if self.current.len() <= wave {
             self.current.resize(wave + 1, Vec::new());
@@ -51,6 +77,7 @@ impl PtxCounts {
 
     /// Ends a wave.
     pub fn end(&mut self, wave: WaveId) {
+        self.enter(wave.workgroup);
         let counts = self.current.get_mut(wave.wave as usize).map(mem::take).unwrap_or_default();
         let executed = counts.into_iter().enumerate().filter(|(_, count)| count.executions > 0);
         self.ended.push(WaveCounts { wave, instructions: executed.collect() });

@@ -31,8 +31,8 @@ use warpgroup::Products;
 #[derive(Default)]
 pub struct StrictCheck {
     report: Report,
-    /// The workgroup that is executed, and what is known about it.
-    group: Option<(Dim3, GroupFacts)>,
+    /// Facts about the workgroups that have started and not ended.
+    groups: HashMap<Dim3, GroupFacts>,
 }
 
 /// Facts about a workgroup.
@@ -63,12 +63,9 @@ impl StrictCheck {
     /// Checks the instruction with a number before its wave executes it in `lanes`.
     pub(crate) fn before(&mut self, reach: &Reach<'_>, number: usize, lanes: u32) {
         let id = reach.wave.id;
-        let is_current = self.group.as_ref().is_some_and(|(position, _)| *position == id.workgroup);
-        if !is_current {
-            let shared = SharedFacts::new(reach.shared.len());
-            self.group = Some((id.workgroup, GroupFacts { shared, waves: HashMap::new() }));
-        }
-        let Some((_, group)) = &mut self.group else { return };
+        let new =
+            || GroupFacts { shared: SharedFacts::new(reach.shared.len()), waves: HashMap::new() };
+        let group = self.groups.entry(id.workgroup).or_insert_with(new);
         let wave = group.waves.entry(id.wave).or_default();
         let step = &reach.program.steps[number];
         let report = &mut self.report;
@@ -84,6 +81,11 @@ impl StrictCheck {
         checked.products(&mut wave.products);
         checked.memory(&mut group.shared);
         checked.define(&mut wave.shadow, &mut group.shared);
+    }
+
+    /// Ends a workgroup.
+    pub(crate) fn end(&mut self, workgroup: Dim3) {
+        self.groups.remove(&workgroup);
     }
 
     /// The violations, one per rule and instruction.

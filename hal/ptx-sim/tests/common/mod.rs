@@ -73,6 +73,7 @@ impl Bench {
             dynamic_lds: 0,
             instruction_limit: 200_000,
             queued: None,
+            is_cooperative: false,
         }
     }
 

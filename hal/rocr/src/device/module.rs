@@ -231,6 +231,7 @@ mod tests {
             dynamic_lds: 0,
             instruction_limit: 0,
             queued: None,
+            is_cooperative: false,
         };
         assert_eq!(wave_count(&dispatch([256, 1, 1], [256, 1, 1]), 64), 4);
         assert_eq!(wave_count(&dispatch([300, 1, 1], [256, 1, 1]), 64), 5);

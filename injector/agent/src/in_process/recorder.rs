@@ -111,6 +111,7 @@ impl Recording {
             code_object,
             packet: dispatch.packet,
             queued: dispatch.queued,
+            is_cooperative: false,
             arguments: Vec::new(),
             instructions,
             written,

@@ -60,6 +60,7 @@ pub fn workload() -> Workload {
             dynamic_lds: layout.dynamic_lds,
             instruction_limit: 1_000_000,
             queued: None,
+            is_cooperative: false,
         }
     };
     let dispatches = vec![

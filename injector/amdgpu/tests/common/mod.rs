@@ -77,6 +77,7 @@ pub fn paths(object: &CodeObject, processor: &str) -> Workload {
             dynamic_lds: layout.dynamic_lds,
             instruction_limit: 1_000_000,
             queued: None,
+            is_cooperative: false,
         }
     };
     let dispatches = vec![launch("mix", [0, 1, 2]), launch("fold", [1, 3, 2])];

@@ -78,6 +78,7 @@ pub fn workload() -> Workload {
         dynamic_lds: 0,
         instruction_limit: 1_000_000,
         queued: None,
+        is_cooperative: false,
     };
     let dispatches = vec![launch("mix", [0, 1, 2]), launch("fold", [1, 3, 2])];
     let outputs = buffers[1..].to_vec();

@@ -162,6 +162,7 @@ pub fn launch(request: LaunchRequest) -> Result<(), Status> {
         dynamic_lds: request.shared_bytes as u32,
         instruction_limit: u64::MAX,
         queued: None,
+        is_cooperative: request.is_cooperative,
     };
     // Refuses what the GPU does not permit, before the work is submitted.
     found.gpu().begin(&dispatch).map_err(|error| Status::from(&error))?;
@@ -174,7 +175,6 @@ pub fn launch(request: LaunchRequest) -> Result<(), Status> {
             stream: stream.number,
             dispatch,
             code,
-            is_cooperative: request.is_cooperative,
         })),
     );
     Ok(())

@@ -192,6 +192,7 @@ impl Bench {
             dynamic_lds: 0,
             instruction_limit: 1_000_000,
             queued: None,
+            is_cooperative: false,
         });
         assert!(matches!(end, Ok(Completion::Completed(_))), "{end:?}\n{text}");
         let mut memory = vec![0; rows * ROW];

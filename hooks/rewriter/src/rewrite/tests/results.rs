@@ -70,6 +70,7 @@ impl Run {
             dynamic_lds: 0,
             instruction_limit: 10_000,
             queued: None,
+            is_cooperative: false,
         };
         let end = self.device.dispatch(&dispatch).expect("a launch");
         assert!(matches!(end, Completion::Completed(_)), "{end:?}");

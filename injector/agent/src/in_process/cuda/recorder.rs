@@ -161,6 +161,7 @@ impl CudaRecorder {
             },
             queued: QueuedPacket { packet: Address(0), queue: Address(0), number: 0 },
             arguments: dispatch.kernarg.clone(),
+            is_cooperative: dispatch.is_cooperative,
             instructions,
             written,
         })))?;
@@ -213,11 +214,8 @@ impl LaunchDriver for CudaRecorder {
         &mut self,
         gpu: &PtxGpu,
         map: &MemoryMap,
-        launch: &KernelLaunch,
+        _: &KernelLaunch,
     ) -> Result<(), DeviceError> {
-        if launch.is_cooperative {
-            fail("cannot capture cooperative launches, whose workgroups wait for each other");
-        }
         self.record(|recorder, writer| recorder.catch_up(writer, gpu, map));
         Ok(())
     }
