@@ -19,8 +19,8 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 pub fn exec(arguments: &ExecArguments) -> Result<(), Failure> {
-    if let Some(gpu) = arguments.gpus.ptx().filter(|_| arguments.strict) {
-        return Err(Failure::AmdRules { gpu: gpu.to_owned() });
+    if arguments.races && arguments.gpus.ptx().is_some() {
+        return Err(Failure::AmdRaces);
     }
     let library = Library::find(&cache_folder())?;
     let files = run_files()?;

@@ -95,9 +95,9 @@ pub enum Failure {
         "--by hardware runs tools only on GPUs of AMD, not on {gpu}; use `--by hook` or `--by embedded`"
     )]
     AmdHardware { gpu: String },
-    /// Rules of hardware are AMD's.
-    #[error("--strict checks rules of AMD's hardware, which do not apply to PTX ({gpu}); omit it")]
-    AmdRules { gpu: String },
+    /// Data races are not found in PTX.
+    #[error("`--races` is available for AMD GPUs only; remove it")]
+    AmdRaces,
     /// A settings file is invalid.
     #[error("{0}")]
     Setting(#[from] flipwave_campaigns::FileError),

@@ -88,9 +88,35 @@ fn faults_of_kernels_are_reported() {
 fn what_is_missing_for_ptx_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     build(folder.path());
-    exec(folder.path(), &["--strict"], &[]).expect_refused(&["do not apply to PTX"]);
+    let races = exec(folder.path(), &["--strict", "--races"], &[]);
+    races.expect_refused(&["`--races` is available for AMD GPUs only"]);
     let mixed = flipwave(folder.path(), &["exec", "--gpu", "sm_90,gfx90a", "--", "./steps"], &[]);
     mixed.expect_refused(&["an application cannot use both"]);
+}
+
+/// Each rule that a kernel breaks is reported once, although the kernel is launched twice.
+#[test]
+fn rules_that_kernels_break_are_reported_at_the_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    build(folder.path());
+    let clean = exec(folder.path(), &["--strict"], &[]).expect_success();
+    assert_eq!((clean.stdout, &*clean.stderr), (expected(), ""));
+    let together = exec(folder.path(), &["--strict"], &["grid"]).expect_success();
+    assert_eq!((together.stdout, &*together.stderr), (expected_of_grid(), ""));
+    let finished = exec(folder.path(), &["--strict"], &["careless"]);
+    assert_eq!((finished.code, &*finished.stdout), (Some(1), &*expected()));
+    let report = &finished.stderr;
+    for words in [
+        "kernel careless: aligned at 0x",
+        "kernel careless: undefined-value at 0x",
+        "lanes 0x55555555 of the wave do not execute the instruction",
+        "flipwave: the program violates hardware rules (violations: 2)\n",
+    ] {
+        assert!(report.contains(words), "{words}: {report}");
+    }
+    // Without `--strict`, nothing is reported.
+    let quiet = exec(folder.path(), &[], &["careless"]).expect_success();
+    assert_eq!((quiet.stdout, &*quiet.stderr), (expected(), ""));
 }
 
 fn campaign(folder: &Path, workload: &str, compare: &str) {

@@ -1,6 +1,6 @@
 // A program on CUDA's driver API, which it loads as programs without NVIDIA's headers do. Prints every bit of its
 // results: steps in device memory, and a sum in managed memory. With the argument `grid`, workgroups that wait for each
-// other compute the steps.
+// other compute the steps. With `careless`, a kernel breaks rules of PTX before, without effect on the results.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +81,12 @@ int main(int count, char **arguments)
         call("cuModuleGetFunction", (long)&wild, (long)module, (long)"wild", 0);
         start(wild, 1, 1, (void *[]){&out});
         call("cuCtxSynchronize", 0, 0, 0, 0);
+    }
+    if (count > 2 && !strcmp(arguments[2], "careless")) {
+        void *careless;
+        call("cuModuleGetFunction", (long)&careless, (long)module, (long)"careless", 0);
+        start(careless, 1, 32, (void *[]){&in, &out});
+        start(careless, 1, 32, (void *[]){&in, &out});
     }
     if (count > 2 && !strcmp(arguments[2], "grid")) {
         void *relax;

@@ -6,6 +6,7 @@ mod injection;
 mod observer;
 mod progress;
 mod recorder;
+mod strict;
 mod tool;
 
 use super::injection::{SiteInjection, SiteWatch};
@@ -21,6 +22,7 @@ use injection::InjectionDriver;
 use observer::ObserverDriver;
 use progress::ProgressDriver;
 use recorder::CudaRecorder;
+use strict::StrictDriver;
 use tool::ToolDriver;
 
 /// Opens the GPUs when the application first uses the driver. Ends the application on errors.
@@ -55,9 +57,9 @@ fn start() -> Result<Configuration, String> {
         Task::Capture { file, command } => Box::new(CudaRecorder::create(file, &session, command)?),
         Task::Tool(tool) if tool.by == ToolPath::Embedded => Box::new(ObserverDriver::new(tool)?),
         Task::Tool(tool) => Box::new(ToolDriver::new(tool, &targets)?),
-        Task::Strict { .. } => {
-            return Err("the rules of AMD's hardware do not apply to PTX; run without `--strict`"
-                .to_owned());
+        Task::Strict { races: false } => Box::new(StrictDriver::default()),
+        Task::Strict { races: true } => {
+            return Err("data races are found in code of AMD's GPUs only".to_owned());
         }
         Task::InjectWithHooks(_) => {
             return Err(
