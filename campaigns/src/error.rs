@@ -22,7 +22,8 @@ use crate::submit::error::SubmitError;
 use flipwave_analysis::StatisticsError;
 use flipwave_emulator::EmulateError;
 use flipwave_injector::{
-    FaultTarget, GoldenError, InjectionError, PlanError, ProfileError, SiteError, TraceError,
+    FaultTarget, GoldenError, InjectionError, PlanError, ProfileError, Site, SiteError, TraceError,
+    UndeclaredRegister, Workload,
 };
 use flipwave_tools::ToolError;
 use std::path::PathBuf;
@@ -169,6 +170,17 @@ pub enum CampaignError {
     /// A fault was not injected.
     #[error(transparent)]
     NotInjected(#[from] Box<InjectionError>),
+    /// A fault was not injected, into a register that the program's code declares.
+    #[error("{message}")]
+    AtDeclaredRegister {
+        /// Message of the cause, with the register's name.
+        message: String,
+        /// Cause.
+        reason: Box<CampaignError>,
+    },
+    /// The selected registers do not exist.
+    #[error(transparent)]
+    Registers(#[from] UndeclaredRegister),
     /// A fault cannot be traced.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -207,6 +219,18 @@ pub enum CampaignError {
         /// Cause.
         reason: Box<CampaignError>,
     },
+}
+
+impl CampaignError {
+    /// Names the register of a fault site in the message as the program's code declares it.
+    pub(crate) fn at_declared_register(self, workload: &Workload, site: &Site) -> CampaignError {
+        let text = self.to_string();
+        let message = workload.with_declared_name(site, &text);
+        if message == text {
+            return self;
+        }
+        CampaignError::AtDeclaredRegister { message, reason: Box::new(self) }
+    }
 }
 
 impl From<HardeningError> for CampaignError {

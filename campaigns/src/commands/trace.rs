@@ -41,8 +41,9 @@ pub fn trace(campaign: &Campaign, site: impl Into<ProcessSite>) -> Result<Traced
     let site = &site_in(campaign, &prepared, site.into())?;
     let Prepared { workload, formats, .. } = prepared;
     let limits = golden(campaign, &workload, &formats)?.instruction_limits();
-    let trace =
-        campaign.unless_cancelled(trace_fault(&workload, site, &limits).map_err(Into::into))?;
+    let trace = campaign
+        .unless_cancelled(trace_fault(&workload, site, &limits).map_err(Into::into))
+        .map_err(|error: CampaignError| error.at_declared_register(&workload, site))?;
     let text = workload.site_text(site);
     let mut names = BTreeMap::new();
     for event in &trace.events {

@@ -79,7 +79,8 @@ pub(crate) mod written {
         pub pcs: Option<Vec<u64>>,
         /// Filter: source lines, `FILE:LINE` or `FILE:FIRST-LAST`.
         pub lines: Option<Vec<String>>,
-        /// Filter: registers, for targets that are registers, for example `v4`, `s[0:3]` or `vcc`.
+        /// Filter: registers, for targets that are registers, for example `v4`, `s[0:3]` or `vcc`; on PTX also names
+        /// that the code declares, such as `%r12` or `%rd3.hi`.
         pub registers: Option<Vec<String>>,
         /// Filter: first and last execution of an instruction by its wave, counted from 0.
         pub occurrences: Option<Ends<u64>>,

@@ -75,6 +75,7 @@ pub(crate) fn profiled(
     let Faults { fault, selection, stratification, counting, sample, .. } = campaign.faults()?;
     let (stratification, counting) = (*stratification, *counting);
     let Prepared { workload, formats, path, .. } = prepared;
+    workload.check_registers(selection)?;
     let unreached = match path {
         InjectionPath::Embedded => Unreached::default(),
         InjectionPath::Hook => campaign.target.hooks()?.unreached(workload, fault, selection)?,

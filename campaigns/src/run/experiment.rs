@@ -284,10 +284,12 @@ impl Injections<'_> {
         let injected = match catch_unwind(AssertUnwindSafe(|| injector.inject_planned(planned))) {
             Ok(Ok(injected)) => injected,
             Ok(Err(reason)) => {
-                return Err(CampaignError::Injection { index, reason: Box::new(reason) });
+                let workload = &experiment.runner.prepared().workload;
+                let reason = Box::new(reason.at_declared_register(workload, &planned.site));
+                return Err(CampaignError::Injection { index, reason });
             }
             Err(panic) => {
-                let site = planned.site.to_string();
+                let site = experiment.runner.prepared().workload.site_text(&planned.site);
                 return Err(CampaignError::Panic { index, site, message: panic_message(&*panic) });
             }
         };

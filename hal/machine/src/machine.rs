@@ -196,6 +196,17 @@ pub trait Machine: Any + Send + Sync {
         None
     }
 
+    /// The registers that functions of a module's original code declare under a name, or words of them.
+    fn registers_named(&self, _module: ModuleId, _name: &str) -> Vec<RegisterSpan> {
+        Vec::new()
+    }
+
+    /// Names of the registers that a module's original code declares, for messages; `None` if registers are named as
+    /// their classes do.
+    fn declared_registers(&self, _module: ModuleId) -> Option<String> {
+        None
+    }
+
     /// Returns `true` if a module's code was rewritten. Observers see the original code, except those of
     /// [`Machine::advance_recording_writes`].
     fn is_rewritten(&self, _module: ModuleId) -> bool {

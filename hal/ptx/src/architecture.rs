@@ -67,7 +67,7 @@ impl Architecture for Ptx {
     }
 
     fn span_examples(&self) -> &'static str {
-        "%w4, %w[0:3], %p1 or %cc"
+        "%r12, %rd3, %rd3.lo or %p1 (registers that the code declares), %w4, %w[0:3] or %cc"
     }
 
     fn register_span(&self, text: &str) -> Option<RegisterSpan> {
@@ -80,8 +80,7 @@ impl Architecture for Ptx {
             let words = last?.number.checked_sub(first?.number)?.checked_add(1)?;
             Some(RegisterSpan::new(first?, words))
         };
-        let numbered = self.register(text).filter(|register| !register.is_declared());
-        numbered
+        self.register(text)
             .map(|register| RegisterSpan::new(register, 1))
             .or_else(|| range(&WORDS, text))
             .or_else(|| range(&PREDICATES, text))
@@ -138,7 +137,7 @@ mod tests {
             let declared = ptx.register(text).expect("a name");
             assert_eq!((declared.is_declared(), declared.to_string().as_str()), (true, text));
             assert_eq!(ptx.register(text), Some(declared));
-            assert_eq!(ptx.register_span(text), None);
+            assert_eq!(ptx.register_span(text), Some(RegisterSpan::new(declared, 1)));
         }
         for text in ["", "7", "%r1=", "a b", "#2"] {
             assert_eq!(ptx.register(text), None);

@@ -3,7 +3,8 @@
 use crate::{
     Constant, Form, FunctionKind, Name, Position, Register, ScalarType, Space, SpecialOperand,
 };
-use flipwave_arch::{Pc, RegisterId, SourceLine, SourceLines};
+use flipwave_arch::{Pc, RegisterId, RegisterSpan, SourceLine, SourceLines};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -82,6 +83,32 @@ impl FunctionCode {
                 register.first = crate::inst::shifted(register.first, first);
             }
         }
+    }
+
+    /// The register with a name, or one of its words, see [`Code::register_name`]. Of several registers of a name, the
+    /// first has no number.
+    fn named(&self, name: &str) -> Option<RegisterSpan> {
+        self.names.iter().find_map(|(register, declared)| {
+            // Names may contain anything that suffixes do.
+            let rest = name.strip_prefix(&**declared)?;
+            let namesakes = self.names.iter().filter(|(_, known)| known == declared);
+            let place = namesakes.take_while(|(known, _)| known != register).count() + 1;
+            let (wanted, rest) = match rest.strip_prefix('#') {
+                Some(rest) => {
+                    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+                    (rest[..end].parse().ok()?, &rest[end..])
+                }
+                None => (1, rest),
+            };
+            if place != wanted {
+                return None;
+            }
+            if rest.is_empty() {
+                return Some(RegisterSpan::new(register.first, register.words()));
+            }
+            let word = word_suffixes(*register).iter().position(|suffix| *suffix == rest)?;
+            Some(RegisterSpan::new(register.iter().nth(word)?, 1))
+        })
     }
 
     /// Name of the register that a word or predicate belongs to, with the number of the word in it.
@@ -353,28 +380,53 @@ impl Code {
         if name == crate::carry().to_string() {
             return Some(crate::carry());
         }
-        let function = match name.rsplit_once(':') {
-            Some((function, _)) => self.function(function)?,
+        let (function, name) = self.split_name(name);
+        let function = match function {
+            Some(function) => self.function(function)?,
             None => self.functions.get(self.at(pc)?.function)?,
         };
-        let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
-        function.names.iter().find_map(|(register, declared)| {
-            // Names may contain anything that suffixes do.
-            let rest = name.strip_prefix(&**declared)?;
-            let namesakes = function.names.iter().filter(|(_, known)| known == declared);
-            let mut earlier = namesakes.take_while(|(known, _)| known != register).count();
-            let rest = match rest.strip_prefix('#') {
-                Some(rest) => {
-                    let digits =
-                        rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-                    earlier = (rest[..digits].parse::<usize>().ok()? != earlier + 1).into();
-                    &rest[digits..]
+        let span = function.named(name)?;
+        (span.words == 1).then_some(span.first)
+    }
+
+    /// The registers that functions declare under a name, whichever functions do: whole registers (`%rd3`), or words as
+    /// in [`Code::register_name`]. `scale:%r1` is only that of the function `scale`.
+    pub fn registers_named(&self, name: &str) -> Vec<RegisterSpan> {
+        let (function, name) = self.split_name(name);
+        let functions = self.functions.iter();
+        let chosen = functions.filter(|found| function.is_none_or(|name| *found.name == *name));
+        chosen.filter_map(|function| function.named(name)).collect()
+    }
+
+    /// Names of the registers that functions declare, each once: `%p1 to %p3, %rd0, ...`.
+    pub fn declared_names(&self) -> String {
+        let names = self.functions.iter().flat_map(|function| &function.names);
+        let mut by_prefix: BTreeMap<&str, BTreeSet<(u64, &str)>> = BTreeMap::new();
+        for (_, name) in names {
+            let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+            let number = name[prefix.len()..].parse().unwrap_or(0);
+            by_prefix.entry(prefix).or_default().insert((number, name));
+        }
+        let mut ranges: Vec<String> = Vec::new();
+        for names in by_prefix.values() {
+            let mut all = names.iter().peekable();
+            while let Some((first, name)) = all.next() {
+                let mut last = (*first, *name);
+                while let Some(next) = all.next_if(|next| next.0 == last.0 + 1) {
+                    last = *next;
                 }
-                None => rest,
-            };
-            let word = word_suffixes(*register).iter().position(|suffix| *suffix == rest)?;
-            if earlier == 0 { register.iter().nth(word) } else { None }
-        })
+                ranges.push(match last.1 == *name {
+                    true => (*name).to_owned(),
+                    false => format!("{name} to {}", last.1),
+                });
+            }
+        }
+        ranges.join(", ")
+    }
+
+    /// Splits the name of a register after the name of its function, if it has one.
+    fn split_name<'n>(&self, name: &'n str) -> (Option<&'n str>, &'n str) {
+        name.rsplit_once(':').map_or((None, name), |(function, name)| (Some(function), name))
     }
 
     /// The kernels.
@@ -459,6 +511,18 @@ mod tests {
         }
         assert_eq!(shown("k:%r1").as_deref(), Some("%r1"));
         assert_eq!(find("%r2"), find("%r1").and_then(|id| id.offset(1)));
+        let words = |name: &str| -> Vec<String> {
+            let spans = code.registers_named(name);
+            spans.iter().flat_map(|span| span.iter()).map(|id| id.to_string()).collect()
+        };
+        let of = |name: &str| find(name).map(|id| id.to_string()).into_iter().collect::<Vec<_>>();
+        assert_eq!(words("%rd1"), [of("%rd1.lo"), of("%rd1.hi")].concat());
+        assert_eq!(words("%rd1.hi"), of("%rd1.hi"));
+        // Of both functions.
+        assert_eq!(words("%r1"), [of("scale:%r1"), of("%r1")].concat());
+        assert_eq!(words("k:%r1"), of("%r1"));
+        assert_eq!((words("%r9"), words("other:%r1")), (vec![], vec![]));
+        assert_eq!(code.declared_names(), "%p0 to %p2, %q, %r0 to %r2, %rd0 to %rd2, v");
         for name in [
             "%r3",
             "%rd1",

@@ -50,7 +50,7 @@ pub use resolve::def_use::NextUse;
 pub use resolve::landmarks::{Landmarks, landmarks};
 pub use resolve::resolving::{ResolvingLimits, ResolvingRun};
 pub use resolve::site_analysis::analyze_site;
-pub use site::{Event, Lanes, Place, Site, SiteError, SumPlace, Unit, When};
+pub use site::{Event, Lanes, Place, Site, SiteError, SumPlace, UndeclaredRegister, Unit, When};
 pub use trace::{
     Event as TraceEvent, Gone, LeftOut, Sample, Spread, Step, Trace, TraceEnding, TraceError, What,
     Wrong, WrongOutput, trace,

@@ -150,8 +150,10 @@ impl Planning<'_> {
         let code = self.instrumentation.code();
         let function = &code.functions[self.inst.function];
         if register == carry() || CallGraph::of(code).recursive.contains(&self.inst.function) {
+            let name = code.register_name(self.inst.pc, register);
+            let name = name.unwrap_or_else(|| register.to_string());
             let reason =
-                format!("hooks do not know {register} of lanes that do not reach the instruction");
+                format!("hooks do not know {name} of lanes that do not reach the instruction");
             return Err(Refusal::Engine(reason));
         }
         let words: Vec<RegisterId> =

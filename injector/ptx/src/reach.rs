@@ -41,8 +41,10 @@ pub fn unreached_by_hooks(
         let number = functions.iter().position(|function| *function.name == *kernel);
         let reachable = number.map(|kernel| CallGraph::of(&program.code).reachable(kernel));
         let reachable = reachable.unwrap_or_default();
-        let registers = reachable.iter().flat_map(|number| spans(&functions[*number])).collect();
-        let resources = Resources { registers, lds_bytes: 4, buffers: vec![4], scratch_bytes: 4 };
+        let all = reachable.iter().flat_map(|number| spans(&functions[*number])).collect();
+        let registers = selection.registers_of(&workload.device, module);
+        let resources =
+            Resources { registers: all, lds_bytes: 4, buffers: vec![4], scratch_bytes: 4 };
         for inst in
             program.code.instructions.iter().filter(|inst| reachable.contains(&inst.function))
         {
@@ -50,7 +52,7 @@ pub fn unreached_by_hooks(
             if !selection.has_instruction(inst, line.as_ref()) {
                 continue;
             }
-            for request in requests(inst, fault, &resources, selection, module) {
+            for request in requests(inst, fault, &resources, registers.as_deref(), module) {
                 if calls(&instrumentation, &request).is_err() {
                     unreached.insert(kernel, inst.pc, request.place);
                 }
@@ -75,7 +77,7 @@ fn requests(
     inst: &Inst,
     fault: &Fault,
     resources: &Resources,
-    selection: &Selection,
+    registers: Option<&[RegisterSpan]>,
     module: flipwave_device::ModuleId,
 ) -> Vec<Request> {
     let model = fault.model.of_opcode(inst.operation().name());
@@ -88,7 +90,7 @@ fn requests(
         FaultModel::Function(function) => Some(function),
         _ => None,
     };
-    let words = words(inst, &fault, resources, &selection.registers).into_iter();
+    let words = words(inst, &fault, resources, registers).into_iter();
     let places = words.flat_map(|words| {
         // Words of one memory behave alike.
         let count = if words.first.is_per_lane() { words.count } else { words.count.min(1) };

@@ -147,3 +147,74 @@ fn sites_are_replayed_by_name_and_number() {
     );
     assert!(trace.stdout.contains("fault: %r2 lane"), "{}", trace.stdout);
 }
+
+/// Runs the campaign with a filter of registers; returns the locations of its rows.
+fn locations(folder: &Path, filter: &str, options: &[&str]) -> BTreeSet<String> {
+    let faults = format!("count: 40, registers: [{filter}]}}");
+    let rows = run(folder, &CAMPAIGN.replace("count: 120}", &faults), options);
+    rows.into_iter().map(|row| row.location).collect()
+}
+
+#[test]
+fn registers_are_selected_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (filter, expected) in [
+        ("'%r3'", &["%r3"][..]),
+        ("'%rd3'", &["%rd3.hi", "%rd3.lo"]),
+        ("'%rd3.hi', sum", &["%rd3.hi", "sum"]),
+        // Of both functions, of one.
+        ("'%r1'", &["%r1"]),
+        ("'k:%r1', 'scale:%r1'", &["%r1"]),
+        // Numbers, and a predicate.
+        ("'%w10', '%p1'", &["%p1", "%r2"]),
+        ("'%w[6:7]'", &["%rd3.hi", "%rd3.lo"]),
+    ] {
+        let found = locations(folder.path(), filter, &[]);
+        assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{filter}");
+        assert_eq!(locations(folder.path(), filter, &["--by", "hook"]), found, "{filter}");
+    }
+    let scale = locations(folder.path(), "'scale:%r1'", &[]);
+    let one = run(folder.path(), &CAMPAIGN.replace("120}", "8, registers: ['scale:%r1']}"), &[]);
+    assert_eq!(scale, BTreeSet::from(["%r1".to_owned()]));
+    assert!(
+        one.iter()
+            .all(|row| instruction(row.pc.expect("an address")).starts_with("mul.lo.u32 %r1"))
+    );
+}
+
+#[test]
+fn unknown_registers_are_refused_with_those_that_exist() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("k.ptx"), KERNEL).expect("written");
+    for (name, words) in [
+        (
+            "'%r9'",
+            "invalid faults.registers: the selected kernels' code declares no register `%r9`; it declares %h, %p0 to \
+             %p1, %r0 to %r4, %rd0 to %rd3, %value, sum",
+        ),
+        ("'%rd1.w0'", "declares no register `%rd1.w0`"),
+        ("'nothing:%r1'", "declares no register `nothing:%r1`"),
+        (
+            "'%r[0:3]'",
+            "invalid registers `%r[0:3]`; expected names like %r12, %rd3, %rd3.lo or %p1",
+        ),
+    ] {
+        let campaign = CAMPAIGN.replace("count: 120}", &format!("count: 4, registers: [{name}]}}"));
+        std::fs::write(folder.path().join("k.yaml"), campaign).expect("written");
+        flipwave(folder.path(), &["run", "k.yaml"], &[]).expect_refused(&[words]);
+    }
+}
+
+#[test]
+fn errors_of_injections_name_the_register() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows = run(folder.path(), CAMPAIGN, &[]);
+    let row = rows.iter().find(|row| row.location == "%rd3.hi").expect("a row");
+    let site = row.site.replace("occurrence=0", "occurrence=7");
+    for command in [&["replay"][..], &["replay", "--by", "hook"], &["trace"]] {
+        let arguments = [command, &["k.yaml", "--site", &site]].concat();
+        let finished = flipwave(folder.path(), &arguments, &[]);
+        assert!(!finished.stderr.contains("%w"), "{}", finished.stderr);
+        finished.expect_refused(&["never reached", &site]);
+    }
+}

@@ -11,7 +11,7 @@ use flipwave_machine::{
     Exactness, Execution, FaultDetail, Fidelity, FidelityCheck, Footprints, Machine, Observer,
     OutsideSegment, Progress, Stalls, Survey, Unobserved, WaveState,
 };
-use flipwave_ptx::{CallGraph, PREDICATES, WORDS};
+use flipwave_ptx::{CallGraph, Code, PREDICATES, WORDS};
 use std::any::Any;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -162,6 +162,14 @@ impl Machine for PtxGpu {
 
     fn register_named(&self, module: ModuleId, pc: Pc, name: &str) -> Option<RegisterId> {
         self.seen_code(module)?.register_named(pc, name)
+    }
+
+    fn registers_named(&self, module: ModuleId, name: &str) -> Vec<RegisterSpan> {
+        self.seen_code(module).map(|code| code.registers_named(name)).unwrap_or_default()
+    }
+
+    fn declared_registers(&self, module: ModuleId) -> Option<String> {
+        self.seen_code(module).map(Code::declared_names)
     }
 
     fn is_rewritten(&self, module: ModuleId) -> bool {

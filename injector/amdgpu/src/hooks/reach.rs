@@ -45,13 +45,14 @@ pub fn unreached_by_hooks(
             let line = lines.and_then(|table| table.lookup(inst.pc));
             selection.has_instruction(inst, line.as_ref())
         };
+        let registers = selection.registers_of(&workload.device, module);
         let single = single_kernel(object, kernel)?;
         let search = Search {
             object: single.as_ref().unwrap_or(object),
             module,
             kernel,
             fault,
-            selection,
+            registers: registers.as_deref(),
             compiler,
         };
         for (pc, place) in search.unreached(is_selected)? {
@@ -77,7 +78,8 @@ struct Search<'a> {
     module: ModuleId,
     kernel: &'a str,
     fault: &'a Fault,
-    selection: &'a Selection,
+    /// The selected registers; `None` for all.
+    registers: Option<&'a [RegisterSpan]>,
     compiler: &'a HookCompiler,
 }
 
@@ -142,7 +144,7 @@ impl Search<'_> {
         let named = inst.reads.iter().chain(&inst.writes).copied();
         let registers = named.map(RegisterSpan::from).collect();
         let resources = Resources { registers, lds_bytes: 4, buffers: vec![4], scratch_bytes: 0 };
-        let words = words(inst, &fault, &resources, &self.selection.registers);
+        let words = words(inst, &fault, &resources, self.registers);
         let is_number = fault.model.changes_numbers();
         let function = match fault.model {
             FaultModel::Function(function) => Some(function),

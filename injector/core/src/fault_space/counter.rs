@@ -102,12 +102,7 @@ impl<'a> FaultSpaceCounter<'a> {
         };
         FaultSpaceCounter {
             frame,
-            instructions: Instructions::new(
-                frame,
-                workload.architecture(),
-                &dispatch.kernel,
-                workload.lines(dispatch),
-            ),
+            instructions: Instructions::new(frame, workload, dispatch),
             is_selected: frame.selection.has_dispatch(index, &dispatch.kernel),
             is_rewritten: workload.device.is_rewritten(dispatch.module),
             resources: Box::new(|state| workload.resources(dispatch, state)),

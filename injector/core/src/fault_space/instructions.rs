@@ -3,8 +3,10 @@
 use super::execution_sites::Executor;
 use super::words::{Resources, words, words_of_sums};
 use super::{Draw, ExecutionSites, Selection, Stratification};
+use crate::Workload;
 use crate::fault::{Duration, Fault, Scope};
-use flipwave_arch::{Architecture, Group, Instruction, Pc, SourceLine, SourceLines};
+use flipwave_arch::{Architecture, Group, Instruction, Pc, RegisterSpan, SourceLine, SourceLines};
+use flipwave_device::Dispatch;
 use std::collections::HashMap;
 
 /// Definition of a fault space.
@@ -50,6 +52,8 @@ pub(crate) struct Instructions<'a> {
     architecture: &'a dyn Architecture,
     kernel: &'a str,
     lines: Option<&'a dyn SourceLines>,
+    /// The selected registers; `None` for all.
+    registers: Option<Vec<RegisterSpan>>,
     resources: Option<Resources>,
     entries: Vec<CountedInstruction>,
     strata: Vec<String>,
@@ -82,18 +86,18 @@ impl CountedInstruction {
 }
 
 impl<'a> Instructions<'a> {
-    /// Creates an empty table for a kernel on a target.
+    /// Creates an empty table for a dispatch.
     pub fn new(
         frame: &'a Frame,
-        architecture: &'a dyn Architecture,
-        kernel: &'a str,
-        lines: Option<&'a dyn SourceLines>,
+        workload: &'a Workload,
+        dispatch: &'a Dispatch,
     ) -> Instructions<'a> {
         Instructions {
             frame,
-            architecture,
-            kernel,
-            lines,
+            architecture: workload.architecture(),
+            kernel: &dispatch.kernel,
+            lines: workload.lines(dispatch),
+            registers: frame.selection.registers_of(&workload.device, dispatch.module),
             resources: None,
             entries: Vec::new(),
             strata: Vec::new(),
@@ -139,7 +143,7 @@ impl<'a> Instructions<'a> {
         let sites = if selection.has_instruction(inst, line.as_ref()) {
             let fault = Fault { model: fault.model.of_opcode(opcode), ..fault.clone() };
             let mut words = match fault.target.part_of_sum() {
-                None => words(inst, &fault, resources, &selection.registers),
+                None => words(inst, &fault, resources, self.registers.as_deref()),
                 Some(part) => match self.architecture.matrix_shape(inst) {
                     Some(shape) => words_of_sums(part, &shape, &fault.model),
                     None => Vec::new(),

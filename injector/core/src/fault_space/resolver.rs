@@ -95,17 +95,13 @@ impl<'a> Resolver<'a> {
         };
         let (by_wave, faults): (HashMap<WaveId, usize>, Vec<_>) =
             (0..).zip(waves).map(|(index, (wave, faults))| ((wave, index), faults)).unzip();
-        let lines = workload.lines(dispatch);
         Resolver {
             profile,
             workload,
             index,
             dispatch,
             seed,
-            known: Known::new(
-                profile,
-                Instructions::new(&profile.frame, workload.architecture(), &dispatch.kernel, lines),
-            ),
+            known: Known::new(profile, Instructions::new(&profile.frame, workload, dispatch)),
             counts_executions: profile.frame.counts_executions(),
             pursuits: faults.into_iter().map(pursuit).collect(),
             by_wave,

@@ -2,7 +2,8 @@
 
 use super::{Group, Unreached};
 use flipwave_arch::{Instruction, LaneMask, Pc, RegisterSpan, SourceLine};
-use flipwave_device::{WaveId, kernel_matches};
+use flipwave_device::{ModuleId, WaveId, kernel_matches};
+use flipwave_machine::Simulator;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -30,7 +31,7 @@ pub struct Selection {
     pub pcs: Vec<Pc>,
     /// Source lines.
     pub lines: Vec<Lines>,
-    /// Registers, for faults that strike registers.
+    /// Registers, for faults that strike registers; see [`Selection::registers_of`].
     pub registers: Vec<RegisterSpan>,
     /// Words that the injection method cannot strike; they are counted but not drawn.
     pub unreached: Unreached,
@@ -103,6 +104,20 @@ impl Selection {
             && self.waves.as_ref().is_none_or(|all| all.contains(&moment.wave.wave))
             && self.occurrences.as_ref().is_none_or(|all| all.contains(&moment.occurrence))
             && self.window.as_ref().is_none_or(|all| all.contains(&moment.time))
+    }
+
+    /// The selected registers in the code of a module; `None` for all. Names are those of registers that functions of
+    /// the module declare. A declared name comes before one of a class.
+    pub fn registers_of(&self, device: &Simulator, module: ModuleId) -> Option<Vec<RegisterSpan>> {
+        let resolve = |span: &RegisterSpan| {
+            let declared = device.registers_named(module, &span.to_string());
+            match declared.is_empty() && !span.first.is_declared() {
+                true => vec![*span],
+                false => declared,
+            }
+        };
+        let is_limited = !self.registers.is_empty();
+        is_limited.then(|| self.registers.iter().flat_map(resolve).collect())
     }
 
     /// The selected lanes among `lanes`.

@@ -59,18 +59,18 @@ impl Words {
 }
 
 /// The words of `inst` that `fault` can strike, in the order of their numbers: registers in the order
-/// of [`RegisterId`], vector before scalar and lower numbers before higher. If `registers` is not empty,
-/// only registers in one of its spans.
+/// of [`RegisterId`], vector before scalar and lower numbers before higher; if `registers` are given, only
+/// these.
 pub fn words(
     inst: &dyn Instruction,
     fault: &Fault,
     resources: &Resources,
-    registers: &[RegisterSpan],
+    registers: Option<&[RegisterSpan]>,
 ) -> Vec<Words> {
     let named = |make: fn(RegisterId) -> Place, role: RegisterRole, found: Vec<RegisterId>| {
         let mut found = found;
         found.retain(|register| {
-            registers.is_empty() || registers.iter().any(|span| span.contains(*register))
+            registers.is_none_or(|spans| spans.iter().any(|span| span.contains(*register)))
         });
         found.sort_unstable();
         found.dedup();
@@ -181,7 +181,7 @@ mod tests {
             scratch_bytes: 16,
             buffers: vec![8, 1024],
         };
-        let all = words(&inst(0, text), fault, &resources, &[]);
+        let all = words(&inst(0, text), fault, &resources, None);
         let name = |words: &Words| {
             let times = if words.count == 1 { String::new() } else { format!(" x{}", words.count) };
             let format = words.format.map_or(String::new(), |format| format!(" {format:?}"));

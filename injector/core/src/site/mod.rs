@@ -4,6 +4,8 @@ mod fields;
 mod names;
 mod text;
 
+pub use names::UndeclaredRegister;
+
 use crate::fault::{Action, Intermittent, all_ones};
 use flipwave_arch::{
     Lane, LaneMask, MatrixElement, OperationName, Pc, ProductShape, RegisterId, SumPart,

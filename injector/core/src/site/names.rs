@@ -1,22 +1,42 @@
 //! Fault sites with registers named as the program's code declares them.
 
 use super::{Place, Site, SiteError};
+use crate::fault_space::Selection;
 use crate::workload::Workload;
 use flipwave_arch::RegisterId;
+use flipwave_device::ModuleId;
+
+/// Error returned for a selected register that the program does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "invalid faults.registers: the selected kernels' code declares no register `{name}`; it declares {declared}"
+)]
+pub struct UndeclaredRegister {
+    /// The name.
+    pub name: String,
+    /// Names of the declared registers.
+    pub declared: String,
+}
 
 impl Workload {
     /// Text of a site, with its register named as the code declares it.
     pub fn site_text(&self, site: &Site) -> String {
-        let text = site.to_string();
-        match (site.place, self.declared_place(site)) {
-            (Place::Register(register), Some(name)) => {
-                text.replacen(&format!(" register={register} "), &format!(" register={name} "), 1)
+        self.with_declared_name(site, &site.to_string())
+    }
+
+    /// A text about a site, with its register named as the code declares it.
+    pub fn with_declared_name(&self, site: &Site, text: &str) -> String {
+        let Some(name) = self.declared_place(site) else { return text.to_owned() };
+        let field = if matches!(site.place, Place::Source(_)) { "source" } else { "register" };
+        let (place, named) = (site.place.to_string(), format!("{field}={name}"));
+        // Punctuation may follow.
+        let replaced = |word: &str| match word.strip_prefix(&*place) {
+            Some(rest) if !rest.starts_with(|next: char| next.is_ascii_alphanumeric()) => {
+                format!("{named}{rest}")
             }
-            (Place::Source(register), Some(name)) => {
-                text.replacen(&format!(" source={register} "), &format!(" source={name} "), 1)
-            }
-            _ => text,
-        }
+            _ => word.to_owned(),
+        };
+        text.split(' ').map(replaced).collect::<Vec<String>>().join(" ")
     }
 
     /// Place of a site as text: the name of its register, or the field of its text.
@@ -45,6 +65,29 @@ impl Workload {
     ) -> Option<String> {
         let module = self.program.dispatches.get(dispatch as usize)?.module;
         self.device.register_name(module, pc, register)
+    }
+
+    /// Checks that the code of some selected dispatch has each register of a selection that is named as code declares it.
+    ///
+    /// # Errors
+    /// [`UndeclaredRegister`].
+    pub fn check_registers(&self, selection: &Selection) -> Result<(), UndeclaredRegister> {
+        let dispatches = (0..).zip(&self.program.dispatches);
+        let modules: Vec<ModuleId> = dispatches
+            .filter(|(index, dispatch)| selection.has_dispatch(*index, &dispatch.kernel))
+            .map(|(_, dispatch)| dispatch.module)
+            .collect();
+        let names = selection.registers.iter().filter(|span| span.first.is_declared());
+        for name in names.map(|span| span.to_string()) {
+            let has_name =
+                |module: &ModuleId| !self.device.registers_named(*module, &name).is_empty();
+            if !modules.is_empty() && !modules.iter().any(has_name) {
+                let declared =
+                    modules.first().and_then(|module| self.device.declared_registers(*module));
+                return Err(UndeclaredRegister { name, declared: declared.unwrap_or_default() });
+            }
+        }
+        Ok(())
     }
 
     /// Replaces the name of a site's register by the register that the program declares. A declared name comes before
