@@ -207,6 +207,40 @@ fn cooperative_launches_are_recorded_and_struck() {
     );
 }
 
+/// A judge receives the outputs of the application by their names, also in replays.
+#[test]
+fn replays_have_the_outcome_and_the_severity_of_the_row() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    build(folder);
+    let judge = Path::new(env!("CARGO_MANIFEST_DIR")).join("applications/cuda/judge.py");
+    let kernels = folder.join("steps.ptx");
+    let app = format!("  app: {{command: [./steps, {}], golden_runs: 1}}\n", kernels.display());
+    let compare = format!(
+        "compare: [{{stdout: exact}}]\nseverity: {{command: [python3, {}]}}\n",
+        judge.display()
+    );
+    campaign(folder, &app, &compare);
+    let rows = rows(&run(folder, &["--workers", "2"]));
+    let mut replayed = BTreeSet::new();
+    for row in &rows {
+        let is_first = replayed.insert((row.outcome, row.severity));
+        if !is_first {
+            continue;
+        }
+        let arguments = ["replay", "campaign.yaml", "--site", &row.site];
+        let found = flipwave_within(PATIENCE, folder, &arguments).expect("an end").expect_success();
+        assert!(found.stdout.contains(&format!("{:<15} {}\n", "outcome:", row.outcome)));
+        let severity = row.severity.map(|severity| format!("{:<15} {severity}\n", "severity:"));
+        let line = found.stdout.lines().find(|line| line.starts_with("severity:"));
+        assert_eq!(line.map(|line| format!("{line}\n")), severity, "{}", found.stdout);
+        // Only a recorded run tells where the device stopped.
+        let has_place = found.stdout.contains("memory violation: ");
+        assert_eq!(has_place, row.cause.as_deref() == Some("memory_violation"), "{}", found.stdout);
+    }
+    assert!(replayed.len() >= 4, "masked, critical, tolerable and DUE: {replayed:?}");
+}
+
 /// Programs that were linked with NVIDIA's runtime need its symbol version.
 #[test]
 fn programs_with_versions_of_the_runtime_are_loaded() {

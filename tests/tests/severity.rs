@@ -308,6 +308,12 @@ fn judge_receives_outputs_of_the_faulty_application() {
     let rows = rows(&folder.path().join("results"));
     let critical = rows.iter().filter(|row| row.severity == Some(Severity::Critical)).count();
     assert_eq!((rows.len(), critical), (3, 3), "{rows:?}");
+    // A replay executes the application again, and asks about the same outputs.
+    let arguments = ["replay", "judged.yaml", "--row", "0", "--results", "results"];
+    let replayed = flipwave(folder.path(), &arguments, &[]).expect_success().stdout;
+    assert!(replayed.contains("severity:       critical"), "{replayed}");
     let printed = printed.lock().expect("no panic");
+    assert_eq!(printed.len(), 4);
+    assert_eq!(printed[3], printed[0]);
     assert!(printed.iter().all(|[stdout, _]| stdout.starts_with(b"wrong")), "{printed:?}");
 }

@@ -1,7 +1,7 @@
 //! `flipwave replay`: repeats one injection.
 
 use crate::error::CampaignError;
-use crate::file::campaign::Campaign;
+use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::file::kernels::Buffer;
 use crate::golden::golden;
 use crate::program::prepare::Prepared;
@@ -9,11 +9,13 @@ use crate::program::site_in;
 use crate::run::injection_path::InjectionPath;
 use crate::run::outcome::{Classifier, ComparedEnding, Verdict};
 use crate::run::process_site::ProcessSite;
-use crate::run::runners::in_process_runner;
+use crate::run::runners::{in_process_runner, runner};
 use crate::severity::Judge;
 use flipwave_codeobj::SourceLine;
 use flipwave_device::DeviceFault;
-use flipwave_injector::{Accelerations, InjectedChange, analyze_site};
+use flipwave_injector::{
+    Accelerations, Ending, Golden, InjectedChange, Site, Workload, analyze_site, inject,
+};
 
 /// Result of one injection.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +30,8 @@ pub struct Replay {
     pub fault_line: Option<SourceLine>,
 }
 
-/// Executes a campaign's program with one fault at `site`.
+/// Executes a campaign's program with one fault at `site`: kernels and captures on the embedded GPU, applications in
+/// new processes, as when the campaign runs.
 ///
 /// # Errors
 /// [`CampaignError`] if the program has no output or cannot be assembled, the golden run does not
@@ -41,12 +44,19 @@ pub fn replay(
     if campaign.kernels().is_some_and(|kernels| !kernels.buffers.iter().any(Buffer::is_output)) {
         return Err(CampaignError::NoOutputs);
     }
-    let runner = in_process_runner(campaign, path)?;
+    let runner = match &campaign.workload {
+        CampaignWorkload::Application(_) => runner(campaign, path)?,
+        CampaignWorkload::Kernels(_) | CampaignWorkload::Capture(_) => {
+            in_process_runner(campaign, path)?
+        }
+    };
     let Prepared { workload, formats, .. } = runner.prepared();
     let site = &site_in(campaign, runner.prepared(), site.into())?;
     let golden = golden(campaign, workload, formats)?;
     let injector = runner.injector(&golden, None, Accelerations::NONE)?;
-    let injected = campaign.unless_cancelled(injector.inject(site))?;
+    let injected = campaign
+        .unless_cancelled(injector.inject(site))
+        .map_err(|error| error.at_declared_register(workload, site))?;
     let threshold = campaign.faults.as_ref().map_or(0.0, |faults| faults.timing_threshold);
     let classifier = Classifier { golden: &golden, timing_threshold: threshold };
     let analysis = analyze_site(workload, site)?;
@@ -55,7 +65,8 @@ pub fn replay(
     let verdict = verdict.judged(judge.as_ref(), 0, &injected.ending)?;
     let fault = match injected.ending {
         ComparedEnding::Faulted { dispatch, fault } => Some((dispatch, fault)),
-        ComparedEnding::Completed { .. } | ComparedEnding::Stopped(_) => None,
+        ComparedEnding::Stopped(_) => fault_in_recording(workload, site, &golden),
+        ComparedEnding::Completed { .. } => None,
     };
     let line = |(dispatch, fault): &(u32, DeviceFault)| {
         let module = workload.program.dispatches.get(*dispatch as usize)?.module;
@@ -63,4 +74,17 @@ pub fn replay(
     };
     let fault_line = fault.as_ref().and_then(line);
     Ok(Replay { struck: injected.struck, verdict, fault, fault_line })
+}
+
+/// The dispatch that the device stops in a recorded run of an application, with the device fault: processes report only
+/// its kind.
+fn fault_in_recording(
+    workload: &Workload,
+    site: &Site,
+    golden: &Golden,
+) -> Option<(u32, DeviceFault)> {
+    match inject(workload, site, &golden.instruction_limits()).ok()?.ending {
+        Ending::Faulted { dispatch, fault } => Some((dispatch, fault)),
+        Ending::Completed { .. } => None,
+    }
 }
