@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
-/// Inject faults into AMD GPU programs and classify the outcomes, without a GPU
+/// Inject faults into GPU programs for AMD and PTX and classify the outcomes, without a GPU
 #[derive(Debug, Parser)]
 #[command(name = "flipwave", version, after_help = AFTER_HELP)]
 pub struct Arguments {
@@ -25,6 +25,7 @@ const AFTER_HELP: &str = "\
 Environment:
   FLIPWAVE_CLANG        compiler [default: clang-22, then older ones down to clang-18, then clang]
   FLIPWAVE_DEVICE_LIBS  folder of AMD's device libraries (ockl.bc and others)
+  FLIPWAVE_LIBCLC       folder of libclc for OpenCL C on PTX [default: that of the package libclc-22]
   FLIPWAVE_CACHE        folder for compiled kernels [default: ~/.cache/flipwave]
   FLIPWAVE_PYTHON       Python interpreter for `severity: {python: ...}` [default: python3]
   FLIPWAVE_TIER         execution of GPU code: `interpreter` (no compilation to host code) or
@@ -87,9 +88,9 @@ pub enum Command {
     Tool(ToolArguments),
     /// Run a program with emulated instructions in place of its proxy instructions
     Emulate(EmulateArguments),
-    /// Run a HIP application on the embedded GPU under AMD's own runtime
+    /// Run a HIP or CUDA application on the embedded GPU
     Exec(ExecArguments),
-    /// Record a run of a HIP application for campaigns that run without it
+    /// Record a run of a HIP or CUDA application for campaigns that run without it
     Capture(CaptureArguments),
     /// Check what works on this machine and suggest fixes
     ///
@@ -134,7 +135,7 @@ pub struct SiteArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Needs AMD's runtime (libamdhip64 and libhsa-runtime64) and no GPU. Applications run with ROCm 5.2.3 \
+Needs no GPU. HIP applications need AMD's runtime (libamdhip64 and libhsa-runtime64). They run with ROCm 5.2.3 \
 (Debian 12), HIP 5.7 on ROCm 6.1 (Debian 13), ROCm 6.4 and ROCm 7.2; other versions have not been \
 tested. Output and exit code are the application's.
 
