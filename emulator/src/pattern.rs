@@ -47,13 +47,13 @@ pub enum File {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "invalid kind of operand `{0}`; expected `vgpr`, `agpr` or `sgpr`, with the number of registers if \
-     there are several (`vgpr x2`); in PTX `pred`, `b16`, `b32` or `b64`; or `imm`"
+     there are several (`vgpr x2`); in PTX `pred`, `b16`, `b32`, `b64` or `b128`; or `imm`"
 )]
 pub struct UnknownBinding(String);
 
 /// Types that name the sizes of PTX registers.
-const PTX_KINDS: [ScalarType; 4] =
-    [ScalarType::Pred, ScalarType::B16, ScalarType::B32, ScalarType::B64];
+const PTX_KINDS: [ScalarType; 5] =
+    [ScalarType::Pred, ScalarType::B16, ScalarType::B32, ScalarType::B64, ScalarType::B128];
 
 impl FromStr for Binding {
     type Err = UnknownBinding;
@@ -422,7 +422,7 @@ mod tests {
 
     #[test]
     fn bindings_round_trip_and_invalid_ones_are_rejected() {
-        for text in ["vgpr", "agpr x16", "sgpr x2", "imm", "pred", "b16", "b64"] {
+        for text in ["vgpr", "agpr x16", "sgpr x2", "imm", "pred", "b16", "b64", "b128"] {
             assert_eq!(text.parse::<Binding>().expect(text).to_string(), text);
         }
         for text in

@@ -19,8 +19,8 @@ const FIRST_NUMBER: u64 = 0x5f1b_a5e0_0000;
 pub enum PtxPatternError {
     /// A named operand is of a kind that PTX does not have.
     #[error(
-        "operand `{name}`: PTX has no operands of kind `{binding}`; expected `pred`, `b16`, `b32`, `b64` \
-         or `imm`"
+        "operand `{name}`: PTX has no operands of kind `{binding}`; expected `pred`, `b16`, `b32`, `b64`, \
+         `b128` or `imm`"
     )]
     OtherKind {
         /// The name.

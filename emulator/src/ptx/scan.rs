@@ -177,6 +177,11 @@ fn register_of(value: &OperandValue) -> Option<Register> {
     }
 }
 
+/// The words of a register of 128 bits, which a hook's wrapper receives and returns in two parts; `None` for others.
+fn quarters(register: Register) -> Option<[RegisterId; 4]> {
+    register.iter().collect::<Vec<_>>().try_into().ok()
+}
+
 impl<'a> Compiled<'a> {
     /// Reads the pattern and compiles the hook of an instruction.
     fn new(
@@ -232,10 +237,16 @@ impl<'a> Compiled<'a> {
     fn arguments(&self, values: &[OperandValue]) -> Vec<Argument> {
         let mut arguments = Vec::new();
         for index in &self.arguments {
-            arguments.extend(values.get(*index).map(|value| match value {
-                OperandValue::Number(number) => Argument::Constant(*number),
-                OperandValue::Register(register) => Argument::Register(*register),
-            }));
+            match values.get(*index) {
+                Some(OperandValue::Number(number)) => arguments.push(Argument::Constant(*number)),
+                Some(OperandValue::Register(register)) => match quarters(*register) {
+                    Some([a, b, c, d]) => {
+                        arguments.extend([Argument::Words(a, b), Argument::Words(c, d)]);
+                    }
+                    None => arguments.push(Argument::Register(*register)),
+                },
+                None => {}
+            }
         }
         arguments.extend((self.instruction.lanes == Lanes::All).then_some(Argument::Guard));
         arguments
@@ -245,7 +256,11 @@ impl<'a> Compiled<'a> {
     fn results(&self, values: &[OperandValue]) -> Vec<Place> {
         let operands = self.pattern.operands.iter().zip(values);
         let written = operands.filter(|(operand, _)| operand.is_written);
-        written.filter_map(|(_, value)| register_of(value)).map(Place::Register).collect()
+        let places = |register| match quarters(register) {
+            Some([a, b, c, d]) => vec![Place::Words(a, b), Place::Words(c, d)],
+            None => vec![Place::Register(register)],
+        };
+        written.filter_map(|(_, value)| register_of(value)).flat_map(places).collect()
     }
 }
 

@@ -30,6 +30,11 @@ fn bytes(operand: &NamedOperand) -> u32 {
     }
 }
 
+/// Number of values of 64 bits in which the wrapper receives and returns an operand.
+fn parts(operand: &NamedOperand) -> usize {
+    bytes(operand).div_ceil(8) as usize
+}
+
 /// The source of a hook for PTX, followed by `wrapper`.
 pub fn source(instruction: &Instruction, wrapper: &str) -> Source {
     let mut source = instruction.source.clone();
@@ -59,7 +64,11 @@ pub fn text(
     members: &[Parameter],
     lanes: Lanes,
 ) -> String {
-    let count = passed.iter().filter(|passed| matches!(passed, Passed::Operand(_))).count();
+    let counts = passed.iter().map(|passed| match passed {
+        Passed::Operand(operand) => parts(operand),
+        Passed::ExecutingLanes => 0,
+    });
+    let count: usize = counts.sum();
     let guard = (lanes == Lanes::All).then(|| "uint64_t executes".to_owned());
     let parameters = (0..count).map(|number| format!("uint64_t word_{number}")).chain(guard);
     let parameters: Vec<String> = parameters.collect();
@@ -70,14 +79,14 @@ pub fn text(
         match passed {
             Passed::ExecutingLanes => format!("({written})exec"),
             Passed::Operand(operand) => {
-                let value = format!("word_{next}");
-                next += 1;
-                converted(written, operand, &value)
+                let first = next;
+                next += parts(operand);
+                converted(written, operand, first)
             }
         }
     });
     let call = format!("{}({})", hook.name, arguments.collect::<Vec<_>>().join(", "));
-    let results = destinations.len();
+    let results: usize = destinations.iter().map(|operand| parts(operand)).sum();
     let result = match results {
         0 => "void".to_owned(),
         1 => "uint64_t".to_owned(),
@@ -101,8 +110,9 @@ pub fn text(
         text,
         "    __auto_type result = {call};\n    struct {{ uint64_t word[{results}]; }} results = {{{{0}}}};"
     );
-    for (word, operand) in destinations.iter().enumerate() {
-        let value = match members.get(word) {
+    let mut word = 0;
+    for (number, operand) in destinations.iter().enumerate() {
+        let value = match members.get(number) {
             Some(member) if destinations.len() > 1 => format!("result.{}", member.name),
             _ => "result".to_owned(),
         };
@@ -118,6 +128,7 @@ pub fn text(
                  __builtin_memcpy(&results.word[{word}], &{value}, sizeof({value}));"
             ),
         };
+        word += parts(operand);
     }
     let _ = match results {
         1 => writeln!(text, "    return results.word[0];\n}}"),
@@ -130,14 +141,16 @@ pub fn text(
     text
 }
 
-/// The words of an operand as an argument of a C type.
-fn converted(ctype: &str, operand: &NamedOperand, value: &str) -> String {
-    let (name, bytes) = (&operand.name, bytes(operand));
+/// The parts of an operand, from the one with number `first` on, as an argument of a C type.
+fn converted(ctype: &str, operand: &NamedOperand, first: usize) -> String {
+    let (name, bytes, count) = (&operand.name, bytes(operand), parts(operand));
     // Predicates are 0 or 1 in integers of any size.
     let bytes = if operand.binding.kind == Kind::Ptx(ScalarType::Pred) { 8 } else { bytes };
+    let words: Vec<String> = (first..first + count).map(|part| format!("word_{part}")).collect();
     format!(
-        "({{ {ctype} converted; uint64_t word = {value}; \
+        "({{ {ctype} converted; uint64_t words[] = {{{}}}; \
          _Static_assert(sizeof(converted) <= {bytes}, \"the parameter for operand `{name}` has more than \
-         {bytes} bytes\"); __builtin_memcpy(&converted, &word, sizeof(converted)); converted; }})"
+         {bytes} bytes\"); __builtin_memcpy(&converted, words, sizeof(converted)); converted; }})",
+        words.join(", ")
     )
 }

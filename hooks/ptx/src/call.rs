@@ -368,13 +368,25 @@ fn symbol_of(operand: &Operand) -> Option<&str> {
     }
 }
 
+/// The declared register of a register that one parameter can pass.
+fn register_of_64_bits(
+    emitter: &Emitter<'_>,
+    register: Register,
+) -> Result<(Register, Name), String> {
+    let (found, name) = emitter.register_of(register.first)?;
+    match found.kind.bits() {
+        64 => Ok((found, name)),
+        bits => Err(format!("`{name}` has {bits} bits; hooks pass such registers in two parts")),
+    }
+}
+
 /// Reads a register to a temporary one.
 fn read(emitter: &mut Emitter<'_>, register: Register, kind: ScalarType) -> Result<Name, String> {
     if register.kind.bits() <= 32 {
         let value = emitter.read_word(register.first, None)?;
         return Ok(widen(emitter, value, ScalarType::B32, kind));
     }
-    let (found, name) = emitter.register_of(register.first)?;
+    let (found, name) = register_of_64_bits(emitter, register)?;
     let value = emitter.copy(found, &name);
     Ok(narrow(emitter, value, found.kind, kind))
 }
@@ -390,7 +402,7 @@ fn write(
         let value = narrow(emitter, value, kind, ScalarType::B32);
         return emitter.write_word(register.first, None, &value);
     }
-    let (found, name) = emitter.register_of(register.first)?;
+    let (found, name) = register_of_64_bits(emitter, register)?;
     let value = widen(emitter, value, kind, ScalarType::B64);
     let operands = vec![Operand::symbol(&name), Operand::symbol(&value)];
     emitter.op(&format!("mov.{}", untyped(found.kind)), operands);

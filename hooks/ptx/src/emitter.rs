@@ -114,6 +114,13 @@ impl<'a> Emitter<'a> {
                 self.op("cvt.u32.u16", vec![to, Operand::symbol(&half)]);
             }
             32 => self.op("mov.b32", vec![to, from]),
+            128 => {
+                let halves = self.halves(from);
+                let half = halves[usize::from(part.word / 2)].clone();
+                let other = Operand::symbol(&self.temporary(ScalarType::B32));
+                let words = if part.word % 2 == 0 { vec![to, other] } else { vec![other, to] };
+                self.op("mov.b64", vec![Operand::Vector(words), half]);
+            }
             _ => {
                 let other = Operand::symbol(&self.temporary(ScalarType::B32));
                 let halves = if part.word == 0 { vec![to, other] } else { vec![other, to] };
@@ -121,6 +128,23 @@ impl<'a> Emitter<'a> {
             }
         }
         Ok(value)
+    }
+
+    /// Copies the halves of a register of 128 bits to temporary registers.
+    fn halves(&mut self, from: Operand) -> [Operand; 2] {
+        let halves = [(); 2].map(|()| Operand::symbol(&self.temporary(ScalarType::B64)));
+        self.op("mov.b128", vec![Operand::Vector(halves.to_vec()), from]);
+        halves
+    }
+
+    /// Copies a register of 64 bits with one of its words replaced to a temporary register.
+    fn with_word(&mut self, from: Operand, word: u16, value: Operand) -> Operand {
+        let [low, high] = [(); 2].map(|()| Operand::symbol(&self.temporary(ScalarType::B32)));
+        self.op("mov.b64", vec![Operand::Vector(vec![low.clone(), high.clone()]), from]);
+        let words = if word == 0 { vec![value, high] } else { vec![low, value] };
+        let changed = Operand::symbol(&self.temporary(ScalarType::B64));
+        self.op("mov.b64", vec![changed.clone(), Operand::Vector(words)]);
+        changed
     }
 
     /// Writes a register of 32 bits to a word or predicate.
@@ -148,6 +172,12 @@ impl<'a> Emitter<'a> {
                 self.op("mov.b16", vec![to, half]);
             }
             32 => self.op("mov.b32", vec![to, value]),
+            128 => {
+                let mut halves = self.halves(to.clone());
+                let half = &mut halves[usize::from(part.word / 2)];
+                *half = self.with_word(half.clone(), part.word % 2, value);
+                self.op("mov.b128", vec![to, Operand::Vector(halves.to_vec())]);
+            }
             _ => {
                 let halves = [(); 2].map(|()| Operand::symbol(&self.temporary(ScalarType::B32)));
                 self.op("mov.b64", vec![Operand::Vector(halves.to_vec()), to.clone()]);
@@ -182,9 +212,8 @@ pub(crate) fn find_word(function: &FunctionCode, id: RegisterId) -> Result<Part,
     // Elements of a vector follow each other.
     let neighbours = [index.wrapping_sub(1), index + 1].map(|index| names.get(index));
     let is_vector = neighbours.into_iter().flatten().any(|(_, name)| *name == found.name);
-    if is_vector || !matches!(found.register.kind.bits(), 1 | 8 | 16 | 32 | 64) {
-        let kind = found.register.kind;
-        return Err(format!("hooks cannot reach {id}, a word of a vector or of type {kind}"));
+    if is_vector {
+        return Err(format!("hooks cannot reach `{}`, an element of a vector", found.name));
     }
     Ok(found)
 }

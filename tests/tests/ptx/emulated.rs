@@ -23,7 +23,7 @@ impl Bench {
     fn new(body: &str, hook: &str, instruction: &str) -> Bench {
         let bench = Bench { folder: tempfile::tempdir().expect("a folder") };
         let kernel = format!(
-            ".version 7.8\n.target sm_80\n.address_size 64\n\
+            ".version 8.3\n.target sm_80\n.address_size 64\n\
              .visible .entry k(.param .u64 in, .param .u64 out)\n{{\n.reg .b64 %in, %out, %rd<9>; .reg .b32 %x, %y, %t, \
              %r<9>; .reg .f32 %f<9>; .reg .b16 %h<9>; .reg .pred %p<9>;\n\
              ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %in, %t, 4, %in; \
@@ -104,6 +104,27 @@ fn operands_of_all_kinds_reach_the_hook_and_results_their_registers() {
     let bench =
         Bench::new(&body, hook, &instruction("setp.lt.and.u32 p|q, a, limit, c", operands, ""));
     computes(&bench, |x| if x < 40 { 2 } else { 1 } + if x == 9 { 8 } else { 0 });
+    // 128 bits, as a number and as a structure.
+    let body = format!(
+        "{{ .reg .b128 %q<3>; cvt.u64.u32 %rd1, %x; mov.b64 %rd2, 0x1234567800000005; mov.b128 %q1, {{%rd1, %rd2}}; \
+         {MARK} mov.b128 %q2, %q1; mov.b128 {{%rd3, %rd4}}, %q2; cvt.u32.u64 %y, %rd3; cvt.u32.u64 %r1, %rd4; \
+         add.u32 %y, %y, %r1; shr.u64 %rd4, %rd4, 32; cvt.u32.u64 %r1, %rd4; xor.b32 %y, %y, %r1; }}"
+    );
+    let (proxy, operands) = ("mov.b128 d, a", "d: b128, a: b128");
+    for hook in [
+        "unsigned __int128 new(unsigned __int128 a) { return a * 3 + 1; }",
+        "struct parts { uint64_t low, high; };
+         unsigned __int128 new(struct parts a)
+         {
+             return ((unsigned __int128)a.high << 64 | a.low) * 3 + 1;
+         }",
+    ] {
+        let bench = Bench::new(&body, hook, &instruction(proxy, operands, ""));
+        computes(&bench, |x| {
+            let value = (0x1234_5678_0000_0005_u128 << 64 | u128::from(x)) * 3 + 1;
+            (value as u32).wrapping_add((value >> 64) as u32) ^ (value >> 96) as u32
+        });
+    }
     // 16 bits, and floating point.
     let body =
         format!("cvt.u16.u32 %h1, %x; {MARK} cvt.rn.f32.u16 %f1, %h1; cvt.rzi.u32.f32 %y, %f1;");
