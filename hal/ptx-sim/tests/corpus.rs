@@ -1,21 +1,14 @@
 //! Modules of other compilers, if there are any: which instructions are gaps.
 
+use flipwave_depth::files_in;
 use flipwave_ptx::{Ptx, parse};
 use flipwave_ptx_sim::PtxGpu;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Loads the files `*.ptx` in the folder `FLIPWAVE_PTX_CORPUS`, and prints the gaps by form.
 #[test]
 fn modules_of_a_corpus_are_loaded() {
-    let Some(folder) = std::env::var_os("FLIPWAVE_PTX_CORPUS").map(PathBuf::from) else {
-        eprintln!("skipped: FLIPWAVE_PTX_CORPUS names no folder with files *.ptx");
-        return;
-    };
-    let files = std::fs::read_dir(&folder).expect("the corpus");
-    let mut paths: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|end| end == "ptx"));
-    paths.sort();
+    let paths = files_in("FLIPWAVE_PTX_CORPUS", "ptx");
     let mut gaps: BTreeMap<String, usize> = BTreeMap::new();
     let (mut complete, mut instructions, mut refused) = (0, 0, Vec::new());
     for path in &paths {

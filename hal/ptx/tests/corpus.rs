@@ -1,8 +1,8 @@
 //! Modules of other compilers, if there are any.
 
+use flipwave_depth::files_in;
 use flipwave_ptx::{Block, CallGraph, ControlFlow, OpcodeFacts, StatementKind, parse, resolve};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 fn count(block: &Block, counts: &mut BTreeMap<String, usize>) {
     for statement in &block.statements {
@@ -20,14 +20,7 @@ fn count(block: &Block, counts: &mut BTreeMap<String, usize>) {
 /// instructions by opcode.
 #[test]
 fn modules_of_a_corpus_are_read_and_written() {
-    let Some(folder) = std::env::var_os("FLIPWAVE_PTX_CORPUS").map(PathBuf::from) else {
-        eprintln!("skipped: FLIPWAVE_PTX_CORPUS names no folder with files *.ptx");
-        return;
-    };
-    let files = std::fs::read_dir(&folder).expect("the corpus");
-    let mut paths: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|end| end == "ptx"));
-    paths.sort();
+    let paths = files_in("FLIPWAVE_PTX_CORPUS", "ptx");
     let (mut counts, mut failed) = (BTreeMap::new(), Vec::new());
     for path in &paths {
         let text = std::fs::read_to_string(path).expect("text");

@@ -4,6 +4,10 @@
 //! All cases must pass before a change lands. During development, a sample finds most mistakes in two
 //! thirds of the CPU time.
 
+mod files;
+
+pub use files::files_in;
+
 /// Value of the environment variable `FLIPWAVE_TESTS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {

@@ -97,14 +97,15 @@ impl Operands {
         Operands { form, left, right, accumulators: accumulators.to_vec() }
     }
 
-    /// The matrices with the elements `left` and `right` by rows, and C in registers.
-    pub fn of_elements(
-        form: MatrixForm,
-        left: Vec<f64>,
-        right: Vec<f64>,
-        accumulators: Vec<Row>,
-    ) -> Operands {
-        Operands { form, left, right, accumulators }
+    /// The elements of A, by rows, without columns of the other matrices.
+    pub fn of_left(form: MatrixForm, left: Vec<f64>) -> Operands {
+        Operands { form, left, right: Vec::new(), accumulators: Vec::new() }
+    }
+
+    /// Sets the elements of B, by rows, and the registers of C.
+    pub fn set_columns(&mut self, right: Vec<f64>, accumulators: Vec<Row>) {
+        self.right = right;
+        self.accumulators = accumulators;
     }
 
     /// Elements of A, by rows.

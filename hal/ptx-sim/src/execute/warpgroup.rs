@@ -36,6 +36,7 @@ impl Reach<'_> {
         let columns = self.shared_matrix(product.right, b, 0..product.form.columns, products)?;
         let accumulates = self.row(product.accumulates)[0] != 0;
         let per_part = product.destinations.len() * COLUMNS / product.form.columns;
+        let mut operands = Operands::of_left(form, left);
         let parts = columns.chunks_exact(COLUMNS * products);
         for (columns, destinations) in parts.zip(product.destinations.chunks_exact(per_part)) {
             let mut right = vec![0.0; products * COLUMNS];
@@ -50,7 +51,7 @@ impl Reach<'_> {
                 _ => [0; LANES],
             };
             let accumulators = destinations.iter().map(accumulator).collect();
-            let operands = Operands::of_elements(form, left.clone(), right, accumulators);
+            operands.set_columns(right, accumulators);
             let mut results = vec![[0; LANES]; per_part];
             operands.compute(&mut results);
             for (destination, row) in destinations.iter().zip(&results) {
