@@ -251,7 +251,7 @@ mod tests {
     }
 
     fn sites(text: &str, fault: &Fault) -> ExecutionSites {
-        ExecutionSites::new(words(&inst(0, text), fault, &Resources::default(), &[]), fault)
+        ExecutionSites::new(words(&inst(0, text), fault, &Resources::default(), None), fault)
     }
 
     /// Each number below the count is a different site, in the documented order; together they are all
@@ -328,7 +328,7 @@ mod tests {
     fn words_of_memory_are_counted_without_being_listed() {
         let fault = Fault { target: FaultTarget::Lds, ..Fault::transient(FaultModel::FlipOneBit) };
         let resources = Resources { lds_bytes: 1 << 16, ..Resources::default() };
-        let words = words(&inst(0, "s_nop 0"), &fault, &resources, &[]);
+        let words = words(&inst(0, "s_nop 0"), &fault, &resources, None);
         let sites = ExecutionSites::new(words, &fault);
         assert_eq!(sites.count(LaneMask::EMPTY), 8 << 16);
         let last = sites.get(LaneMask::EMPTY, (8 << 16) - 1).unwrap();
@@ -341,7 +341,7 @@ mod tests {
     /// Draws each site of an execution 1,000 times and counts the struck sites.
     fn drawn(text: &str, lanes: LaneMask, executor: Executor) -> (u64, HashMap<String, u32>) {
         let fault = Fault::transient(FaultModel::FlipOneBit);
-        let words = words(&inst(0, text), &fault, &Resources::default(), &[]);
+        let words = words(&inst(0, text), &fault, &Resources::default(), None);
         let sites = ExecutionSites::of_executions(words, &fault, executor);
         let count = sites.count(lanes);
         let mut hits = HashMap::new();
@@ -395,7 +395,7 @@ mod tests {
             let is_summed = |scope: &Scope| !matches!(scope, Scope::LanesEvery(_));
             for scope in Scope::ALL.into_iter().filter(is_summed) {
                 let fault = Fault { scope, ..Fault::transient(FaultModel::FlipOneBit) };
-                let words = words(&inst(0, text), &fault, &Resources::default(), &[]);
+                let words = words(&inst(0, text), &fault, &Resources::default(), None);
                 let sites = ExecutionSites::of_executions(words, &fault, executor);
                 let counts = lanes.map(|mask| sites.count(mask));
                 let eligible = counts.iter().filter(|count| **count > 0).count() as u64;
