@@ -166,7 +166,8 @@ fn registers_are_selected_by_name() {
         ("'%r1'", &["%r1"]),
         ("'k:%r1', 'scale:%r1'", &["%r1"]),
         // Numbers, and a predicate.
-        ("'%w10', '%p1'", &["%p1", "%r2"]),
+        ("'%w10'", &["%r2"]),
+        ("'%p1'", &["%p1"]),
         ("'%w[6:7]'", &["%rd3.hi", "%rd3.lo"]),
     ] {
         let found = locations(folder.path(), filter, &[]);
