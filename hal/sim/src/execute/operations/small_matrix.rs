@@ -17,6 +17,8 @@ use crate::execute::lane::small_float::{SmallFloat, e5m3, power};
 use crate::execute::matrix_sum::{Steps, SummedElement};
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
+#[cfg(target_arch = "x86_64")]
+use crate::wave::Row;
 use crate::wave::{LANES, ScalarIndex, Wave};
 use flipwave_arch::{MatrixElement, ProductShape};
 use flipwave_isa::{Float8, ScaleFormat};
@@ -25,6 +27,11 @@ use flipwave_isa::{Float8, ScaleFormat};
 const SIZE: usize = 16;
 /// Products per sum.
 const DEPTH: usize = 128;
+/// Registers of 16 rows of D.
+const REGISTERS: usize = SIZE / 2;
+/// The fewest products that share a scale.
+#[cfg(target_arch = "x86_64")]
+const LEAST_BLOCK: usize = 16;
 
 const SOURCES: &[Kind] = &[Kind::Word; 5];
 
@@ -65,10 +72,15 @@ struct Shape {
 }
 
 impl Shape {
-    /// Lanes that hold the scales of A.
-    fn holders_of_a(&self) -> Holders {
-        if self.rows > SIZE { Holders::AllLanes } else { Holders::HalfWave }
+    /// Lanes that hold the scales of A (side 0) or of B.
+    fn holders(&self, side: usize) -> Holders {
+        if side == 0 && self.rows > SIZE { Holders::AllLanes } else { Holders::HalfWave }
     }
+}
+
+/// Number of consecutive elements of a lane with consecutive k.
+fn run(format: SmallFloat) -> usize {
+    if format.bits == 8 { 16 } else { 32 }
 }
 
 /// Shape with the formats that the instruction selects.
@@ -90,6 +102,10 @@ fn tall(_: &Op) -> Shape {
 }
 
 fn multiply_add(wave: &mut Wave, op: &Op, shape: Shape, block: Option<usize>) {
+    #[cfg(target_arch = "x86_64")]
+    if is_made_in_vectors(wave, op, &shape, block) {
+        return;
+    }
     let a: Vec<[f64; DEPTH]> =
         (0..shape.rows).map(|row| elements(wave, op, 0, &shape, row, block)).collect();
     let b: Vec<[f64; DEPTH]> =
@@ -111,6 +127,90 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: Shape, block: Option<usize>) {
         row.0[..2 * SIZE].copy_from_slice(&words[..2 * SIZE]);
     }
     wave.written_lanes = Some(wave.machine.all_lanes());
+}
+
+/// Computes D with vectors; returns `false` without effect if the host does not have them, or a
+/// scaled element is not a single-precision number.
+#[cfg(target_arch = "x86_64")]
+fn is_made_in_vectors(wave: &mut Wave, op: &Op, shape: &Shape, block: Option<usize>) -> bool {
+    use super::matrix::avx512::write_wave;
+    let parts = 0..shape.rows / SIZE;
+    let results: Option<Vec<_>> =
+        parts.map(|part| part_in_vectors(wave, op, shape, block, part)).collect();
+    let Some(results) = results else { return false };
+    for (part, result) in results.iter().enumerate() {
+        write_wave(wave, op, part * REGISTERS, result);
+    }
+    true
+}
+
+/// Computes 16 rows of D with vectors.
+#[cfg(target_arch = "x86_64")]
+fn part_in_vectors(
+    wave: &Wave,
+    op: &Op,
+    shape: &Shape,
+    block: Option<usize>,
+    part: usize,
+) -> Option<[Row; REGISTERS]> {
+    use super::matrix::avx512::{
+        Arithmetic, Elements, Nans, Number, Place, Results, Scales, Signs, WaveProduct,
+        multiply_wave,
+    };
+    let mut factors = [[[1.0; SIZE]; DEPTH / LEAST_BLOCK]; 2];
+    let scales = match block {
+        None => [None; 2],
+        Some(block) => {
+            for (side, factors) in factors.iter_mut().enumerate() {
+                let (holders, first) =
+                    (shape.holders(side), if side == 0 { part * SIZE } else { 0 });
+                for (number, factors) in factors[..DEPTH / block].iter_mut().enumerate() {
+                    *factors = std::array::from_fn(|line| {
+                        scale(wave, op, side, first + line, number, holders) as f32
+                    });
+                }
+            }
+            factors.each_ref().map(|factors| Some(Scales { block, factors }))
+        }
+    };
+    let runs = shape.formats.map(run);
+    let sign = |modifier: u8| u32::from(modifier >> 2 & 1) << 31;
+    let modifiers = &op.inst.modifiers;
+    let product = WaveProduct {
+        elements: shape.formats.map(Elements::Small),
+        first_of_a: part * REGISTERS,
+        depth: DEPTH,
+        holders: (2 * SIZE, DEPTH / 2),
+        runs,
+        k: |side: usize, lane: usize, element: usize| {
+            let run = runs[side];
+            element % run + run * (lane / SIZE + 2 * (element / run))
+        },
+        positions: None,
+        scales,
+        signs: Signs {
+            factors: [[0; 2]; 2],
+            cleared: sign(modifiers.neg_hi),
+            inverted: sign(modifiers.neg_lo),
+        },
+        arithmetic: Arithmetic::Floats {
+            addend: Number::F32,
+            result: Number::F32,
+            nans: Nans::One,
+            keeps_others: false,
+        },
+        addend: match op.sources[2].words[0] {
+            Word::Row(row) => Word::Row(row.plus((part * REGISTERS) as u16)),
+            word => word,
+        },
+        results: Results { elements: REGISTERS, registers: REGISTERS },
+        place: |lane: usize, register: usize| Place {
+            row: REGISTERS * (lane / SIZE) + register,
+            register,
+            bit: 0,
+        },
+    };
+    multiply_wave(wave, op, &product)
 }
 
 /// Sums one element of the result of [`multiply_add`], step by step.
@@ -165,10 +265,10 @@ fn elements(
     block: Option<usize>,
 ) -> [f64; DEPTH] {
     let format = shape.formats[source];
-    let run = if format.bits == 8 { 16 } else { 32 };
+    let run = run(format);
     let bits = format.bits as usize;
-    let first = SIZE / 2 * (index / SIZE);
-    let holders = if source == 0 { shape.holders_of_a() } else { Holders::HalfWave };
+    let first = REGISTERS * (index / SIZE);
+    let holders = shape.holders(source);
     std::array::from_fn(|k| {
         let lane = index % SIZE + SIZE * (k / run % 2);
         let at = (k / (2 * run) * run + k % run) * bits;

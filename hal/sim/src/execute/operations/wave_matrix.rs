@@ -231,17 +231,15 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
     wave.written_lanes = Some(wave.machine.all_lanes());
 }
 
-/// Computes D with vectors; returns `false` without effect if that is not supported.
+/// Computes D with vectors; returns `false` without effect if the host does not have them.
 #[cfg(target_arch = "x86_64")]
 fn is_made_in_vectors(wave: &mut Wave, op: &Op, shape: &Shape, layout: &Layout) -> bool {
-    use super::matrix::avx512::{Elements, WaveProduct, multiply_wave};
+    use super::matrix::avx512::{
+        Arithmetic, Elements, Nans, Number, Place, Positions, Results, Signs, WaveProduct,
+        multiply_wave, write_wave,
+    };
     let modifiers = &op.inst.modifiers;
     let is_integer = shape.sum == Sum::I32;
-    let has_signs = !is_integer && (modifiers.neg_lo | modifiers.neg_hi) != 0;
-    let is_plain = is_integer || shape.sum == Sum::F32;
-    if shape.sparse || has_signs || !is_plain || modifiers.clamp && is_integer {
-        return false;
-    }
     let elements = |side: u8, element: Element| {
         let bits = element.bits() as u8;
         match element {
@@ -254,16 +252,56 @@ fn is_made_in_vectors(wave: &mut Wave, op: &Op, shape: &Shape, layout: &Layout) 
             _ => Elements::Unsigned(bits),
         }
     };
+    let floats = |addend: Number, result: Number| Arithmetic::Floats {
+        addend,
+        result,
+        nans: Nans::FirstSource,
+        keeps_others: layout.is_gfx11 && result != Number::F32,
+    };
+    let arithmetic = match shape.sum {
+        Sum::I32 if modifiers.clamp => Arithmetic::Saturating,
+        Sum::I32 => Arithmetic::Wrapping,
+        Sum::F32 => floats(Number::F32, Number::F32),
+        Sum::F16 => floats(Number::F16, Number::F16),
+        Sum::Bf16 => floats(Number::Bf16, Number::Bf16),
+        Sum::Bf16OfF32 => floats(Number::F32, Number::Bf16),
+    };
+    let sign = |modifier: u8, source: usize| u32::from(modifier >> source & 1) << 31;
+    let signs = Signs {
+        factors: [0, 1].map(|side| [sign(modifiers.neg_lo, side), sign(modifiers.neg_hi, side)]),
+        cleared: sign(modifiers.neg_hi, 2),
+        inverted: sign(modifiers.neg_lo, 2),
+    };
+    let positions = shape.sparse.then(|| {
+        let (lanes, elements) = layout.holders(2);
+        Positions {
+            holders: (lanes, elements / 2),
+            word: op.sources[2].words[0],
+            first_bit: u32::from(modifiers.index_key) * elements as u32,
+        }
+    });
+    let op_sel = modifiers.op_sel.unwrap_or(0);
     let product = WaveProduct {
         elements: [elements(0, shape.a), elements(1, shape.b)],
+        first_of_a: 0,
         depth: shape.depth,
         holders: layout.holders(1),
-        run: layout.run(),
-        k: |lane, element| layout.k(lane, element),
-        results: (layout.lanes, layout.results()),
-        row: |lane, index| layout.row(lane, index),
+        runs: [layout.run(); 2],
+        k: |_, lane, element| layout.k(lane, element),
+        positions,
+        scales: [None; 2],
+        signs: if is_integer { Signs::default() } else { signs },
+        arithmetic,
+        addend: first_of_sum(op, shape),
+        results: Results { elements: layout.results(), registers: layout.registers() },
+        place: |lane, index| {
+            let (register, bit) = layout.result(index, op_sel);
+            Place { row: layout.row(lane, index), register, bit }
+        },
     };
-    multiply_wave(wave, op, &product)
+    let Some(result) = multiply_wave(wave, op, &product) else { return false };
+    write_wave(wave, op, 0, &result[..layout.registers()]);
+    true
 }
 
 /// Bits of the `index`-th element of C of a lane; a destination of 16 bits is in the given register
@@ -336,10 +374,14 @@ fn sum_by_steps(
     Some(SummedElement { lane, row, bits, shift, value: value.into() })
 }
 
-/// Reads a word of C, which a sparse operation takes from its destination.
+/// The first word of C, which a sparse operation takes from its destination.
+fn first_of_sum(op: &Op, shape: &Shape) -> Word {
+    if shape.sparse { Word::Row(op.destination) } else { op.sources[2].words[0] }
+}
+
+/// Reads a word of C.
 fn sum_word(wave: &Wave, op: &Op, shape: &Shape, lane: usize, register: usize) -> u32 {
-    let first = if shape.sparse { Word::Row(op.destination) } else { op.sources[2].words[0] };
-    match first {
+    match first_of_sum(op, shape) {
         Word::Row(row) => wave.row(row.plus(register as u16)).0[lane],
         word => scalar_word(wave, word),
     }

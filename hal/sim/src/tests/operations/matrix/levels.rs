@@ -1,10 +1,11 @@
 //! Matrix operations give the same bits at every SIMD level of the host.
 
-use super::wide::{execute, wave};
+use super::wide::{SCALE_A, execute, wave};
 use super::{A, B, C, D, Random};
 use crate::execute::operations::whole_wave_operations;
 use crate::instruction::Op;
 use crate::wave::{Level, Machine, Row, RowIndex, Wave};
+use flipwave_isa::ScaleFormat;
 
 /// Returns a generator of register words for A or B: arbitrary, near one, near zero, or close
 /// together in a format, with some zeros.
@@ -128,6 +129,31 @@ fn mfma_results_are_equal_at_every_level() {
     }
 }
 
+/// Four scales, mostly near one in some format.
+fn scales(random: &mut Random) -> u32 {
+    let bits = random.next() as u32;
+    match random.next() % 4 {
+        0 => bits,
+        1 => bits & 0x0f0f_0f0f | 0x3030_3030,
+        _ => bits & 0x0303_0303 | 0x7c7c_7c7c,
+    }
+}
+
+/// Changes the modifiers of WMMA and SWMMAC.
+fn change_modifiers(op: &mut Op, random: &mut Random) {
+    let modifiers = &mut op.inst_mut().modifiers;
+    modifiers.neg_lo = (random.next() % 8) as u8;
+    modifiers.neg_hi = (random.next() % 8) as u8;
+    modifiers.clamp = random.next() % 2 == 0;
+    modifiers.op_sel = Some((random.next() % 8) as u8);
+    modifiers.index_key = (random.next() % 4) as u8;
+    modifiers.scale_rows = std::array::from_fn(|_| random.next() % 2 == 0);
+    modifiers.scale_formats = std::array::from_fn(|_| {
+        [ScaleFormat::E8, ScaleFormat::E5M3, ScaleFormat::E4M3][random.next() as usize % 3]
+    });
+    (modifiers.cbsz, modifiers.blgp) = ((random.next() % 5) as u8, (random.next() % 5) as u8);
+}
+
 #[test]
 fn wmma_results_are_equal_at_every_level() {
     let mut random = Random(6);
@@ -137,18 +163,21 @@ fn wmma_results_are_equal_at_every_level() {
         let machine = Machine::new(&processor.parse().expect("a target"), lanes);
         let operations = whole_wave_operations(machine).map(|operation| operation.name);
         // The other operations are those of gfx1250.
-        let is_older = |name: &str| name.contains("16x16x16_") || name.ends_with("16x16x32_iu4");
+        let is_older = |name: &str| {
+            name.contains("16x16x16_")
+                || name.ends_with("16x16x32_iu4")
+                || name.starts_with("v_swmmac") && processor == "gfx1201"
+        };
         let is_own = |name: &&str| {
-            name.starts_with("v_wmma")
-                && !name.contains("f8f6f4")
-                && !name.contains("x16x128_f4")
-                && (processor == "gfx1250" || is_older(name))
+            (name.starts_with("v_wmma") || name.starts_with("v_swmmac"))
+                && (processor == "gfx1250") != is_older(name)
         };
         for name in operations.filter(is_own) {
-            for _ in 0..40 {
-                let before = random_wave(machine, &mut random);
-                let signs = (random.next() % 4) as u8;
-                compare(name, &before, |op| op.inst_mut().modifiers.neg_lo = signs);
+            for _ in 0..60 {
+                let mut before = random_wave(machine, &mut random);
+                fill(&mut before, SCALE_A, 4, &mut random, scales);
+                let seed = random.next();
+                compare(name, &before, |op| change_modifiers(op, &mut Random(seed)));
             }
         }
     }

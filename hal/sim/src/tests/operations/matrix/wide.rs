@@ -12,7 +12,7 @@ use crate::wave::{LANES, RowIndex, Wave};
 use flipwave_isa::{LaneMask, Operation};
 use half::f16;
 
-const SCALE_A: u16 = 80;
+pub(super) const SCALE_A: u16 = 80;
 const SCALE_B: u16 = 81;
 
 /// Element type of a matrix.

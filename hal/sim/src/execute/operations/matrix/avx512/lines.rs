@@ -1,7 +1,7 @@
 //! Rows of A and columns of B as single-precision numbers.
 
 use super::super::sizes::{Digits, Sizes};
-use super::product::{CHUNKS, Elements, Registers, WIDTH};
+use super::product::{CHUNKS, Elements, Registers, WIDTH, load, store};
 use crate::execute::lane::small_float::SmallFloat;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -59,8 +59,7 @@ impl<Place: Fn(usize, usize) -> usize> Layout<Place> {
 pub struct Lines<'a> {
     values: Parts<'a, f32>,
     pub sizes: Sizes,
-    /// `true` if all elements are finite; determined for formats of less than 16 bits, whose values
-    /// are wrong if it is `false`.
+    /// `true` if all elements are finite; determined for formats of less than 16 bits.
     pub are_finite: bool,
 }
 
@@ -134,8 +133,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Reads the elements of a source of at most 32 bits per word. `decode` converts the element in
-    /// the lowest bits, and returns a mask of the elements that are not finite, whose values are
-    /// wrong.
+    /// the lowest bits, and returns a mask of the elements that are not finite.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
     #[inline]
     fn fill(
@@ -151,8 +149,13 @@ impl<'a> Lines<'a> {
             for (item, to) in (first..).zip(to) {
                 let (word, shift) = (item * source.bits / 32, item * source.bits % 32);
                 let words = source.registers.vector(word, from);
-                let (value, bad) =
-                    decode(_mm512_srlv_epi32(words, _mm512_set1_epi32(shift as i32)));
+                let mut bits = _mm512_srlv_epi32(words, _mm512_set1_epi32(shift as i32));
+                if shift + source.bits > 32 {
+                    let next = source.registers.vector(word + 1, from);
+                    let above = _mm512_set1_epi32(32 - shift as i32);
+                    bits = _mm512_or_si512(bits, _mm512_sllv_epi32(next, above));
+                }
+                let (value, bad) = decode(bits);
                 special |= bad;
                 let size = _mm512_and_si512(_mm512_castps_si512(value), magnitude);
                 greatest = _mm512_max_epu32(greatest, size);
@@ -269,7 +272,7 @@ const LOW_THEN_HIGH: [u16; 32] = {
 /// Stores numbers.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn put(to: &mut Room, value: __m512) {
+pub fn put(to: &mut Room, value: __m512) {
     // SAFETY: the buffer has room for a vector.
     unsafe { _mm512_storeu_ps(to.as_mut_ptr().cast(), value) };
 }
@@ -315,5 +318,20 @@ fn small(format: SmallFloat, words: __m512i) -> (__m512, __mmask16) {
     let all = masked(2 * (1 << (format.bits - 1)) - 1);
     let bad = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(least as i32))
         | _mm512_cmpeq_epi32_mask(all, _mm512_set1_epi32(one as i32));
-    (_mm512_or_ps(value, _mm512_castsi512_ps(sign)), bad)
+    let value = _mm512_or_ps(value, _mm512_castsi512_ps(sign));
+    (if bad == 0 { value } else { decoded(format, words, value, bad) }, bad)
+}
+
+/// Decodes the numbers of some lanes one by one.
+#[cold]
+#[target_feature(enable = "avx512f")]
+fn decoded(format: SmallFloat, words: __m512i, values: __m512, lanes: __mmask16) -> __m512 {
+    let (mut bits, mut decoded) = ([0; WIDTH], [0; WIDTH]);
+    store(&mut bits, 0, words);
+    store(&mut decoded, 0, _mm512_castps_si512(values));
+    for lane in (0..WIDTH).filter(|lane| lanes >> lane & 1 != 0) {
+        let mask = u32::MAX >> (32 - format.bits);
+        decoded[lane] = format.decode(bits[lane] & mask).to_bits();
+    }
+    _mm512_castsi512_ps(load(&decoded, 0))
 }
