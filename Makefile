@@ -128,7 +128,7 @@ bench-dependencies:
 # Measure the speed of the embedded GPU, compared with native code (PoCL on one thread), and of the quickstart
 # campaign; the speed of instrumentation, and the cost of counting; injections per second for the examples, for
 # applications and for their captures; the cost of compiling; the benchmark suite on PTX, compared with an AMD
-# GPU; and twenty complete programs, compared with the host.
+# GPU; the cost of matrix instructions; and twenty complete programs, compared with the host.
 bench: bench-dependencies
 	POCL_MAX_PTHREAD_COUNT=1 cargo bench --package flipwave-tests --bench throughput
 	cargo bench --package flipwave-tests --bench instrumentation
@@ -137,6 +137,7 @@ bench: bench-dependencies
 	cargo bench --package flipwave-tests --bench injection
 	cargo bench --package flipwave-tests --bench application
 	cargo bench --package flipwave-tests --bench suite
+	cargo bench --package flipwave-tests --bench matrix
 	cargo bench --package flipwave-tests --bench programs
 
 # Run each fuzzer for FUZZ_SECONDS, ten minutes by default: parsers with arbitrary bytes, the rewriter with

@@ -148,7 +148,9 @@ fn multiply_add<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS:
     #[cfg(target_arch = "x86_64")]
     if let Some((elements, sum)) = E::VECTORS {
         let elements = [elements; 2];
-        let product = avx512::Product { size: SIZE, depth: DEPTH, blocks: BLOCKS, elements, sum };
+        let (size, depth, blocks) = (SIZE, DEPTH, BLOCKS);
+        let pattern = op.inst.modifiers.blgp;
+        let product = avx512::Product { size, depth, blocks, elements, sum, pattern };
         if avx512::multiply_add(wave, op, &product) {
             return;
         }

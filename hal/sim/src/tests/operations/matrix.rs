@@ -1,7 +1,6 @@
 //! Matrix operations, checked against plain matrix products with the element layouts of AMD's
 //! tables.
 
-mod costs;
 mod generations;
 mod levels;
 mod steps;

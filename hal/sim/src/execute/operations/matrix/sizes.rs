@@ -30,19 +30,28 @@ impl Sizes {
 /// Precision of elements.
 #[derive(Clone, Copy)]
 pub struct Digits {
-    /// Exponent of the smallest normal number.
-    pub least_exponent: i32,
+    /// Exponent of the smallest normal number; the least and the greatest one if elements have
+    /// different scales.
+    pub least_exponent: (i32, i32),
     /// Number of places after the point.
     pub places: i32,
 }
 
 impl Digits {
     /// Precision of single precision truncated to 19 bits.
-    pub const XF32: Digits = Digits { least_exponent: -126, places: 10 };
+    pub const XF32: Digits = Digits { least_exponent: (-126, -126), places: 10 };
 
     /// Precision of a format of 16 bits or less.
     pub const fn of(format: SmallFloat) -> Digits {
-        Digits { least_exponent: format.least_exponent(), places: format.mantissa as i32 }
+        let least_exponent = (format.least_exponent(), format.least_exponent());
+        Digits { least_exponent, places: format.mantissa as i32 }
+    }
+
+    /// Precision of elements multiplied by powers of two with exponents in this range.
+    #[cfg(target_arch = "x86_64")]
+    pub fn scaled(self, (least, greatest): (i32, i32)) -> Digits {
+        let (low, high) = self.least_exponent;
+        Digits { least_exponent: (low + least, high + greatest), ..self }
     }
 }
 
@@ -72,9 +81,9 @@ impl Bounds {
         };
         Bounds {
             sizes,
-            greatest: sum(&|digits, sizes| exponent(sizes.greatest).max(digits.least_exponent)),
+            greatest: sum(&|digits, sizes| exponent(sizes.greatest).max(digits.least_exponent.1)),
             unit: sum(&|digits, sizes| {
-                exponent(sizes.least).max(digits.least_exponent) - digits.places
+                exponent(sizes.least).max(digits.least_exponent.0) - digits.places
             }),
         }
     }

@@ -37,7 +37,8 @@ pub enum Format {
 
 #[cfg(target_arch = "x86_64")]
 impl Shape {
-    fn product(&self) -> avx512::Product {
+    /// The product, whose B has its lanes permuted by `pattern`.
+    fn product(&self, pattern: u8) -> avx512::Product {
         let elements = |format| match format {
             Format::Small(format) => avx512::Elements::Small(format),
             Format::Xf32 => avx512::Elements::Xf32,
@@ -53,6 +54,7 @@ impl Shape {
             blocks: 1,
             elements: [elements(self.a), elements(self.b)],
             sum,
+            pattern,
         }
     }
 }
@@ -156,7 +158,7 @@ type Elements = [Factor; MOST_ELEMENTS];
 #[inline(always)]
 pub fn dense(wave: &mut Wave, op: &Op, shape: &Shape) {
     #[cfg(target_arch = "x86_64")]
-    if avx512::multiply_add(wave, op, &shape.product()) {
+    if avx512::multiply_add(wave, op, &shape.product(op.inst.modifiers.blgp)) {
         return;
     }
     dense_of_level(wave, op, shape);
@@ -173,10 +175,40 @@ at_each_level! {
     pub fn sparse(wave: &mut Wave, op: &Op, shape: &Shape) -> () = sparse_at_level;
 }
 
+/// D = A * B + C with the formats in `cbsz` and `blgp`; each 32 products have a scale of their row
+/// and one of their column, whose exponents are bytes that `op_sel` and `op_sel_hi` select.
+#[inline(always)]
+pub fn scaled(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) {
+    #[cfg(target_arch = "x86_64")]
+    if is_scaled_in_vectors(wave, op, size, has_scales) {
+        return;
+    }
+    scaled_of_level(wave, op, size, has_scales);
+}
+
+/// Computes [`scaled`] with AVX-512; returns `false` without effect if that is not available, or a
+/// scaled element is not a single-precision number.
+#[cfg(target_arch = "x86_64")]
+fn is_scaled_in_vectors(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) -> bool {
+    let modifiers = &op.inst.modifiers;
+    let [Some(a), Some(b)] = [modifiers.cbsz, modifiers.blgp].map(format_of) else { return false };
+    let (depth, sum) = (SCALED * LANES / size, Sum::Fused(Rule::EvenAndOdd, SCALED_GROUP));
+    let product = Shape { size, depth, a, b, sum }.product(0);
+    if !has_scales {
+        return avx512::multiply_add(wave, op, &product);
+    }
+    let scales = scales(wave, op);
+    if scales.as_flattened().contains(&0xff) {
+        return false;
+    }
+    let powers = scales.map(|exponents| avx512::Powers { block: SCALED, exponents });
+    avx512::multiply_scaled(wave, op, &product, powers)
+}
+
 at_each_level! {
-    /// D = A * B + C with the formats in `cbsz` and `blgp`; each 32 products have a scale of their
-    /// row and one of their column, whose exponents are bytes that `op_sel` and `op_sel_hi` select.
-    pub fn scaled(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) -> () = scaled_at_level;
+    /// Computes [`scaled`] with the vectors that the compiler generates for the host's level.
+    pub fn scaled_of_level(wave: &mut Wave, op: &Op, size: usize, has_scales: bool) -> ()
+        = scaled_at_level;
 }
 
 #[inline(always)]

@@ -129,6 +129,26 @@ fn mfma_results_are_equal_at_every_level() {
     }
 }
 
+#[test]
+fn scaled_mfma_results_are_equal_at_every_level() {
+    let mut random = Random(8);
+    let machine = wave("gfx950").machine;
+    let operations = whole_wave_operations(machine).map(|operation| operation.name);
+    for name in operations.filter(|name| name.starts_with("v_mfma") && name.contains("f8f6f4")) {
+        for _ in 0..300 {
+            let mut before = random_wave(machine, &mut random);
+            fill(&mut before, SCALE_A, 2, &mut random, scales);
+            let [a, b] = [0, 1].map(|_| (random.next() % 5) as u8);
+            let [low, high] = [0, 1].map(|_| (random.next() % 4) as u8);
+            compare(name, &before, |op| {
+                let modifiers = &mut op.inst_mut().modifiers;
+                (modifiers.cbsz, modifiers.blgp) = (a, b);
+                (modifiers.op_sel, modifiers.op_sel_hi) = (Some(low), Some(high));
+            });
+        }
+    }
+}
+
 /// Four scales, mostly near one in some format.
 fn scales(random: &mut Random) -> u32 {
     let bits = random.next() as u32;

@@ -1,7 +1,7 @@
 //! Products with 16 rows and columns whose sums are in the order of k, one fused multiply-add after
 //! the other, and products of integers: WMMA and SWMMAC.
 
-use super::lines::{Layout, Lines, Room, put, vector};
+use super::lines::{Layout, Lines, Room, changed_class, places, put, vector};
 use super::product::{EACH, Elements, MOST_RESULTS, Registers, WIDTH, load, store};
 use crate::execute::lane::{LaneValue, settle};
 use crate::instruction::{Op, Word};
@@ -250,7 +250,9 @@ fn dense<'a, K: Fn(usize, usize, usize) -> usize, P>(
         run,
         chunks: lanes / WIDTH,
         from: EACH,
-        place: |number: usize, group: usize| (product.k)(side, group * WIDTH, number * run),
+        places: places(lanes / WIDTH, each / run, |group, number| {
+            (product.k)(side, group * WIDTH, number * run)
+        }),
     };
     let first = if side == 0 { product.first_of_a } else { 0 };
     let words = op.sources[side].words.map(|word| match word {
@@ -267,13 +269,9 @@ fn dense<'a, K: Fn(usize, usize, usize) -> usize, P>(
         // SAFETY: the lines have been read into this part of the buffer.
         let unscaled = vector(unsafe { value.assume_init_ref() });
         let scaled = _mm512_mul_ps(unscaled, vector(&factors[k / block]));
-        // Elements and scales have few digits: their products are exact unless they are denormals
-        // or overflow.
-        const TINY_OR_INFINITE: i32 = 0x20 | 0x08 | 0x10;
-        inexact |= _mm512_fpclass_ps_mask::<TINY_OR_INFINITE>(scaled);
+        // Elements and scales have few digits: their products are exact if they are normal.
+        inexact |= changed_class(unscaled, scaled);
         put(value, scaled);
-        let is_zero = |value| _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(value, _mm512_setzero_ps());
-        inexact |= is_zero(scaled) & !is_zero(unscaled);
     }
     // SAFETY: as above.
     let values = unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), depth) };
@@ -301,7 +299,7 @@ fn sparse<'a, K: Fn(usize, usize, usize) -> usize, P>(
         run: 2,
         chunks: lanes / WIDTH,
         from: EACH,
-        place: |pair: usize, group: usize| four(group, pair) / 2,
+        places: places(lanes / WIDTH, each / 2, |group, pair| four(group, pair) / 2),
     };
     let count = (each * elements.bits()).div_ceil(32);
     let registers = Registers::of(wave, op.sources[0].words, count)?;

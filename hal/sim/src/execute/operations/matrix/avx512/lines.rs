@@ -3,11 +3,12 @@
 use super::super::sizes::{Digits, Sizes};
 use super::product::{CHUNKS, Elements, Registers, WIDTH, load, store};
 use crate::execute::lane::small_float::SmallFloat;
+use crate::wave::LANES;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 /// Layout of the elements of lines in registers.
-pub struct Layout<Place> {
+pub struct Layout {
     /// Number of lines, a power of two.
     pub lines: usize,
     /// Number of products.
@@ -20,15 +21,32 @@ pub struct Layout<Place> {
     pub chunks: usize,
     /// For each group, the number of the 16 lanes in the register that provide its elements.
     pub from: [usize; CHUNKS],
-    /// Maps a run of the lanes of a group to its first product: groups hold one element of each
-    /// line.
-    pub place: Place,
+    /// The first product of each run of the lanes of a group: groups hold one element of each line.
+    pub places: Places,
+}
+
+/// Maximum number of runs of a lane.
+const MOST_RUNS: usize = 16;
+
+/// A product for each run of each group of lanes.
+pub type Places = [[u8; MOST_RUNS]; CHUNKS];
+
+/// Tables the first product of a run, given by the group of lanes and the run.
+#[inline(always)]
+pub fn places(groups: usize, runs: usize, place: impl Fn(usize, usize) -> usize) -> Places {
+    let mut places = [[0; MOST_RUNS]; CHUNKS];
+    for (group, places) in places[..groups].iter_mut().enumerate() {
+        for (run, to) in places[..runs].iter_mut().enumerate() {
+            *to = place(group, run) as u8;
+        }
+    }
+    places
 }
 
 /// Buffer for the elements of 16 lines for a product.
 pub type Room = MaybeUninit<[f32; WIDTH]>;
 
-impl<Place: Fn(usize, usize) -> usize> Layout<Place> {
+impl Layout {
     /// Fills the buffer run by run; `fill` writes the elements of a run's lanes from an element on.
     /// Returns the filled buffer.
     #[inline(always)]
@@ -46,7 +64,7 @@ impl<Place: Fn(usize, usize) -> usize> Layout<Place> {
             let part = (lane & (self.lines - 1)) / WIDTH * self.depth;
             let part = &mut room[part..][..self.depth];
             for run in 0..runs {
-                let to = &mut part[(self.place)(run, group)..][..self.run];
+                let to = &mut part[usize::from(self.places[group][run])..][..self.run];
                 fill(to, from, run * self.run);
             }
         }
@@ -55,9 +73,43 @@ impl<Place: Fn(usize, usize) -> usize> Layout<Place> {
     }
 }
 
+/// Powers of two that scale the elements of lines, one for each block of consecutive products.
+#[derive(Clone, Copy)]
+pub struct Powers {
+    /// Products per block.
+    pub block: usize,
+    /// Exponents with the bias of single precision, those of all lines for the first block, then
+    /// those for the next blocks; not all ones.
+    pub exponents: [u8; LANES],
+}
+
+impl Powers {
+    /// Exponents, without a bias, of 16 lines in the block of a product.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn vector(&self, lines: usize, part: usize, product: usize) -> __m512i {
+        let first = lines * (product / self.block) + part * WIDTH;
+        let bytes = &self.exponents[first..][..WIDTH];
+        // SAFETY: the slice has the length of a vector.
+        let bytes = unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) };
+        _mm512_sub_epi32(_mm512_cvtepu8_epi32(bytes), _mm512_set1_epi32(127))
+    }
+
+    /// The least and the greatest exponent.
+    fn range(&self) -> (i32, i32) {
+        let exponents = self.exponents.iter().map(|exponent| i32::from(*exponent) - 127);
+        exponents.fold((i32::MAX, i32::MIN), |(least, greatest), exponent| {
+            (least.min(exponent), greatest.max(exponent))
+        })
+    }
+}
+
 /// The lines: rows of A or columns of B.
 pub struct Lines<'a> {
     values: Parts<'a, f32>,
+    /// Number of lines.
+    count: usize,
+    powers: Option<Powers>,
     pub sizes: Sizes,
     /// `true` if all elements are finite; determined for formats of less than 16 bits.
     pub are_finite: bool,
@@ -90,7 +142,7 @@ impl<'a> Lines<'a> {
         registers: &Registers<'_>,
         elements: Elements,
         flushes: bool,
-        layout: Layout<impl Fn(usize, usize) -> usize>,
+        layout: Layout,
     ) -> Lines<'a> {
         let source = Source { registers, bits: elements.bits() };
         let masked = |words: __m512i, bits: i32| _mm512_and_si512(words, _mm512_set1_epi32(bits));
@@ -139,7 +191,7 @@ impl<'a> Lines<'a> {
     fn fill(
         room: &'a mut [Room],
         source: Source<'_>,
-        layout: Layout<impl Fn(usize, usize) -> usize>,
+        layout: Layout,
         decode: impl Fn(__m512i) -> (__m512, __mmask16),
     ) -> Lines<'a> {
         let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
@@ -169,7 +221,7 @@ impl<'a> Lines<'a> {
             least: _mm512_reduce_min_epu32(least).saturating_add(1),
         };
         let values = Parts { values, depth: layout.depth };
-        Lines { values, sizes, are_finite: special == 0 }
+        Lines { values, count: layout.lines, powers: None, sizes, are_finite: special == 0 }
     }
 
     /// Reads the elements in the halves of a source's words. `decode` converts the low and the high
@@ -179,7 +231,7 @@ impl<'a> Lines<'a> {
     fn fill_halves(
         room: &'a mut [Room],
         source: Source<'_>,
-        layout: Layout<impl Fn(usize, usize) -> usize>,
+        layout: Layout,
         flushed: Option<i16>,
         decode: impl Fn(__m512i) -> [__m512; 2],
     ) -> Lines<'a> {
@@ -214,8 +266,55 @@ impl<'a> Lines<'a> {
             less_one => single(less_one + 1),
         };
         let greatest = single(_mm512_reduce_max_epu32(greatest));
-        let values = Parts { values, depth: layout.depth };
-        Lines { values, sizes: Sizes { greatest, least }, are_finite: true }
+        let (sizes, values) = (Sizes { greatest, least }, Parts { values, depth: layout.depth });
+        Lines { values, count: layout.lines, powers: None, sizes, are_finite: true }
+    }
+
+    /// Reads a source as [`Lines::read`] does and scales its elements. Returns `None` if one is not
+    /// finite, or a product is not a normal number.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub fn read_scaled(
+        room: &'a mut [Room],
+        registers: &Registers<'_>,
+        elements: Elements,
+        layout: Layout,
+        powers: Powers,
+    ) -> Option<Lines<'a>> {
+        let (count, depth) = (layout.lines, layout.depth);
+        let lines = Lines::read(room, registers, elements, false, layout);
+        let (length, are_finite) = (lines.values.values.len(), lines.are_finite);
+        if !are_finite {
+            return None;
+        }
+        let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
+        let mut lost = 0;
+        for (at, value) in room[..length].iter_mut().enumerate() {
+            let exponents = powers.vector(count, at / depth, at % depth);
+            // SAFETY: the lines have been read into this part of the buffer.
+            let unscaled = vector(unsafe { value.assume_init_ref() });
+            let scaled = _mm512_scalef_ps(unscaled, _mm512_cvtepi32_ps(exponents));
+            lost |= changed_class(unscaled, scaled);
+            put(value, scaled);
+            let magnitude = _mm512_set1_epi32(i32::MAX);
+            let size = _mm512_and_si512(_mm512_castps_si512(scaled), magnitude);
+            greatest = _mm512_max_epu32(greatest, size);
+            // After subtracting one, zeros are the greatest values.
+            least = _mm512_min_epu32(least, _mm512_sub_epi32(size, _mm512_set1_epi32(1)));
+        }
+        let sizes = Sizes {
+            greatest: _mm512_reduce_max_epu32(greatest),
+            least: _mm512_reduce_min_epu32(least).saturating_add(1),
+        };
+        // SAFETY: as above.
+        let values = unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), length) };
+        let values = Parts { values, depth };
+        (lost == 0).then_some(Lines { values, count, powers: Some(powers), sizes, are_finite })
+    }
+
+    /// Precision of the elements.
+    pub fn digits(&self, elements: Elements) -> Digits {
+        let digits = digits(elements);
+        self.powers.map_or(digits, |powers| digits.scaled(powers.range()))
     }
 
     /// The elements.
@@ -232,19 +331,27 @@ impl<'a> Lines<'a> {
         elements: Elements,
         room: &'b mut [MaybeUninit<[u32; WIDTH]>],
     ) -> Parts<'b, u32> {
-        let (low, zero) = (digits(elements).least_exponent, super::super::fused::ZERO_EXPONENT);
-        let exponent = |value: &[f32; WIDTH]| {
+        let low = _mm512_set1_epi32(digits(elements).least_exponent.0);
+        let zero = super::super::fused::ZERO_EXPONENT;
+        let exponent = |at: usize, value: &[f32; WIDTH]| {
+            let low = match &self.powers {
+                None => low,
+                Some(powers) => {
+                    let depth = self.values.depth;
+                    _mm512_add_epi32(low, powers.vector(self.count, at / depth, at % depth))
+                }
+            };
             let magnitude = _mm512_set1_epi32(i32::MAX);
             let size = _mm512_and_si512(_mm512_castps_si512(vector(value)), magnitude);
             let exponent = _mm512_sub_epi32(_mm512_srli_epi32::<23>(size), _mm512_set1_epi32(127));
-            let exponent = _mm512_max_epi32(exponent, _mm512_set1_epi32(low));
+            let exponent = _mm512_max_epi32(exponent, low);
             let is_zero = _mm512_testn_epi32_mask(size, size);
             _mm512_mask_mov_epi32(exponent, is_zero, _mm512_set1_epi32(zero))
         };
         let Parts { values, depth } = self.values;
         let room = &mut room[..values.len() / 2];
-        for (values, to) in values.as_chunks().0.iter().zip(&mut *room) {
-            let [even, odd] = values.each_ref().map(exponent);
+        for (pair, ([even, odd], to)) in values.as_chunks().0.iter().zip(&mut *room).enumerate() {
+            let [even, odd] = [exponent(2 * pair, even), exponent(2 * pair + 1, odd)];
             let both = _mm512_mask_mov_epi16(even, ODD_HALVES, _mm512_slli_epi32::<16>(odd));
             // SAFETY: the buffer has room for a vector.
             unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), both) };
@@ -285,8 +392,18 @@ pub fn vector(values: &[f32; WIDTH]) -> __m512 {
     unsafe { _mm512_loadu_ps(values.as_ptr()) }
 }
 
+/// Lanes in which a factor made a number other than zero a zero, a denormal, or infinite.
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+pub fn changed_class(before: __m512, after: __m512) -> __mmask16 {
+    const ZERO: i32 = 0x02 | 0x04;
+    const INFINITE_OR_DENORMAL: i32 = 0x08 | 0x10 | 0x20;
+    _mm512_fpclass_ps_mask::<INFINITE_OR_DENORMAL>(after)
+        | _mm512_fpclass_ps_mask::<ZERO>(after) & !_mm512_fpclass_ps_mask::<ZERO>(before)
+}
+
 /// The digits of floating-point elements.
-pub fn digits(elements: Elements) -> Digits {
+fn digits(elements: Elements) -> Digits {
     match elements {
         Elements::Small(format) => Digits::of(format),
         _ => Digits::XF32,

@@ -2,7 +2,7 @@
 
 use super::super::fused::Rule;
 use super::super::registers::permuted_lane;
-use super::lines::Layout;
+use super::lines::{Layout, places};
 use crate::execute::lane::small_float::SmallFloat;
 use crate::execute::operand::scalar_word;
 use crate::instruction::{Op, Word};
@@ -60,6 +60,8 @@ pub struct Product {
     pub blocks: usize,
     pub elements: [Elements; 2],
     pub sum: Sum,
+    /// Permutation of the lanes of B (ISA manual, "BLGP").
+    pub pattern: u8,
 }
 
 impl Product {
@@ -68,22 +70,24 @@ impl Product {
         self.size * self.blocks
     }
 
-    /// Layout of the elements of A or B, whose lanes `blgp` permutes.
-    pub fn layout(&self, side: usize, blgp: u8) -> Layout<impl Fn(usize, usize) -> usize> {
-        let (lines, blgp) = (self.lines(), if side == 1 { blgp } else { 0 });
+    /// Layout of the elements of A or B.
+    pub fn layout(&self, side: usize) -> Layout {
+        let (lines, pattern) = (self.lines(), if side == 1 { self.pattern } else { 0 });
         // All are powers of two.
         let shift = lines.trailing_zeros();
         let (each, groups) = (self.depth * lines / LANES, LANES >> shift);
-        // A lane holds 16 bytes of consecutive elements, then 16 bytes of a later run.
-        let run = each.min(128 / self.elements[side].bits());
+        // A lane holds 16 bytes of consecutive elements, then 16 bytes of a later run; elements of
+        // six and four bits are all consecutive.
+        let bits = self.elements[side].bits();
+        let run = if bits < 8 { each } else { each.min(128 / bits) };
         Layout {
             lines,
             depth: self.depth,
             each,
             chunks: CHUNKS,
             run,
-            from: EACH.map(|chunk| permuted_lane(blgp, chunk * WIDTH) / WIDTH),
-            place: move |element, group| run * (group + groups * element),
+            from: EACH.map(|chunk| permuted_lane(pattern, chunk * WIDTH) / WIDTH),
+            places: places(groups, each / run, |group, number| run * (group + groups * number)),
         }
     }
 }

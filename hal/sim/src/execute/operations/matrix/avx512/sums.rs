@@ -3,7 +3,7 @@
 use super::super::fused::Rule;
 use super::super::sizes::{Bounds, Limits};
 use super::aligned::{add_aligned, doubtful};
-use super::lines::{Lines, Parts, digits, vector};
+use super::lines::{Lines, Parts, vector};
 use super::product::{CHUNKS, MOST_REGISTERS, Product, QUAD, Registers, Sum, WIDTH, write};
 use crate::instruction::Op;
 use crate::wave::{LANES, Row, Wave};
@@ -31,7 +31,10 @@ pub enum Method {
 impl Method {
     /// Methods that can compute a product, the fastest first.
     pub fn all(product: &Product, lines: [&Lines<'_>; 2]) -> [Option<Method>; 2] {
-        let bounds = || Bounds::of(product.elements.map(digits), lines.map(|side| side.sizes));
+        let bounds = || {
+            let digits = [0, 1].map(|side| lines[side].digits(product.elements[side]));
+            Bounds::of(digits, lines.map(|side| side.sizes))
+        };
         match product.sum {
             Sum::Chain => [Some(Method::Chain), None],
             Sum::Integers => [Some(Method::Integers), None],
