@@ -31,8 +31,9 @@ jax)
     stub rocm_sysdeps_drm 2
     stub rocm_sysdeps_drm_amdgpu 1
     stub rocm_sysdeps_numa 1
-    # Autotuning would run each matrix product in many ways.
-    variables='XLA_FLAGS="--xla_gpu_autotune_level=0 ${XLA_FLAGS:-}"'
+    # Autotuning would run each matrix product in many ways, and choose by time. JAX would allocate most of the GPU's
+    # memory, which is the host's.
+    variables='XLA_FLAGS="--xla_gpu_autotune_level=0 ${XLA_FLAGS:-}" XLA_PYTHON_CLIENT_PREALLOCATE=false'
     ;;
 cupy)
     stub roctracer64 4

@@ -61,11 +61,65 @@ fi
 in_one_process 4
 expect_correct "4 GPUs in one process" 4 report
 
-# One process per rank, each with a GPU of its own.
-cat >ranks.sh <<'SCRIPT'
+# One process per rank, which all find the same GPUs and use one each.
+cat >processes.sh <<'SCRIPT'
 ./all_reduce 0 2 sums id &
 ./all_reduce 1 2 sums id
 wait $!
 SCRIPT
-timeout 600 flipwave exec --gpu "$gpu" -- sh ranks.sh >report 2>report.err || true
-expect_correct "2 processes" 2 report
+# HIP_VISIBLE_DEVICES hides the GPUs of other ranks.
+cat >ranks.sh <<'SCRIPT'
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+exec mpirun -n 2 --oversubscribe sh -c '
+    HIP_VISIBLE_DEVICES=$OMPI_COMM_WORLD_RANK exec ./all_reduce $OMPI_COMM_WORLD_RANK 2 sums id'
+SCRIPT
+for way in processes ranks; do
+    rm -f sums id
+    timeout 600 flipwave exec --gpu "$gpu" --gpus 2 -- sh $way.sh >report 2>report.err || true
+    expect_correct "2 $way" 2 report
+done
+rm -f sums id
+
+# Strikes the numbers that one rank contributes. The kernel of RCCL waits for other GPUs, and is left out.
+campaign() {
+    cat >"$1.yaml" <<YAML
+name: $1
+seed: 1
+target: $gpu
+workload:
+  app:
+    command: $2
+    gpus: 2
+    gpu: 1
+    ignored_kernels: ["ncclDevKernel*"]
+    $3
+    golden_runs: 1
+compare:
+  - file: sums
+    type: f32
+    shape: [2, 1024]
+faults: {model: flip_one_bit, count: 12, kernels: [contribute]}
+YAML
+    if ! flipwave run "$1.yaml" --out "$1.results" >"$1.log" 2>&1; then
+        echo "FAILED  campaign $1: $(tail -n 3 "$1.log")"
+        failed=1
+        return
+    fi
+    # A wrong sum is wrong on both ranks: wrong elements form a column, or a block.
+    python3 - "$1" <<'PYTHON' || failed=1
+import collections, csv, sys
+
+name = sys.argv[1]
+rows = list(csv.DictReader(open(f"{name}.results/results.csv", newline="")))
+sdc = [row for row in rows if row["outcome"] == "sdc"]
+patterns = collections.Counter(row["error_pattern"] for row in sdc)
+on_both = bool(sdc) and all(int(row["elements_wrong"]) % 2 == 0 for row in sdc) and set(patterns) <= {"column", "block"}
+counts = collections.Counter(row["outcome"] for row in rows)
+print("ok     " if on_both else "FAILED ", f"campaign {name}: {dict(counts)}, wrong sums of SDC: {dict(patterns)}")
+sys.exit(not on_both)
+PYTHON
+}
+campaign one_process "[./all_reduce, '2', sums]" "input: [all_reduce]"
+campaign ranks "[sh, ranks.sh]" "input: [all_reduce, ranks.sh]
+    process: {rank: 1}"
+exit $failed

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-POINTS, HIDDEN, RATE = 256, 32, 0.2
+POINTS, HIDDEN, RATE = 256, 32, 0.05
 
 
 def start() -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:

@@ -11,6 +11,9 @@ import numpy as np
 sys.path.insert(0, os.environ["EXAMPLE"])
 import train
 
+# The default on gfx942 is XF32, with 10 bits of each factor.
+jax.config.update("jax_default_matmul_precision", "highest")
+
 
 def numbers(*shape: int, seed: int = 1) -> np.ndarray:
     """Random numbers between -2 and 2."""

@@ -34,6 +34,7 @@ fn process(gpus: usize) -> Process {
     let board = |_| Board {
         target: "gfx90a".parse().expect("a target"),
         driver: Box::new(IdleDriver) as Box<dyn DispatchDriver>,
+        counted: CountedKernels::All,
     };
     let machine = crate::start((0..gpus).map(board).collect(), None, |error| panic!("{error}"));
     Process::new(machine.expect("a machine"))
