@@ -13,6 +13,7 @@ mod recorder;
 mod reporting;
 mod shadow_memory;
 mod strict;
+mod thread_exit;
 
 use crate::session::{Session, Task};
 use crate::tool::{ToolPath, observer_drivers};
