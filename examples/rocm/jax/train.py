@@ -80,7 +80,7 @@ def main() -> None:
     steps = int(arguments[0]) if arguments else 20
     train = with_numpy if "--numpy" in sys.argv else with_jax
     for step, value in enumerate(train(steps)):
-        print(f"step {step} loss {value:.4f}")
+        print(f"step {step} loss {value:.7f}")
 
 
 if __name__ == "__main__":
