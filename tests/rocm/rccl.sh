@@ -97,6 +97,8 @@ workload:
     environment: {HIP_SKIP_ABORT_ON_GPU_ERROR: "0"}
     $3
     golden_runs: 1
+    # MPI keeps large files.
+    output: 8 GiB
 compare:
   - file: sums
     type: f32
