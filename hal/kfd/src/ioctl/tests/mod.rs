@@ -5,7 +5,7 @@ use super::render_abi::{
     DeviceInfo, GemClose, GemCreate, GemMetadata, GemOp, GemVa, Info, PrimeHandle, Version,
 };
 use super::*;
-use crate::dispatch::{Board, DispatchDriver};
+use crate::dispatch::{Board, CountedKernels, DispatchDriver};
 use crate::memory::PAGE;
 use flipwave_device::DeviceError;
 use flipwave_sim::{EmbeddedGpu, Execution, Progress};
