@@ -98,6 +98,12 @@ pub enum CampaignError {
          with hooks"
     )]
     RequiresEmbedded(&'static str),
+    /// Hooks do not select kernels of a GPU.
+    #[error(
+        "`gpus` and `ignored_kernels` of applications cannot be used with `--by hook`; run the campaign \
+         without it"
+    )]
+    SeveralGpus,
     /// The fault target cannot be reached with hooks.
     #[error(
         "target {0} is inside an instruction and cannot be reached with hooks; use `device: embedded` \

@@ -90,6 +90,12 @@ pub enum Failure {
          memory-trace; omit it to use hooks"
     )]
     NeedsHooks { tool: String },
+    /// A program starts kernels without the runtime that hooks need.
+    #[error(
+        "the table lacks kernels of `{command}`, which starts them without AMD's runtime, whose loader inserts \
+         hooks; use `--by embedded` with instruction-count, opcode-histogram or memory-trace"
+    )]
+    WithoutRuntime { command: String },
     /// This machine's GPU is AMD's.
     #[error(
         "--by hardware runs tools only on GPUs of AMD, not on {gpu}; use `--by hook` or `--by embedded`"

@@ -15,7 +15,10 @@ pub fn merge_tables(processes: &Processes, table: &Path) -> io::Result<()> {
     if !processes.are_several() {
         return keep_one(processes, table);
     }
-    let table = fs::canonicalize(table)?;
+    if processes.dispatching().all(|(_, record)| record.output.is_none()) {
+        return Ok(());
+    }
+    let table = fs::canonicalize(table).or_else(|_| std::path::absolute(table))?;
     let merged = unfinished(table.parent().unwrap_or(Path::new(".")))?;
     let mut writer = csv::Writer::from_writer(merged.reopen()?);
     let mut has_header = false;

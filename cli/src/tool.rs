@@ -139,12 +139,18 @@ fn on_application(
             _ => None,
         })
         .collect();
+    // A process that has dispatched kernels and has no table did not load the tool.
+    let mut unseen = processes.dispatching().filter(|(_, record)| record.output.is_none());
+    let unseen = unseen.next().map(|(_, record)| record.command.clone());
     // `end_as` may end this process by a signal, which would leave the files behind.
     drop(files);
-    match end_as(status) {
-        0 if not_counted.is_empty() => Ok(()),
-        0 => Err(Failure::IncompleteTable { what: not_counted.join(", ") }),
-        code => Err(Failure::Exited(code)),
+    match (end_as(status), unseen) {
+        (0, Some(command)) => {
+            Err(Failure::WithoutRuntime { command: printable(&command).into_owned() })
+        }
+        (0, None) if not_counted.is_empty() => Ok(()),
+        (0, None) => Err(Failure::IncompleteTable { what: not_counted.join(", ") }),
+        (code, _) => Err(Failure::Exited(code)),
     }
 }
 

@@ -3,8 +3,9 @@
 #
 #     tests/rocm/in.sh DIR COMMAND [ARGUMENT...]
 #
-# Flipwave is taken from the folder FLIPWAVE_BIN, or target/release, or target/debug. /tmp is this machine's, and
-# /mnt/tests is the folder tests. Mounts are visible to the command only and disappear when it ends.
+# Flipwave is taken from the folder FLIPWAVE_BIN, or target/release, or target/debug. /tmp is this machine's;
+# /mnt/tests and /mnt/examples are the folders tests and examples. Mounts are visible to the command only and disappear
+# when it ends.
 set -eu
 
 if [ $# -lt 2 ]; then
@@ -25,8 +26,7 @@ else
     built=$built/debug
 fi
 bin=$(realpath "${FLIPWAVE_BIN:-$built}")
-tests=$here/tests
-export root bin tests
+export root bin here
 
 # Other users become root in a user namespace, with the same user IDs as in root.sh.
 user=
@@ -36,12 +36,16 @@ exec unshare $user --mount -- sh -c "$(sed '1,/^# ---/d' "$0")" sh "$@"
 set -eu
 mount --make-rprivate /
 mount -t tmpfs flipwave "$root/mnt"
-mkdir "$root/mnt/bin" "$root/mnt/lib" "$root/mnt/tests"
+mkdir "$root/mnt/bin" "$root/mnt/lib" "$root/mnt/tests" "$root/mnt/examples"
 mount --rbind /dev "$root/dev"
 mount --rbind /proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --bind /tmp "$root/tmp"
-mount --bind "$tests" "$root/mnt/tests"
+mount --bind "$here/tests" "$root/mnt/tests"
+mount --bind "$here/examples" "$root/mnt/examples"
+# Certificates that this machine trusts, for package indexes.
+certificates=/etc/ssl/certs/ca-certificates.crt
+[ ! -e "$certificates" ] || [ ! -e "$root$certificates" ] || mount --bind "$certificates" "$root$certificates"
 if [ -x "$bin/flipwave" ]; then
     mount --bind "$bin" "$root/mnt/bin"
     # Libraries that Flipwave needs and the root file system lacks.

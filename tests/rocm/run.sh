@@ -5,9 +5,9 @@
 #     tests/rocm/run.sh short|long
 #
 # short: rocminfo on all GPUs that a version knows, and HIP programs built by the hipcc of each root file system.
-# long: all programs of tests/applications, with and without --strict, campaigns on some of them, OpenCL, and the test
-# suites of AMD and ggml (suites.sh).
-# Root file systems are kept in ROCM_ROOTS (target/rocm), 1 GB each, 21 GB with the suites.
+# long: all programs of tests/applications, with and without --strict, campaigns on some of them, OpenCL, the test
+# suites of AMD and ggml (suites.sh), frameworks of Python (frameworks.sh), and RCCL (rccl.sh).
+# Root file systems are kept in ROCM_ROOTS (target/rocm), 1 GB each, 26 GB with the suites and frameworks.
 #
 # The exit code is 1 if a test failed. If root file systems cannot be created or entered (no mmdebstrap, no network, no
 # permission to mount), a message says so and the exit code is 3.
@@ -115,6 +115,10 @@ long)
     for gpu in gfx90a gfx1100 gfx1201; do
         check "$here/suites.sh" "$roots/experimental" $gpu
     done
+    check "$here/frameworks.sh" "$roots/experimental" gfx90a long
+    check "$here/frameworks.sh" "$roots/experimental" gfx942 short jax
+    check "$here/frameworks.sh" "$roots/experimental" gfx1100 short jax
+    check "$here/rccl.sh" "$roots/experimental" gfx90a long
     ;;
 esac
 [ $failed = 0 ]

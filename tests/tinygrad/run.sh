@@ -75,6 +75,21 @@ for target in $targets; do
     [ "$target" != gfx1100 ] || check "operations by AQL" "$target" "$here/test_operations.py"
     unset AMD_AQL
 done
+# Tools observe kernels inside the GPU, and report that they cannot insert hooks.
+tool() {
+    CACHEDB=$environment/cache.db DEV=KFD+AMD:LLVM timeout 600 "$flipwave" tool opcode-histogram --by "$1" \
+        --gpu gfx1100 --out "$environment/histogram.csv" -- "$python" -c \
+        'from tinygrad import Tensor; print((Tensor([1, 2]) + 1).tolist())' 2>&1
+}
+rm -f "$environment/histogram.csv"
+output=$(tool hook) && code=0 || code=$?
+if [ $code = 2 ] && echo "$output" | grep -q "use \`--by embedded\`" && tool embedded >/dev/null &&
+    grep -q v_add "$environment/histogram.csv"; then
+    echo "ok      tools on gfx1100"
+else
+    echo "FAILED  tools on gfx1100 (exit code $code): $output"
+    failed=$((failed + 1))
+fi
 if [ $set = long ]; then
     if [ -z "${TINYGRAD_SOURCE:-}" ]; then
         echo "skipped: tinygrad's own tests; set TINYGRAD_SOURCE to a checkout of tinygrad 0.14.0"

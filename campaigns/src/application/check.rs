@@ -3,9 +3,9 @@
 use super::command::CommandLine;
 use super::comparison::{Comparison, Format, Output};
 use super::quantity;
-use super::schema::{self, MEMORY, OUTPUT};
+use super::schema::{self, GPUS, MEMORY, OUTPUT};
 use super::text::Pattern;
-use super::{Application, Nondeterminism, ProcessChoice};
+use super::{Application, ApplicationGpus, Nondeterminism, ProcessChoice};
 use crate::file::check_launches::check_shape;
 use crate::file::context::Context;
 use crate::file::device::CampaignDevice;
@@ -16,6 +16,9 @@ use std::path::{Component, Path, PathBuf};
 
 /// Largest number of golden runs.
 const MAX_GOLDEN_RUNS: u32 = 1000;
+
+/// Largest number of GPUs of a process.
+const MAX_GPUS: u32 = 16;
 
 /// Checks an application at `field` of a campaign file, and its comparisons at `compare`. It runs
 /// on `device`.
@@ -39,6 +42,7 @@ pub(crate) fn check(
             return reject(&at("directory"), format!("{} is not a folder", path.display()));
         }
     };
+    let gpus = check_gpus(&app, device, field)?;
     let command = command(app.command, &directory, &at("command"))?;
     for (name, value) in &app.environment {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
@@ -66,6 +70,7 @@ pub(crate) fn check(
     let comparisons = check_comparisons(comparisons, Context { directory: &directory, ..context })?;
     Ok(Application {
         device,
+        gpus,
         command,
         process: match app.process {
             None => None,
@@ -89,6 +94,31 @@ pub(crate) fn check(
         comparisons,
         directory,
     })
+}
+
+/// Checks the GPUs of an application at `field`.
+fn check_gpus(
+    app: &schema::Application,
+    device: CampaignDevice,
+    field: &Field,
+) -> Result<ApplicationGpus, FieldError> {
+    let (count, target) = (app.gpus.unwrap_or(GPUS), app.gpu.unwrap_or(0));
+    if !(1..=MAX_GPUS).contains(&count) {
+        return reject(&field.key("gpus"), format!("{count} GPUs; expected 1 to {MAX_GPUS}"));
+    }
+    if target >= count {
+        return reject(&field.key("gpu"), format!("no GPU {target}; expected 0 to {}", count - 1));
+    }
+    let gpus = ApplicationGpus {
+        count: count as usize,
+        target: target as usize,
+        ignored_kernels: app.ignored_kernels.clone(),
+    };
+    if device.is_hardware() && gpus != ApplicationGpus::default() {
+        let message = "`gpus`, `gpu` and `ignored_kernels` require `device: embedded`";
+        return reject(field, message);
+    }
+    Ok(gpus)
 }
 
 fn command(

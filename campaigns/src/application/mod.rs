@@ -68,6 +68,7 @@ pub use run::ApplicationRun;
 pub use text::Pattern;
 
 use crate::file::device::CampaignDevice;
+use schema::GPUS;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -87,6 +88,8 @@ pub struct Application {
     pub directory: PathBuf,
     /// The target process, if given.
     pub process: Option<ProcessChoice>,
+    /// The GPUs of each process.
+    pub gpus: ApplicationGpus,
     /// Variables to add to the environment.
     pub environment: BTreeMap<String, String>,
     /// Files and folders in the user's folder to copy for each run.
@@ -107,6 +110,24 @@ pub struct Application {
     pub nondeterminism: Nondeterminism,
     /// Conditions of a correct run, all of which must hold.
     pub comparisons: Vec<Comparison>,
+}
+
+/// The GPUs of each process of an application, all with the campaign's target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApplicationGpus {
+    /// Number of GPUs.
+    pub count: usize,
+    /// Index of the GPU whose kernels get faults.
+    pub target: usize,
+    /// Names or patterns of kernels that get no faults and are not replayed.
+    pub ignored_kernels: Vec<String>,
+}
+
+impl Default for ApplicationGpus {
+    /// One GPU, all of whose kernels get faults.
+    fn default() -> ApplicationGpus {
+        ApplicationGpus { count: GPUS as usize, target: 0, ignored_kernels: Vec::new() }
+    }
 }
 
 /// Treatment of differences between golden runs.

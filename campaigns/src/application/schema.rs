@@ -23,6 +23,16 @@ pub(crate) struct Application {
     pub directory: PathBuf,
     /// The target process, if several processes of the application dispatch kernels.
     pub process: Option<Process>,
+    /// Number of GPUs that each process finds.
+    #[schemars(extend("default" = GPUS))]
+    pub gpus: Option<u32>,
+    /// The GPU whose kernels get faults, counted from 0.
+    #[schemars(extend("default" = 0))]
+    pub gpu: Option<u32>,
+    /// Names or patterns of kernels that get no faults and are not replayed, such as those that wait
+    /// for another GPU or process.
+    #[serde(default)]
+    pub ignored_kernels: Vec<String>,
     /// Variables to add to PATH, HOME, TMPDIR, LANG, LC_ALL and TZ.
     #[serde(default, deserialize_with = "unique_keys")]
     #[schemars(with = "BTreeMap<String, Text>")]
@@ -65,6 +75,9 @@ pub(crate) struct Process {
     /// A part of the program and its arguments.
     pub command: Option<String>,
 }
+
+/// Default number of GPUs.
+pub(super) const GPUS: u32 = 1;
 
 /// Default memory limit.
 pub(super) const MEMORY: &str = "8 GiB";

@@ -11,7 +11,7 @@ pub use error::AttachError;
 
 use processes::{Chosen, choose};
 
-use crate::application::{Application, ApplicationGolden, ApplicationRun, Limits};
+use crate::application::{Application, ApplicationGolden, ApplicationGpus, ApplicationRun, Limits};
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, CaptureSource};
 use crate::golden::check_application;
@@ -98,7 +98,15 @@ impl<'a> AttachedProgram<'a> {
         let is_set = |name: &str| self.application.environment.contains_key(name);
         Table::create(&processes, is_set).map_err(|reason| self.file_error(reason))?;
         let (report, processes) = (Some(report.to_owned()), Some(processes));
-        Ok(Session { task, report, processes, ..Session::new(vec![self.gpu.clone()]) })
+        let ApplicationGpus { count, target, ignored_kernels } = &self.application.gpus;
+        Ok(Session {
+            task,
+            report,
+            processes,
+            target_gpu: Some(*target),
+            ignored_kernels: ignored_kernels.clone(),
+            ..Session::new(vec![self.gpu.clone(); *count])
+        })
     }
 
     /// The way in which the agent observes the program.

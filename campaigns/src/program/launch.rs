@@ -1,7 +1,9 @@
 //! Runs kernels once on this machine's GPU through AMD's runtime, in a separate program that campaigns
 //! treat like an application.
 
-use crate::application::{Application, CommandLine, Comparison, Format, Nondeterminism, Output};
+use crate::application::{
+    Application, ApplicationGpus, CommandLine, Comparison, Format, Nondeterminism, Output,
+};
 use crate::attached::error::AttachError;
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
@@ -157,6 +159,7 @@ pub(crate) fn application(
         command: CommandLine { program, arguments: arguments.map(str::to_owned).to_vec() },
         directory: std::env::current_dir().unwrap_or_default(),
         process: None,
+        gpus: ApplicationGpus::default(),
         environment: BTreeMap::from([("FLIPWAVE_CACHE".to_owned(), cache)]),
         input: Vec::new(),
         stdin: None,

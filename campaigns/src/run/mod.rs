@@ -13,8 +13,9 @@ pub mod runners;
 pub mod self_test;
 pub mod workers;
 
+use crate::application::ApplicationGpus;
 use crate::error::CampaignError;
-use crate::file::campaign::Campaign;
+use crate::file::campaign::{Campaign, CampaignWorkload};
 use crate::file::faults::Faults;
 use crate::file::schema::ResultsFormat;
 use crate::golden::profiled;
@@ -164,6 +165,11 @@ pub(crate) fn injection_path(
         (true, _) => InjectionPath::Hook,
     };
     if path == InjectionPath::Hook {
+        if let CampaignWorkload::Application(application) = &campaign.workload
+            && application.gpus != ApplicationGpus::default()
+        {
+            return Err(CampaignError::SeveralGpus);
+        }
         let hooks = campaign.target.hooks()?;
         if let Some(faults) = &campaign.faults {
             hooks.check_target(faults.fault.target)?;

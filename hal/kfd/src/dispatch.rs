@@ -3,7 +3,9 @@
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 use flipwave_codeobj::CodeObject;
-use flipwave_device::{Address, Completion, DeviceError, KernelPacket, ModuleId, QueuedPacket};
+use flipwave_device::{
+    Address, Completion, DeviceError, KernelPacket, ModuleId, QueuedPacket, kernel_matches,
+};
 use flipwave_isa::Target;
 use flipwave_sim::{EmbeddedGpu, Execution, Progress};
 use std::sync::Arc;
@@ -14,6 +16,33 @@ pub struct Board {
     pub target: Target,
     /// Drives the GPU's dispatches.
     pub driver: Box<dyn DispatchDriver>,
+    /// Kernels that have a number and a name for the driver.
+    pub counted: CountedKernels,
+}
+
+/// Selects kernels of a GPU. All others are executed like kernels of the runtime.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CountedKernels {
+    /// All kernels.
+    #[default]
+    All,
+    /// All kernels except those that match a [pattern](kernel_matches).
+    Except(Vec<String>),
+    /// No kernels.
+    None,
+}
+
+impl CountedKernels {
+    /// Returns `true` if a kernel is selected.
+    pub fn contains(&self, kernel: &str) -> bool {
+        match self {
+            CountedKernels::All => true,
+            CountedKernels::Except(patterns) => {
+                !patterns.iter().any(|pattern| kernel_matches(kernel, pattern))
+            }
+            CountedKernels::None => false,
+        }
+    }
 }
 
 /// A kernel dispatch of the application, or of the runtime itself.
@@ -34,7 +63,7 @@ pub struct KernelDispatch {
     /// `true` if the kernel may use global wave sync, as kernels of cooperative launches do.
     pub has_global_sync: bool,
     /// The kernel; `None` for the runtime's built-in copy and fill kernels, which have no code
-    /// object.
+    /// object, and for kernels that are not counted.
     pub kernel: Option<DispatchedKernel>,
 }
 
@@ -125,4 +154,19 @@ pub trait DispatchDriver: Send {
     /// runtime is notified. The queue is stopped. `packet` is `None` if the queue itself cannot be
     /// read.
     fn refuse(&mut self, _queue: u64, _packet: Option<u64>, _: &Refusal) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_kernels_are_not_counted() {
+        let except = CountedKernels::Except(vec!["ncclDevKernel*".to_owned()]);
+        let kernels = ["_Z20ncclDevKernel_Generic24ncclDevKernelArgsStorage", "_Z4stepPfi"];
+        let counted = |selected: &CountedKernels| kernels.map(|kernel| selected.contains(kernel));
+        assert_eq!(counted(&except), [false, true]);
+        assert_eq!(counted(&CountedKernels::All), [true, true]);
+        assert_eq!(counted(&CountedKernels::None), [false, false]);
+    }
 }

@@ -48,7 +48,7 @@ pub fn start(
         spawned.map(drop).map_err(MachineError::Thread)
     };
     for (node, board) in (1..).zip(boards) {
-        let mut compute = ComputeEngine::new(&machine, &copies, &gpus, node, board.driver, fail);
+        let mut compute = ComputeEngine::new(&machine, &copies, &gpus, node, board, fail);
         spawn("flipwave kernels", Box::new(move || compute.run()))?;
     }
     spawn("flipwave copies", Box::new(move || copies.run()))?;

@@ -40,7 +40,9 @@ mod topology;
 mod unmapped;
 mod user_memory;
 
-pub use dispatch::{Board, CopyObserver, DispatchDriver, DispatchedKernel, KernelDispatch};
+pub use dispatch::{
+    Board, CopyObserver, CountedKernels, DispatchDriver, DispatchedKernel, KernelDispatch,
+};
 pub use engine::start;
 pub use instance::{enter_range, note_submissions, on_open, virtual_mappings, wait_until};
 pub use ioctl::{map_device, open_device, request_device};

@@ -7,6 +7,7 @@ use crate::hook_injection::HookInjectionSession;
 use crate::tool::{ToolPath, ToolSession};
 use flipwave_isa::Target;
 use flipwave_jit::ServiceAddress;
+use flipwave_kfd::CountedKernels;
 use flipwave_process_tree::ProcessPath;
 use flipwave_ptx::Ptx;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,10 @@ pub const VARIABLE: &str = "FLIPWAVE_SESSION";
 pub struct Session {
     /// The GPUs that the application finds, such as `gfx90a` or `sm_90`, in order.
     pub gpus: Vec<String>,
+    /// The index of the only GPU whose kernels are recorded and get faults; `None` for all GPUs.
+    pub target_gpu: Option<usize>,
+    /// Patterns of kernels that are executed like those of the runtime.
+    pub ignored_kernels: Vec<String>,
     /// The task.
     pub task: Task,
     /// The report file, see [`crate::Event`]; `None` for no report.
@@ -136,7 +141,16 @@ impl Session {
     /// A session that only runs an application, which shares this process's compile service.
     pub fn new(gpus: Vec<String>) -> Session {
         let compiler = flipwave_jit::service().cloned();
-        Session { gpus, task: Task::Run, report: None, processes: None, counts: false, compiler }
+        Session {
+            gpus,
+            target_gpu: None,
+            ignored_kernels: Vec::new(),
+            task: Task::Run,
+            report: None,
+            processes: None,
+            counts: false,
+            compiler,
+        }
     }
 
     /// Reads the session of this process from its environment.
@@ -158,6 +172,28 @@ impl Session {
     /// Returns `true` if the GPUs are NVIDIA's, which execute PTX.
     pub fn is_for_ptx(&self) -> bool {
         self.gpus.iter().any(|gpu| Ptx::new(gpu).is_some())
+    }
+
+    /// The index of the GPU that a recording or a fault concerns.
+    ///
+    /// # Errors
+    /// A message, if the session has several GPUs and selects none.
+    pub(crate) fn single_gpu(&self, action: &str) -> Result<usize, String> {
+        match (self.target_gpu, self.gpus.len()) {
+            (Some(index), count) if index < count => Ok(index),
+            (Some(index), count) => Err(format!("no GPU {index}; there are {count}")),
+            (None, 1) => Ok(0),
+            (None, count) => Err(format!("cannot {action} with {count} GPUs; expected 1")),
+        }
+    }
+
+    /// The kernels that are counted on the GPU with an index.
+    pub(crate) fn counted_kernels(&self, gpu: usize) -> CountedKernels {
+        match self.target_gpu {
+            Some(target) if target != gpu => CountedKernels::None,
+            _ if self.ignored_kernels.is_empty() => CountedKernels::All,
+            _ => CountedKernels::Except(self.ignored_kernels.clone()),
+        }
     }
 
     /// The targets of the GPUs that execute PTX.
@@ -208,10 +244,18 @@ mod tests {
         session.compiler = None;
         session.report = Some("report".into());
         let expected = json!({
-            "gpus": ["gfx90a"], "task": "run", "report": "report", "processes": null,
+            "gpus": ["gfx90a"], "target_gpu": null, "ignored_kernels": [], "task": "run", "report": "report", "processes": null,
             "counts": false, "compiler": null,
         });
         assert_eq!(serde_json::to_value(&session).expect("JSON"), expected);
+        session.gpus.push("gfx90a".to_owned());
+        assert!(session.single_gpu("capture a run").is_err());
+        session.target_gpu = Some(1);
+        assert_eq!(session.single_gpu("capture a run"), Ok(1));
+        let counted = [0, 1].map(|gpu| session.counted_kernels(gpu));
+        assert_eq!(counted, [CountedKernels::None, CountedKernels::All]);
+        session.target_gpu = Some(2);
+        assert!(session.single_gpu("capture a run").is_err());
         let injection = HookInjectionSession {
             process: TargetProcess::Rank(1),
             site: "site".to_owned(),

@@ -100,6 +100,7 @@ fn unknown_keys_and_values_are_rejected_with_their_position() {
     assert_error("timeout: 60 s", "timeout: 60", "60", &["workload.app.timeout", "`60 s`"]);
     assert_error("2 GiB", "2 GB", "2 GB", &["workload.app.memory", "GiB"]);
     assert_error("golden_runs: 5", "golden_runs: 9999", "9999", &["expected 1 to"]);
+    assert_error("golden_runs: 5", "gpus: 17", "17", &["expected 1 to 16"]);
     assert_error("timeout: 60 s", "exit_code: 256", "256", &["exit_code", "256"]);
 }
 

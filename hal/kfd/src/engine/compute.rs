@@ -5,7 +5,7 @@ use super::gpu::Gpus;
 use super::turns::{Turn, Turns};
 use crate::aql::{self, NotReady, Packet, Times, Work};
 use crate::clock::gpu_clock;
-use crate::dispatch::{DispatchDriver, DispatchedKernel, KernelDispatch};
+use crate::dispatch::{Board, CountedKernels, DispatchDriver, DispatchedKernel, KernelDispatch};
 use crate::events::AccessFault;
 use crate::machine::Machine;
 use crate::map::{GpuAddress, Violation};
@@ -35,6 +35,7 @@ pub struct ComputeEngine {
     /// Node of the engine's GPU.
     node: u32,
     pub(super) driver: Box<dyn DispatchDriver>,
+    counted: CountedKernels,
     fail: fn(&DeviceError),
 }
 
@@ -96,7 +97,7 @@ impl ComputeEngine {
         copies: &Arc<CopyEngine>,
         turns: &Arc<Turns<Gpus>>,
         node: u32,
-        driver: Box<dyn DispatchDriver>,
+        board: Board,
         fail: fn(&DeviceError),
     ) -> ComputeEngine {
         ComputeEngine {
@@ -104,7 +105,8 @@ impl ComputeEngine {
             copies: Arc::clone(copies),
             turns: Arc::clone(turns),
             node,
-            driver,
+            driver: board.driver,
+            counted: board.counted,
             fail,
         }
     }
@@ -390,6 +392,7 @@ impl ComputeEngine {
                 bias: code.bias,
             }
         });
+        let kernel = kernel.filter(|kernel| self.counted.contains(&kernel.name));
         let module = code.module;
         gpus.dispatches += u32::from(kernel.is_some());
         Ok(Ok(KernelDispatch {

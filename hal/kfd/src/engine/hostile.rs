@@ -7,7 +7,7 @@ use super::copies::CopyEngine;
 use super::gpu::Gpus;
 use super::turns::Turns;
 use crate::aql;
-use crate::dispatch::{DispatchDriver, KernelDispatch};
+use crate::dispatch::{Board, CountedKernels, DispatchDriver, KernelDispatch};
 use crate::events::ResetMode;
 use crate::machine::Machine;
 use crate::map::GpuAddress;
@@ -178,15 +178,16 @@ impl Fuzzer {
         let targets = ["gfx90a", "gfx1030", "gfx906", "gfx1100", "gfx942"];
         let target = targets[episode as usize % targets.len()];
         let target = target.parse().expect("a target");
-        let (machine, devices) = Machine::without_engines(&[target], None).expect("a machine");
+        let (machine, devices) =
+            Machine::without_engines(std::slice::from_ref(&target), None).expect("a machine");
         let pages = Pages::new();
         machine.with_memory(|memory| {
             mapped_pages().for_each(|page| map_page(memory, pages.address(page)));
         });
         let copies = Arc::new(CopyEngine::new(&machine));
         let gpus = Arc::new(Turns::new(Gpus::new(devices)));
-        let driver = Box::new(ShortRuns);
-        let compute = ComputeEngine::new(&machine, &copies, &gpus, NODE, driver, fail);
+        let board = Board { target, driver: Box::new(ShortRuns), counted: CountedKernels::All };
+        let compute = ComputeEngine::new(&machine, &copies, &gpus, NODE, board, fail);
         let random = Random(episode);
         let queues = Vec::new();
         let fuzzer = Fuzzer { random, machine, gpus, compute, copies, queues, pages };

@@ -26,12 +26,9 @@ extern "C" fn finish() {
 /// Creates the capture file of this process, for the application `command`.
 ///
 /// # Errors
-/// A message, if the session has several GPUs or the file cannot be created.
+/// A message, if the session has several GPUs and selects none, or the file cannot be created.
 pub fn create(file: &Path, session: &Session, command: &str) -> Result<Writer, String> {
-    let [gpu] = &session.gpus[..] else {
-        let count = session.gpus.len();
-        return Err(format!("cannot capture a run with {count} GPUs; expected 1"));
-    };
+    let gpu = &session.gpus[session.single_gpu("capture a run")?];
     let file = output_file(file)?;
     // The application's command belongs to its first process.
     let identity = Identity::of_process();

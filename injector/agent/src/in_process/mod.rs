@@ -13,6 +13,7 @@ mod recorder;
 mod reporting;
 mod shadow_memory;
 mod strict;
+mod thread_exit;
 
 use crate::session::{Session, Task};
 use crate::tool::{ToolPath, observer_drivers};
@@ -78,20 +79,24 @@ fn start() -> Result<Arc<Machine>, String> {
         }
         Task::Fidelity => for_each_gpu(count, FidelityDriver::default),
         Task::Inject { process, site, limits, function, hooks: _ } => {
-            let [target] = &targets[..] else {
-                return Err(format!("cannot inject a fault with {count} GPUs; expected 1"));
-            };
+            let index = session.single_gpu("inject a fault")?;
             if let Some(file) = function {
                 load_function(file)?;
             }
-            let architecture = Amdgpu::new(target.clone());
+            let architecture = Amdgpu::new(targets[index].clone());
             let watch = SiteWatch::new(process, site, limits, &architecture)?;
-            vec![Box::new(InjectionDriver(SiteInjection::new(watch, &architecture)))]
+            let mut drivers =
+                for_each_gpu(count, || PlainDriver { injects: true, ..PlainDriver::default() });
+            drivers[index] = Box::new(InjectionDriver(SiteInjection::new(watch, &architecture)));
+            drivers
         }
         Task::Capture { file, command } => {
-            let recorder = Recorder::create(file, &session, command)?;
+            let index = session.single_gpu("capture a run")?;
+            let recorder = Recorder::create(file, &session, command, index as u32 + 1)?;
             copy_observer = Some(Arc::new(recorder.clone()));
-            vec![Box::new(recorder)]
+            let mut drivers = for_each_gpu(count, PlainDriver::default);
+            drivers[index] = Box::new(recorder);
+            drivers
         }
         Task::Tool(tool) if tool.by == ToolPath::Embedded => observer_drivers(tool, count)?,
         // The interceptor reports the faults that the runtime signals, as on hardware.
@@ -102,7 +107,7 @@ fn start() -> Result<Arc<Machine>, String> {
             for_each_gpu(count, driver)
         }
     };
-    let board = |(target, driver)| {
+    let board = |(index, (target, driver))| {
         let driver: Box<dyn DispatchDriver> = match session.report {
             None => driver,
             Some(_) => {
@@ -110,9 +115,10 @@ fn start() -> Result<Arc<Machine>, String> {
                 Box::new(progress.map_err(|error| format!("cannot start a thread: {error}"))?)
             }
         };
-        Ok(Board { target, driver })
+        Ok(Board { target, driver, counted: session.counted_kernels(index) })
     };
-    let boards: Result<Vec<Board>, String> = targets.into_iter().zip(drivers).map(board).collect();
+    let boards: Result<Vec<Board>, String> =
+        targets.into_iter().zip(drivers).enumerate().map(board).collect();
     flipwave_kfd::start(boards?, copy_observer, failed).map_err(|error| error.to_string())
 }
 

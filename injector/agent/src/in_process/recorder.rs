@@ -15,8 +15,6 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The node of the only GPU.
-const NODE: u32 = 1;
 /// The size at which a write is split into several steps.
 const STEP_BYTES: usize = 1 << 20;
 
@@ -24,6 +22,8 @@ const STEP_BYTES: usize = 1 << 20;
 #[derive(Clone)]
 pub struct Recorder {
     recording: Arc<Mutex<Recording>>,
+    /// The node of the recorded GPU.
+    node: u32,
     /// The memory accessed by the current dispatch; `None` for runtime kernels.
     footprints: Option<Footprints>,
 }
@@ -32,6 +32,8 @@ struct Recording {
     /// `None` once the run has ended.
     writer: Option<Writer>,
     shadow: ShadowMemory,
+    /// The node of the recorded GPU.
+    node: u32,
     /// Recorded code objects by their address in this process; the `Arc` keeps the address valid.
     code_objects: HashMap<usize, (Arc<CodeObject>, CodeObjectId)>,
 }
@@ -41,15 +43,20 @@ fn lock(recording: &Mutex<Recording>) -> MutexGuard<'_, Recording> {
 }
 
 impl Recorder {
-    /// Creates the capture file of this process.
-    pub fn create(file: &Path, session: &Session, command: &str) -> Result<Recorder, String> {
+    /// Creates the capture file of this process, for the GPU of `node`.
+    pub fn create(
+        file: &Path,
+        session: &Session,
+        command: &str,
+        node: u32,
+    ) -> Result<Recorder, String> {
         let writer = capture_file::create(file, session, command)?;
         let (shadow, code_objects) = Default::default();
-        let recording = Recording { writer: Some(writer), shadow, code_objects };
+        let recording = Recording { writer: Some(writer), shadow, node, code_objects };
         let recording = Arc::new(Mutex::new(recording));
         let finished = Arc::clone(&recording);
         capture_file::finish_at_exit(move || lock(&finished).writer.take());
-        Ok(Recorder { recording, footprints: None })
+        Ok(Recorder { recording, node, footprints: None })
     }
 }
 
@@ -60,14 +67,15 @@ impl Recording {
         machine: &Machine,
         range: Option<Range<u64>>,
     ) -> Result<(), CaptureError> {
-        let Recording { writer: Some(writer), shadow, .. } = self else { return Ok(()) };
-        for change in shadow.follow_maps(machine.mapped(NODE)) {
+        let Recording { writer: Some(writer), shadow, node, .. } = self else { return Ok(()) };
+        let node = *node;
+        for change in shadow.follow_maps(machine.mapped(node)) {
             writer.add(&Step::Change(change))?;
         }
         let mut patch = Patch::default();
-        let read = |address, bytes: &mut [u8]| machine.read(NODE, Address(address), bytes);
+        let read = |address, bytes: &mut [u8]| machine.read(node, Address(address), bytes);
         let mut result = Ok(());
-        let touched = |pages| machine.touched(NODE, pages);
+        let touched = |pages| machine.touched(node, pages);
         shadow.update(range, touched, read, |address, bytes| {
             patch.add(Address(address), bytes);
             if patch.bytes().len() >= STEP_BYTES && result.is_ok() {
@@ -90,7 +98,10 @@ impl Recording {
         instructions: u64,
         written: Vec<(Address, u64)>,
     ) -> Result<(), CaptureError> {
-        let Recording { writer: Some(writer), shadow, code_objects } = self else { return Ok(()) };
+        let Recording { writer: Some(writer), shadow, node, code_objects } = self else {
+            return Ok(());
+        };
+        let node = *node;
         let code_object = match code_objects.entry(Arc::as_ptr(&kernel.code_object) as usize) {
             Entry::Occupied(entry) => entry.get().1,
             Entry::Vacant(entry) => {
@@ -99,7 +110,7 @@ impl Recording {
             }
         };
         for (address, bytes) in &written {
-            shadow.refresh(address.0, *bytes, |at, bytes| machine.read(NODE, Address(at), bytes));
+            shadow.refresh(address.0, *bytes, |at, bytes| machine.read(node, Address(at), bytes));
         }
         let on_host: Vec<(Address, u64)> =
             written.iter().copied().filter(|(address, _)| machine.is_on_host(*address)).collect();
@@ -118,7 +129,7 @@ impl Recording {
         })))?;
         // Kernel writes to host memory are outputs.
         for (address, bytes) in on_host {
-            writer.add(&read(machine, address, bytes))?;
+            writer.add(&read(machine, node, address, bytes))?;
         }
         writer.save()
     }
@@ -132,25 +143,29 @@ impl Recording {
         bytes: u64,
     ) -> Result<(), CaptureError> {
         self.catch_up(machine, Some(from.0..from.0 + bytes))?;
-        let Recording { writer: Some(writer), shadow, .. } = self else { return Ok(()) };
+        let Recording { writer: Some(writer), shadow, node, .. } = self else { return Ok(()) };
         writer.add(&Step::Change(Change::Copy { from, to, bytes }))?;
         shadow.copy(from.0, to.0, bytes);
         if machine.is_on_host(to) && !machine.is_on_host(from) {
-            writer.add(&read(machine, from, bytes))?;
+            writer.add(&read(machine, *node, from, bytes))?;
         }
         writer.save()
     }
 }
 
 /// The step for an output of these bytes.
-fn read(machine: &Machine, address: Address, bytes: u64) -> Step {
+fn read(machine: &Machine, node: u32, address: Address, bytes: u64) -> Step {
     let mut content = vec![0; bytes as usize];
-    machine.read(NODE, address, &mut content);
+    machine.read(node, address, &mut content);
     Step::Read { address, bytes: content }
 }
 
 impl CopyObserver for Recorder {
-    fn before_copy(&self, machine: &Machine, _: u32, from: Address, to: Address, bytes: u64) {
+    fn before_copy(&self, machine: &Machine, node: u32, from: Address, to: Address, bytes: u64) {
+        // What other GPUs copy is recorded like memory written by the host.
+        if node != self.node {
+            return;
+        }
         let result = lock(&self.recording).add_copy(machine, from, to, bytes);
         result.unwrap_or_else(|error| fail(&error.to_string()));
     }

@@ -5,7 +5,7 @@ use super::render_abi::{
     DeviceInfo, GemClose, GemCreate, GemMetadata, GemOp, GemVa, Info, PrimeHandle, Version,
 };
 use super::*;
-use crate::dispatch::{Board, DispatchDriver};
+use crate::dispatch::{Board, CountedKernels, DispatchDriver};
 use crate::memory::PAGE;
 use flipwave_device::DeviceError;
 use flipwave_sim::{EmbeddedGpu, Execution, Progress};
@@ -34,6 +34,7 @@ fn process(gpus: usize) -> Process {
     let board = |_| Board {
         target: "gfx90a".parse().expect("a target"),
         driver: Box::new(IdleDriver) as Box<dyn DispatchDriver>,
+        counted: CountedKernels::All,
     };
     let machine = crate::start((0..gpus).map(board).collect(), None, |error| panic!("{error}"));
     Process::new(machine.expect("a machine"))
