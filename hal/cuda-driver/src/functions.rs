@@ -121,14 +121,10 @@ functions! {
     fn cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
     /// Address at which kernels access memory of the host.
     fn cuMemHostGetDevicePointer_v2(*mut DevicePointer, *mut c_void, c_uint);
-    /// Frees memory of [`Functions::cuMemHostAlloc`].
-    fn cuMemFreeHost(*mut c_void);
     /// Creates a stream with flags.
     fn cuStreamCreate(*mut Handle, c_uint);
     /// Returns success if the work of a stream has ended.
     fn cuStreamQuery(Handle);
-    /// Destroys a stream when its work has ended.
-    fn cuStreamDestroy_v2(Handle);
     /// Launches a kernel: function, blocks, threads of a block, bytes of dynamic shared memory, stream, addresses of
     /// the arguments or null, arguments in another form.
     fn cuLaunchKernel(
