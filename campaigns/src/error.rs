@@ -3,6 +3,7 @@
 use crate::application::ApplicationError;
 use crate::attached::error::AttachError;
 use crate::file::campaign::Campaign;
+use crate::file::device::CampaignDevice;
 use crate::file::faults::Faults;
 use crate::file::location::FileError;
 use crate::golden::expected::Unexpected;
@@ -93,10 +94,21 @@ pub enum CampaignError {
     OtherPlatform(#[from] OtherPlatformError),
     /// The operation requires the embedded GPU.
     #[error(
-        "{0} requires the embedded GPU, but the campaign has `device: rocr`, where faults are injected \
-         with hooks"
+        "{operation} requires the embedded GPU, but the campaign has `device: {device}`, where faults are \
+         injected with hooks"
     )]
-    RequiresEmbedded(&'static str),
+    RequiresEmbedded {
+        /// The operation.
+        operation: &'static str,
+        /// Device of the campaign.
+        device: CampaignDevice,
+    },
+    /// The layout of the target is that of NVIDIA's driver.
+    #[error(
+        "target {0} is not supported with `device: cuda`, because the driver lays out local memory; use \
+         `device: embedded`"
+    )]
+    UnreachableOnCuda(FaultTarget),
     /// The fault target cannot be reached with hooks.
     #[error(
         "target {0} is inside an instruction and cannot be reached with hooks; use `device: embedded` \

@@ -186,11 +186,23 @@ impl CudaDevice {
     /// Compiles and loads a module.
     ///
     /// # Errors
-    /// [`DeviceError::WrongTarget`], [`DeviceError::Load`].
+    /// [`DeviceError::Load`]; other errors of the kernel that measures shared memory, which runs once.
     pub fn load(&mut self, module: &flipwave_ptx::Module) -> Result<ModuleId, DeviceError> {
+        if self.shared_base.is_none() {
+            self.shared_base = Some(self.find_shared_base()?);
+        }
+        self.add(module)
+    }
+
+    fn add(&mut self, module: &flipwave_ptx::Module) -> Result<ModuleId, DeviceError> {
         let module = Module::load(&self.context, module)?;
         self.modules.push(module);
         Ok(ModuleId(self.modules.len() as u32 - 1))
+    }
+
+    /// A loaded module.
+    pub fn loaded(&self, module: ModuleId) -> Option<&flipwave_ptx::Module> {
+        self.modules.get(module.0 as usize).map(|module| &module.tree)
     }
 
     /// The code of a loaded module.
@@ -216,29 +228,29 @@ impl CudaDevice {
     ///
     /// # Errors
     /// [`DeviceError`] if the kernel does not exist, or the driver cannot tell.
-    pub fn dynamic_shared(&mut self, module: ModuleId, kernel: &str) -> Result<u32, DeviceError> {
-        let base = match self.shared_base {
-            Some(base) => base,
-            None => self.find_shared_base()?,
-        };
-        self.shared_base = Some(base);
-        let kernel = self.module(module)?.kernel(&self.context, kernel)?;
-        Ok(base + dynamic_offset(kernel.static_shared))
+    pub fn dynamic_shared(&self, module: ModuleId, kernel: &str) -> Result<u32, DeviceError> {
+        Ok(self.shared_base() + self.declared_shared(module, kernel)?)
     }
 
-    /// Bytes of shared memory that a kernel declares.
+    /// Address at which shared memory begins; 0 before the first module is loaded.
+    pub fn shared_base(&self) -> u32 {
+        self.shared_base.unwrap_or_default()
+    }
+
+    /// Bytes of shared memory in front of the dynamic part of a kernel: those that it declares, aligned.
     ///
     /// # Errors
     /// [`DeviceError`] if the kernel does not exist.
-    pub fn static_shared(&self, module: ModuleId, kernel: &str) -> Result<u32, DeviceError> {
-        Ok(self.module(module)?.kernel(&self.context, kernel)?.static_shared)
+    pub fn declared_shared(&self, module: ModuleId, kernel: &str) -> Result<u32, DeviceError> {
+        let kernel = self.module(module)?.kernel(&self.context, kernel)?;
+        Ok(dynamic_offset(kernel.static_shared))
     }
 
     fn find_shared_base(&mut self) -> Result<u32, DeviceError> {
         let internal = |reason: String| DeviceError::Internal(reason);
         let module =
             flipwave_ptx::parse(SHARED_BASE).map_err(|error| internal(error.to_string()))?;
-        let module = self.load(&module)?;
+        let module = self.add(&module)?;
         let result = self.allocate(4)?;
         let dispatch = Dispatch {
             module,

@@ -52,7 +52,7 @@ impl HostBuffer {
     }
 
     /// Sets all bytes to zero, before a kernel.
-    pub fn clear(&mut self) {
+    pub fn clear(&self) {
         // SAFETY: memory of this size, which is never freed.
         unsafe { self.start.write_bytes(0, self.bytes) };
     }

@@ -14,7 +14,9 @@ const LOG_BYTES: usize = 16 << 10;
 #[derive(Debug)]
 pub struct Module {
     handle: Handle,
-    /// The code, as Flipwave reads it.
+    /// The module, as Flipwave reads it.
+    pub tree: flipwave_ptx::Module,
+    /// Its code.
     pub code: Code,
 }
 
@@ -71,7 +73,7 @@ impl Module {
                 log => failed(format!("{error}; the driver's compiler wrote:\n{log}")),
             }
         })?;
-        Ok(Module { handle, code })
+        Ok(Module { handle, tree: module.clone(), code })
     }
 
     /// Address and size in bytes of a variable; `None` if the driver knows none of this name.
