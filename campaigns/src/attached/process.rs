@@ -2,7 +2,7 @@
 
 use super::hooks::{HookFault, HookFiles};
 use super::{AttachError, AttachedProgram};
-use crate::application::{ApplicationError, ApplicationGolden, ApplicationRun, Limits};
+use crate::application::{ApplicationError, ApplicationGolden, ApplicationRun, Ended, Limits};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::device::CampaignDevice;
@@ -182,6 +182,11 @@ impl<'a> ProcessRuns<'a> {
         };
         let limits = Limits { timeout: time_limit * 2, ..self.golden.limits };
         let (ran, events) = self.attached.run_launch(&order, &limits, interrupt)?;
+        let has_failed = !matches!(ran.ended, Ended::Exited(0)) && events.is_empty();
+        if has_failed && !ran.stderr.is_empty() {
+            let message = String::from_utf8_lossy(&ran.stderr);
+            return Err(AttachError::Failed(message.trim().to_owned()).into());
+        }
         StruckRun::new(*site, ran, &events)
     }
 

@@ -5,6 +5,7 @@
 
 mod capability;
 mod context;
+mod debug_information;
 mod device;
 mod driver;
 mod error;
@@ -16,6 +17,7 @@ mod module;
 mod stream;
 
 pub use capability::{Capability, TargetError};
+pub use debug_information::without_debug_information;
 pub use device::CudaDevice;
 pub use driver::{DeviceInfo, Driver, DriverVersion};
 pub use error::CudaError;

@@ -1,8 +1,8 @@
 //! Loaded modules.
 
-use crate::CudaError;
 use crate::context::Context;
 use crate::functions::*;
+use crate::{CudaError, without_debug_information};
 use flipwave_device::{Address, DeviceError};
 use flipwave_ptx::{Code, FunctionCode, FunctionKind};
 use std::ffi::{CString, c_int, c_void};
@@ -40,7 +40,7 @@ impl Module {
     pub fn load(context: &Context, module: &flipwave_ptx::Module) -> Result<Module, DeviceError> {
         let failed = |reason: String| DeviceError::Load(reason);
         let code = flipwave_ptx::resolve(module).map_err(|error| failed(error.to_string()))?;
-        let text = CString::new(module.to_string())
+        let text = CString::new(without_debug_information(module).to_string())
             .map_err(|_| failed("the module contains a zero byte".to_owned()))?;
         let functions = context.functions().map_err(|error| failed(error.to_string()))?;
         let mut logs = [vec![0u8; LOG_BYTES], vec![0u8; LOG_BYTES]];

@@ -2,6 +2,7 @@
 
 use crate::{HookDevice, Refusal};
 use flipwave_arch::{Pc, SimdShape};
+use flipwave_cuda_driver::without_debug_information;
 use flipwave_device::{Address, DeviceError, ModuleId};
 use flipwave_injector::hooks::{LaunchShape, WAVE_BYTES, WAVES, found_in, orders};
 use flipwave_injector::{InjectedChange, Site};
@@ -28,7 +29,7 @@ pub(crate) struct Hooked {
 /// processes of one build during one run, so it has no version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookedCode {
-    /// Text of the original module, as it is printed.
+    /// Text of the original module without debugging information, as it is printed.
     original: String,
     /// Text of the module with hooks.
     text: String,
@@ -95,7 +96,7 @@ impl HookedCode {
             Origin::After => SavedOrigin::After,
         };
         HookedCode {
-            original: original.to_string(),
+            original: without_debug_information(original).to_string(),
             text: hooked.module.to_string(),
             origins: hooked.origins.iter().map(saved).collect(),
             symbols: hooked.symbols.clone(),
@@ -105,7 +106,7 @@ impl HookedCode {
 
     /// Returns `true` if the hooks are for a module.
     pub fn is_for(&self, module: &Module) -> bool {
-        module.to_string() == self.original
+        without_debug_information(module).to_string() == self.original
     }
 
     /// Loads the module with hooks in addition to the module `original`.
