@@ -55,7 +55,9 @@ impl LaunchInjection {
         let text = flipwave_host::input::read(&order.hooks, flipwave_host::input::BINARY);
         let text = text.map_err(|error| failed(&error))?;
         let codes = serde_json::from_slice(&text).map_err(|error| failed(&error))?;
-        let report = Report::open(Some(&order.report), ProcessPath::default());
+        // The only process of the program.
+        let process = ProcessPath { path: vec![0], ..ProcessPath::default() };
+        let report = Report::open(Some(&order.report), process);
         let report = report.map_err(|error| format!("{}: {error}", order.report.display()))?;
         let (simds, time_limit) = (target.simds(), order.time_limit);
         let (buffers, hooks, struck) = Default::default();
