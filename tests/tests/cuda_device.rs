@@ -1,6 +1,7 @@
 //! Campaigns on NVIDIA's driver, in whose place the simulated GPU's stand-in is, and the comparison with silicon.
 
-use flipwave_tests::{Finished, flipwave, flipwave_within};
+use flipwave_analysis::Outcome;
+use flipwave_tests::{Finished, flipwave, flipwave_within, rows};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -101,29 +102,42 @@ fn campaign_through_the_driver_has_the_results_of_the_embedded_gpu() {
         write(folder.path(), "embedded", faults);
         run(folder.path(), None, &["--by", "hook"]).expect_success();
         let embedded = results(folder.path());
-        let rows = rows_without_counts(&through_the_driver);
-        assert!(rows.len() > 2 && rows == rows_without_counts(&embedded), "{faults}");
+        let found = rows_without_counts(&through_the_driver);
+        assert!(found.len() > 2 && found == rows_without_counts(&embedded), "{faults}");
         run(folder.path(), None, &["--by", "hook", "--seed", "1"]).expect_success();
-        assert_ne!(rows, rows_without_counts(&results(folder.path())), "another seed");
+        assert_ne!(found, rows_without_counts(&results(folder.path())), "another seed");
     }
 }
 
-/// Faults of the device end the process of their run, whose hooks have recorded the struck value.
+/// The outcomes and causes in a results table, in the order of its rows.
+fn outcomes(folder: &Path) -> Vec<(Outcome, String)> {
+    let rows = rows(&folder.join("results")).into_iter();
+    rows.map(|row| (row.outcome, row.cause.unwrap_or_default())).collect()
+}
+
+/// Faults of the device and hangs end the process of their run, whose hooks have recorded the struck value in memory of
+/// the host.
 #[test]
 fn faults_of_the_device_are_causes_of_due() {
     let folder = tempfile::tempdir().expect("a folder");
-    write(
-        folder.path(),
-        "cuda",
-        "{model: {set_value: 0x7fffffff}, target: store_address, dispatches: [1, 1], count: 6}",
-    );
-    run(folder.path(), Some("sm_90"), &[]).expect_success();
-    let results = results(folder.path());
-    assert!(
-        results.contains(",memory_violation,") || results.contains(",misaligned,"),
-        "{results}"
-    );
-    assert!(!results.contains(",timeout,") && !results.contains(",exit_code,"), "{results}");
+    for (faults, expected) in [
+        (
+            "{model: ones_value, target: store_address, dispatches: [1, 1], count: 6}",
+            &["memory_violation", "misaligned"][..],
+        ),
+        ("{model: {flip_mask: 0x80000000}, groups: [integer], count: 12}", &["watchdog"]),
+    ] {
+        write(folder.path(), "cuda", faults);
+        run(folder.path(), Some("sm_90"), &["--workers", "2"]).expect_success();
+        let through_the_driver = outcomes(folder.path());
+        for cause in expected {
+            let has_cause = through_the_driver.iter().any(|(_, found)| found == cause);
+            assert!(has_cause, "{cause}: {through_the_driver:?}");
+        }
+        write(folder.path(), "embedded", faults);
+        run(folder.path(), None, &["--by", "hook"]).expect_success();
+        assert_eq!(through_the_driver, outcomes(folder.path()), "{faults}");
+    }
 }
 
 #[test]
