@@ -13,7 +13,7 @@ use crate::platform::other_platform::OtherPlatformError;
 use crate::platform::{EmulationError, HookMethodError, StrictError};
 use crate::program::capture::ReplayError;
 use crate::program::error::PrepareError;
-use crate::program::launch::LaunchError;
+use crate::program::launch::error::LaunchError;
 use crate::results::folder::FolderError;
 use crate::run::process_site::OtherProcessError;
 use crate::run::resume::ResumeError;
@@ -253,6 +253,11 @@ impl Campaign {
             return Err(CampaignError::Interrupted);
         }
         result
+    }
+
+    /// The error for an operation that only the embedded GPU supports.
+    pub(crate) fn requires_embedded(&self, operation: &'static str) -> CampaignError {
+        CampaignError::RequiresEmbedded { operation, device: self.device() }
     }
 
     /// Returns the faults to inject.

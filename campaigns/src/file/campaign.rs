@@ -1,7 +1,6 @@
 //! The validated content of a campaign file.
 
 use crate::application::Application;
-use crate::error::CampaignError;
 use crate::file::device::CampaignDevice;
 use crate::file::faults::Faults;
 use crate::file::kernels::Kernels;
@@ -73,11 +72,6 @@ impl Campaign {
             CampaignWorkload::Application(application) => application.device,
             CampaignWorkload::Capture(_) => CampaignDevice::Embedded,
         }
-    }
-
-    /// The error for an operation that only the embedded GPU supports.
-    pub(crate) fn requires_embedded(&self, operation: &'static str) -> CampaignError {
-        CampaignError::RequiresEmbedded { operation, device: self.device() }
     }
 
     /// Returns the kernels, if the workload consists of kernels.

@@ -1,8 +1,7 @@
 //! GPUs of this machine on which kernels are launched.
 
-use super::LaunchError;
+use super::error::LaunchError;
 use super::injection::LaunchInjection;
-use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::kernels::Kernels;
 use crate::platform::{AmdgpuLoader, PtxLoader};
@@ -25,16 +24,11 @@ pub(super) trait LaunchGpu {
     /// Executes the dispatch with a number.
     ///
     /// # Errors
-    /// [`CampaignError`] if the dispatch is invalid.
-    fn dispatch(&mut self, number: u32, dispatch: &Dispatch) -> Result<Completion, CampaignError>;
+    /// [`LaunchError`] if the dispatch is invalid.
+    fn dispatch(&mut self, number: u32, dispatch: &Dispatch) -> Result<Completion, LaunchError>;
 
     /// Ends the launches, all of which have completed.
-    ///
-    /// # Errors
-    /// [`CampaignError`].
-    fn finish(&mut self) -> Result<(), CampaignError> {
-        Ok(())
-    }
+    fn finish(&mut self) {}
 
     /// Copies bytes from the device.
     ///
@@ -47,10 +41,13 @@ pub(super) trait LaunchGpu {
 pub(super) fn load(
     campaign: &Campaign,
     kernels: &Kernels,
-) -> Result<(Box<dyn LaunchGpu>, Program), CampaignError> {
+) -> Result<(Box<dyn LaunchGpu>, Program), LaunchError> {
     match campaign.target.ptx() {
         Some(ptx) => load_ptx(campaign, kernels, ptx),
-        None => load_amdgpu(campaign, kernels, campaign.target.amdgpu()?),
+        None => {
+            let target = campaign.target.amdgpu().map_err(PrepareError::from)?;
+            load_amdgpu(campaign, kernels, target)
+        }
     }
 }
 
@@ -58,11 +55,11 @@ fn load_amdgpu(
     campaign: &Campaign,
     kernels: &Kernels,
     target: &Target,
-) -> Result<(Box<dyn LaunchGpu>, Program), CampaignError> {
-    let mut device = RocrDevice::open(0).map_err(LaunchError::from)?;
+) -> Result<(Box<dyn LaunchGpu>, Program), LaunchError> {
+    let mut device = RocrDevice::open(0)?;
     let (found, wanted) = (device.target().to_string(), campaign.target.to_string());
     if device.target().processor() != target.processor() {
-        return Err(LaunchError::OtherTarget { wanted, found }.into());
+        return Err(LaunchError::OtherTarget { wanted, found });
     }
     // The campaign that waits for this process enforces the time limit.
     device.set_time_limit(Duration::MAX);
@@ -77,7 +74,7 @@ impl LaunchGpu for RocrDevice {
         self.target().to_string()
     }
 
-    fn dispatch(&mut self, _: u32, dispatch: &Dispatch) -> Result<Completion, CampaignError> {
+    fn dispatch(&mut self, _: u32, dispatch: &Dispatch) -> Result<Completion, LaunchError> {
         Ok(Device::dispatch(self, dispatch).map_err(PrepareError::from)?)
     }
 
@@ -90,10 +87,10 @@ fn load_ptx(
     campaign: &Campaign,
     kernels: &Kernels,
     ptx: &Ptx,
-) -> Result<(Box<dyn LaunchGpu>, Program), CampaignError> {
-    let mut device = CudaDevice::open(0).map_err(LaunchError::from)?;
+) -> Result<(Box<dyn LaunchGpu>, Program), LaunchError> {
+    let mut device = CudaDevice::open(0)?;
     let info = device.info().clone();
-    info.capability.check(&info.name, ptx).map_err(LaunchError::from)?;
+    info.capability.check(&info.name, ptx)?;
     let injection = LaunchInjection::of_process(ptx).map_err(LaunchError::Injection)?;
     let limit = injection.as_ref().map_or(Duration::MAX, LaunchInjection::time_limit);
     device.set_time_limit(limit);
@@ -115,7 +112,7 @@ impl LaunchGpu for CudaLauncher {
         self.device.info().to_string()
     }
 
-    fn dispatch(&mut self, number: u32, dispatch: &Dispatch) -> Result<Completion, CampaignError> {
+    fn dispatch(&mut self, number: u32, dispatch: &Dispatch) -> Result<Completion, LaunchError> {
         let completion = match &mut self.injection {
             Some(injection) => injection.dispatch(&mut self.device, number, dispatch),
             None => self.device.dispatch(dispatch),
@@ -123,11 +120,10 @@ impl LaunchGpu for CudaLauncher {
         Ok(completion.map_err(PrepareError::from)?)
     }
 
-    fn finish(&mut self) -> Result<(), CampaignError> {
+    fn finish(&mut self) {
         if let Some(injection) = &mut self.injection {
             injection.finish();
         }
-        Ok(())
     }
 
     fn read(&self, address: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {

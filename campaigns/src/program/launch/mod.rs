@@ -1,6 +1,7 @@
 //! Runs kernels once on this machine's GPU through AMD's runtime or NVIDIA's driver, in a separate program that
 //! campaigns treat like an application.
 
+pub(crate) mod error;
 mod gpu;
 mod injection;
 pub(crate) mod order;
@@ -11,12 +12,11 @@ use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::kernels::{BufferRole, Kernels};
 use crate::program::error::PrepareError;
+use crate::program::launch::error::LaunchError;
 use crate::results::folder::FolderError;
-use flipwave_cuda_driver::TargetError;
-use flipwave_device::{Completion, DeviceFault, demangled_kernel};
+use flipwave_device::Completion;
 use flipwave_host::cache::cache_folder;
 use flipwave_injector::{Buffer, Program};
-use flipwave_rocr::OpenError;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -36,45 +36,6 @@ pub struct Launched {
     pub kernels: Vec<String>,
     /// Name of each output buffer, and the file with its content.
     pub outputs: Vec<(String, PathBuf)>,
-}
-
-/// Errors returned when kernels cannot be run on this machine's GPU.
-#[derive(Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// The device cannot be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// NVIDIA's driver cannot be opened.
-    #[error(transparent)]
-    OpenCuda(#[from] flipwave_cuda_driver::OpenError),
-    /// The GPU of NVIDIA's driver cannot execute the campaign's target.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    /// The campaign that started this process has passed an invalid fault.
-    #[error("{0}")]
-    Injection(String),
-    /// The device differs from the campaign's target.
-    #[error("the GPU is a {found}, but the campaign's target is {wanted}")]
-    OtherTarget {
-        /// Target of the campaign.
-        wanted: String,
-        /// Target of the device.
-        found: String,
-    },
-    /// The device stopped a dispatch.
-    #[error(
-        "dispatch {dispatch} (kernel `{}`) was stopped: {}",
-        demangled_kernel(kernel),
-        fault.report(None)
-    )]
-    Faulted {
-        /// Index of the dispatch.
-        dispatch: usize,
-        /// Name of the kernel.
-        kernel: String,
-        /// Cause.
-        fault: Box<DeviceFault>,
-    },
 }
 
 /// Runs the kernels of a campaign once on this machine's first GPU, and writes the outputs to a folder.
@@ -102,7 +63,7 @@ fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
             return Err(LaunchError::Faulted { dispatch, kernel, fault }.into());
         }
     }
-    gpu.finish()?;
+    gpu.finish();
     let mut files = Vec::new();
     for (number, Buffer { name, address, bytes }) in outputs.into_iter().enumerate() {
         let mut content = vec![0; bytes];
