@@ -7,7 +7,7 @@ SHELL := /bin/bash
 # Names of the fuzzers; each one also has its own target.
 FUZZED := site campaign code_object metadata capture ptx fat_binary rewriter tiers queues
 
-.PHONY: quickstart suite two-instruction-sets dependencies test-dependencies bench-dependencies dist-dependencies build test test-python wheel dist test-dist test-long test-cluster test-rocm test-rocm-long test-tinygrad test-tinygrad-long lint bench fuzz $(FUZZED:%=fuzz-%)
+.PHONY: quickstart suite two-instruction-sets dependencies test-dependencies bench-dependencies dist-dependencies build test test-python wheel dist test-dist test-long test-cluster test-rocm test-rocm-long test-tinygrad test-tinygrad-long test-silicon lint bench fuzz $(FUZZED:%=fuzz-%)
 
 quickstart: dependencies build
 	target/release/flipwave run examples/campaigns/quickstart.yaml --out target/quickstart --force
@@ -112,6 +112,11 @@ test-rocm: build
 test-rocm-long: build
 	./dependencies.sh rocm
 	tests/rocm/run.sh long
+
+# Compare the embedded GPU with an NVIDIA GPU of this machine: target/silicon/report.md. Takes hours; without a GPU,
+# this is reported.
+test-silicon: build
+	tests/cuda/silicon.sh || [ $$? = 3 ]
 
 # Test tinygrad, which needs no ROCm, in the environment target/tinygrad, which is created if needed (PyPI). If it
 # cannot be created, this is reported. `test-tinygrad-long` also runs tinygrad's own tests from the checkout in

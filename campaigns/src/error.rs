@@ -3,6 +3,7 @@
 use crate::application::ApplicationError;
 use crate::attached::error::AttachError;
 use crate::file::campaign::Campaign;
+use crate::file::device::CampaignDevice;
 use crate::file::faults::Faults;
 use crate::file::location::FileError;
 use crate::golden::expected::Unexpected;
@@ -12,7 +13,7 @@ use crate::platform::other_platform::OtherPlatformError;
 use crate::platform::{EmulationError, HookMethodError, StrictError};
 use crate::program::capture::ReplayError;
 use crate::program::error::PrepareError;
-use crate::program::launch::LaunchError;
+use crate::program::launch::error::LaunchError;
 use crate::results::folder::FolderError;
 use crate::run::process_site::OtherProcessError;
 use crate::run::resume::ResumeError;
@@ -94,16 +95,27 @@ pub enum CampaignError {
     OtherPlatform(#[from] OtherPlatformError),
     /// The operation requires the embedded GPU.
     #[error(
-        "{0} requires the embedded GPU, but the campaign has `device: rocr`, where faults are injected \
-         with hooks"
+        "{operation} requires the embedded GPU, but the campaign has `device: {device}`, where faults are \
+         injected with hooks"
     )]
-    RequiresEmbedded(&'static str),
+    RequiresEmbedded {
+        /// The operation.
+        operation: &'static str,
+        /// Device of the campaign.
+        device: CampaignDevice,
+    },
     /// Hooks do not select kernels of a GPU.
     #[error(
         "`gpus` and `ignored_kernels` of applications cannot be used with `--by hook`; run the campaign \
          without it"
     )]
     SeveralGpus,
+    /// The layout of the target is that of NVIDIA's driver.
+    #[error(
+        "target {0} is not supported with `device: cuda`, because the driver lays out local memory; use \
+         `device: embedded`"
+    )]
+    UnreachableOnCuda(FaultTarget),
     /// The fault target cannot be reached with hooks.
     #[error(
         "target {0} is inside an instruction and cannot be reached with hooks; use `device: embedded` \
@@ -271,6 +283,11 @@ impl Campaign {
             return Err(CampaignError::Interrupted);
         }
         result
+    }
+
+    /// The error for an operation that only the embedded GPU supports.
+    pub(crate) fn requires_embedded(&self, operation: &'static str) -> CampaignError {
+        CampaignError::RequiresEmbedded { operation, device: self.device() }
     }
 
     /// Returns the faults to inject.

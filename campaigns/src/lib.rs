@@ -73,7 +73,8 @@ pub use program::capture::ReplayError;
 pub use program::compile::{CompileError, Compiler, Language};
 pub use program::error::PrepareError;
 pub use program::image::Image;
-pub use program::launch::{LaunchError, Launched, launch};
+pub use program::launch::error::LaunchError;
+pub use program::launch::{Launched, launch};
 pub use program::object_file::{
     ObjectFileError, map_code_object, read_code_object, read_code_object_at,
 };

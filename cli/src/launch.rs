@@ -9,10 +9,9 @@ use std::io::Write;
 
 pub fn launch(arguments: &LaunchArguments) -> Result<(), Failure> {
     let campaign = campaign::read(&arguments.file, &arguments.variant, arguments.seed)?;
-    let Launched { target, kernels, outputs } =
-        flipwave_campaigns::launch(&campaign, &arguments.out)?;
+    let Launched { gpu, kernels, outputs } = flipwave_campaigns::launch(&campaign, &arguments.out)?;
     let mut out = output::stdout();
-    writeln!(out, "completed on {target}: {}", printable(&kernels.join(", ")))?;
+    writeln!(out, "completed on {}: {}", printable(&gpu), printable(&kernels.join(", ")))?;
     for (buffer, file) in outputs {
         writeln!(out, "{}: {}", printable(&buffer), file.display())?;
     }

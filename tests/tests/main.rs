@@ -19,6 +19,7 @@ mod book;
 mod compare;
 mod compiled;
 mod cuda_applications;
+mod cuda_device;
 mod cuda_hooks;
 mod defects;
 mod detectors;

@@ -214,8 +214,8 @@ fn campaign_through_the_runtime_reports_unsupported_options() {
     }
     let file = folder.path().join("campaign.yaml");
     let text = std::fs::read_to_string(&file).expect("there");
-    std::fs::write(&file, text.replace("device: rocr", "device: cuda")).expect("written");
-    let expected = "device: unknown value `cuda`, expected `embedded` or `rocr`";
+    std::fs::write(&file, text.replace("device: rocr", "device: hip")).expect("written");
+    let expected = "device: unknown value `hip`, expected one of `embedded`, `rocr`, `cuda`";
     run_campaign(folder.path(), true, &[]).expect_refused(&[expected]);
     std::fs::write(&file, text.replace("gfx90a", "gfx1030")).expect("written");
     let program = flipwave_tests::program();

@@ -37,6 +37,12 @@ pub enum AttachError {
         /// Output of the program.
         messages: String,
     },
+    /// A golden run failed on NVIDIA's driver.
+    #[error("with `device: cuda`, the kernels did not complete in a golden run: {reason}")]
+    OnCuda {
+        /// The reason, as `flipwave launch` reports it.
+        reason: String,
+    },
     /// Files of a run cannot be written or read.
     #[error("cannot write files of the run in {}: {reason}", folder.display())]
     Files {

@@ -14,8 +14,10 @@ use processes::{Chosen, choose};
 use crate::application::{Application, ApplicationGolden, ApplicationGpus, ApplicationRun, Limits};
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, CaptureSource};
+use crate::file::device::CampaignDevice;
 use crate::golden::check_application;
 use crate::program::capture::prepare_checked;
+use crate::program::launch::order::{self, LaunchOrder};
 use crate::program::prepare::{Origin, Prepared};
 use flipwave_agent::{
     Event, Follower, Library, ProcessEvent, Processes, Session, Table, TargetProcess, Task,
@@ -44,6 +46,11 @@ const RUNTIME_VARIABLES: [&str; 9] = [
     "ROC_",
     "GPU_",
 ];
+
+/// Prefixes of variables that programs on NVIDIA's driver inherit: they locate the driver and select GPUs. In an
+/// application of `flipwave exec`, they are those of the stand-in.
+const DRIVER_VARIABLES: [&str; 5] =
+    [Library::PATHS, Library::PRELOAD, "FLIPWAVE_", "CUDA_", "NVIDIA_"];
 
 /// Time limit of a recorded run, relative to other runs.
 const RECORDING_FACTOR: u32 = 20;
@@ -77,8 +84,8 @@ impl<'a> AttachedProgram<'a> {
         campaign: &Campaign,
         application: Cow<'a, Application>,
     ) -> Result<Self, CampaignError> {
-        if campaign.target.ptx().is_none() || application.device.is_hardware() {
-            // Only AMD's GPUs and those for PTX run applications, and hardware is AMD's.
+        if campaign.target.ptx().is_none() {
+            // Only AMD's GPUs and those for PTX run applications.
             campaign.target.amdgpu()?;
         }
         let library = Library::find(&cache_folder()).map_err(AttachError::from)?;
@@ -116,22 +123,34 @@ impl<'a> AttachedProgram<'a> {
 
     /// The environment of a program on the campaign's device.
     fn environment(&self, session: &Session) -> Result<Variables, AttachError> {
-        if !self.application.device.is_hardware() {
-            return self.embedded_environment(session);
+        match self.application.device {
+            CampaignDevice::Embedded => self.embedded_environment(session),
+            CampaignDevice::Rocr => Ok(self.rocr_environment(session)),
+            CampaignDevice::Cuda => Ok(self.inherited_environment(&DRIVER_VARIABLES)),
         }
+    }
+
+    /// The environment of a program that inherits variables with these prefixes.
+    fn inherited_environment(&self, prefixes: &[&str]) -> Variables {
         let mut variables: Variables = std::env::vars_os()
             .filter(|(name, _)| {
                 let name = name.to_string_lossy();
-                RUNTIME_VARIABLES.iter().any(|prefix| name.starts_with(prefix))
+                prefixes.iter().any(|prefix| name.starts_with(prefix))
             })
             .collect();
         // The campaign file takes precedence.
         let given = self.application.environment.iter();
         variables.extend(given.map(|(name, value)| (name.into(), value.into())));
+        variables
+    }
+
+    /// The environment of a program on a GPU of AMD's runtime.
+    fn rocr_environment(&self, session: &Session) -> Variables {
+        let mut variables = self.inherited_environment(&RUNTIME_VARIABLES);
         let existing = |name: &str| variables.get(OsStr::new(name)).cloned();
         let added = self.library.environment_on_hardware(session, existing);
         variables.extend(added.into_iter().map(|(name, value)| (name.into(), value)));
-        Ok(variables)
+        variables
     }
 
     /// The environment of a program on the embedded GPU.
@@ -221,6 +240,21 @@ impl<'a> AttachedProgram<'a> {
         let environment = self.environment(&self.session(task, &report)?)?;
         let ran = self.application.run(&environment, limits, interrupt)?;
         Ok((ran, self.events(&report)?))
+    }
+
+    /// Executes a faulty run of `flipwave launch` on NVIDIA's driver and returns the events that it reported.
+    fn run_launch(
+        &self,
+        launch_order: &LaunchOrder,
+        limits: &Limits,
+        interrupt: &AtomicBool,
+    ) -> Result<(ApplicationRun, Vec<ProcessEvent>), CampaignError> {
+        let mut environment = self.inherited_environment(&DRIVER_VARIABLES);
+        // An order is plain data, whose serialization cannot fail.
+        let text = serde_json::to_string(launch_order).unwrap_or_default();
+        environment.insert(order::VARIABLE.into(), text.into());
+        let ran = self.application.run(&environment, limits, interrupt)?;
+        Ok((ran, self.events(&launch_order.report)?))
     }
 
     fn run_file(&self, extension: &str) -> PathBuf {

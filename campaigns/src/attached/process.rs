@@ -2,11 +2,13 @@
 
 use super::hooks::{HookFault, HookFiles};
 use super::{AttachError, AttachedProgram};
-use crate::application::{ApplicationError, ApplicationGolden, ApplicationRun, Limits};
+use crate::application::{ApplicationError, ApplicationGolden, ApplicationRun, Ended, Limits};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
+use crate::file::device::CampaignDevice;
 use crate::outputs::compare::Difference;
 use crate::platform::HookedCodes;
+use crate::program::launch::order::LaunchOrder;
 use crate::run::outcome::ComparedEnding;
 use flipwave_agent::{Event, ProcessEvent, TargetProcess, Task};
 use flipwave_device::FaultKind;
@@ -26,8 +28,20 @@ pub(crate) enum ProgramKind {
 
 /// The error for a program whose golden run fails on this machine's GPU. The end of
 /// `flipwave launch` itself is of no interest to users.
-fn not_on_hardware(kind: ProgramKind, ended: String, advice: String, stderr: &str) -> AttachError {
+fn not_on_hardware(
+    device: CampaignDevice,
+    kind: ProgramKind,
+    ended: String,
+    advice: String,
+    stderr: &str,
+) -> AttachError {
     let stderr = stderr.trim();
+    if device == CampaignDevice::Cuda {
+        // The program is `flipwave launch`.
+        let reason = stderr.rsplit("flipwave: ").next().unwrap_or_default();
+        let reason = if reason.is_empty() { ended } else { reason.to_owned() };
+        return AttachError::OnCuda { reason };
+    }
     let (what, advice, stderr) = match kind {
         ProgramKind::Application => ("the application", advice, stderr),
         ProgramKind::Launch => {
@@ -78,7 +92,7 @@ impl<'a> ProcessRuns<'a> {
             CampaignError::Application(ApplicationError::GoldenEnded { ended, advice, stderr })
                 if campaign.device().is_hardware() =>
             {
-                not_on_hardware(kind, ended, advice, &stderr).into()
+                not_on_hardware(campaign.device(), kind, ended, advice, &stderr).into()
             }
             error => error,
         })?;
@@ -150,6 +164,32 @@ impl<'a> ProcessRuns<'a> {
         }
     }
 
+    /// Executes a run of `flipwave launch` with a fault that hooks in the file `hooks` inject.
+    fn inject_in_launch(
+        &self,
+        site: &Site,
+        hooks: PathBuf,
+        interrupt: &AtomicBool,
+    ) -> Result<StruckRun, CampaignError> {
+        // A dispatch that takes longer than a run may is hung.
+        let time_limit = self.golden.limits.timeout;
+        let order = LaunchOrder {
+            report: self.attached.run_file("report"),
+            site: site.to_string(),
+            function: self.write_function(site)?,
+            hooks,
+            time_limit,
+        };
+        let limits = Limits { timeout: time_limit * 2, ..self.golden.limits };
+        let (ran, events) = self.attached.run_launch(&order, &limits, interrupt)?;
+        let has_failed = !matches!(ran.ended, Ended::Exited(0)) && events.is_empty();
+        if has_failed && !ran.stderr.is_empty() {
+            let message = String::from_utf8_lossy(&ran.stderr);
+            return Err(AttachError::Failed(message.trim().to_owned()).into());
+        }
+        StruckRun::new(*site, ran, &events)
+    }
+
     /// Executes a run with a fault that hooks in PTX modules inject.
     fn inject_in_modules(
         &self,
@@ -161,7 +201,11 @@ impl<'a> ProcessRuns<'a> {
         // Texts and numbers can always be serialized.
         let text = serde_json::to_vec(codes).unwrap_or_default();
         std::fs::write(&file, text).map_err(|reason| self.attached.file_error(reason))?;
-        let run = self.inject_in_gpu(site, Some(file.clone()), interrupt);
+        let run = if self.attached.application.device == CampaignDevice::Cuda {
+            self.inject_in_launch(site, file.clone(), interrupt)
+        } else {
+            self.inject_in_gpu(site, Some(file.clone()), interrupt)
+        };
         // A file that cannot be removed is removed with its folder later.
         let _ = std::fs::remove_file(file);
         run

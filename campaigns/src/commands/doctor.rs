@@ -9,6 +9,7 @@ use crate::run::injection_path::InjectionPath;
 use crate::run::progress::Silent;
 use crate::run::{RunOptions, run};
 use flipwave_agent::Library;
+use flipwave_cuda_driver::{Driver, OpenError};
 use flipwave_hooks::hook::{clang_path, clang_version};
 use flipwave_host::cache::cache_folder;
 use flipwave_isa::{Isa, Rules, Target, UnknownTarget};
@@ -59,6 +60,7 @@ pub fn doctor() -> Vec<Finding> {
         Finding::useful("hipcc", hipcc()),
         Finding::useful("kernel driver", driver()),
         Finding::useful("AMD's runtime", runtime()),
+        Finding::useful("NVIDIA's driver", nvidia_driver()),
     ]
 }
 
@@ -215,4 +217,16 @@ fn driver() -> Result<String, String> {
 fn runtime() -> Result<String, String> {
     let open = RocrDevice::open(0).map(|_| "a GPU that it can use".to_owned());
     open.map_err(|error| format!("{error}; `flipwave exec` needs the runtime, but no GPU"))
+}
+
+fn nvidia_driver() -> Result<String, String> {
+    let found = || -> Result<String, OpenError> {
+        let driver = Driver::open()?;
+        let devices: Vec<String> = driver.devices()?.iter().map(ToString::to_string).collect();
+        match &devices[..] {
+            [] => Err(OpenError::NoGpu { wanted: 0, present: 0 }),
+            devices => Ok(format!("{}: {}", driver.version()?, devices.join(", "))),
+        }
+    };
+    found().map_err(|error| format!("{error}; only `device: cuda` needs the driver and a GPU"))
 }

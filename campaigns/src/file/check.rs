@@ -49,6 +49,7 @@ pub(crate) fn check(
         Ok(target) => target,
         Err(message) => return reject(&root.key("target"), message),
     };
+    check_device(file.device, &target)?;
     let context = Context { directory, target: target.architecture(), allow: &file.allow };
     let mut faults = file.faults.map(|faults| check_faults(faults, context)).transpose()?;
     let workload = match file.workload {
@@ -65,6 +66,10 @@ pub(crate) fn check(
             reject_with_workload("app", "software", file.software.is_some())?;
             reject_with_workload("app", "instructions", !file.instructions.is_empty())?;
             reject_with_workload("app", "detector", file.detector.is_some())?;
+            if file.device == CampaignDevice::Cuda {
+                let message = "`cuda` runs kernels, not applications; use `embedded`";
+                return reject(&root.key("device"), message);
+            }
             let application = check_application(app, file.device, file.compare, context)?;
             CampaignWorkload::Application(application)
         }
@@ -215,8 +220,10 @@ fn check_severity(
     let field = Field::root().key("severity");
     match workload {
         CampaignWorkload::Kernels(kernels) if kernels.device.is_hardware() => {
-            let message =
-                "is not supported for kernels on `rocr`, whose outputs stay in their process";
+            let message = format!(
+                "is not supported for kernels on `{}`, whose outputs stay in their process",
+                kernels.device
+            );
             return reject(&field, message);
         }
         _ => {}
@@ -284,10 +291,24 @@ fn check_heap(bytes: u64, field: &Field) -> Result<u64, FieldError> {
 /// Checks that the device is the embedded GPU, which is required for `reason`.
 fn require_embedded(device: CampaignDevice, reason: &str) -> Result<(), FieldError> {
     if device.is_hardware() {
-        let message = format!("`rocr` is not supported here, because {reason}; use `embedded`");
+        let message = format!("`{device}` is not supported here, because {reason}; use `embedded`");
         return reject(&Field::root().key("device"), message);
     }
     Ok(())
+}
+
+/// Checks that a device executes code for a target.
+fn check_device(device: CampaignDevice, target: &CampaignTarget) -> Result<(), FieldError> {
+    let message = match (device, target.ptx()) {
+        (CampaignDevice::Cuda, None) => format!(
+            "`cuda` runs PTX, which target {target} has not; use a target such as sm_80, or `rocr`"
+        ),
+        (CampaignDevice::Rocr, Some(_)) => {
+            format!("`rocr` runs code of AMD's GPUs, not for target {target}; use `cuda`")
+        }
+        _ => return Ok(()),
+    };
+    reject(&Field::root().key("device"), message)
 }
 
 /// Rejects a key that requires a workload of kernels.

@@ -252,7 +252,10 @@ mod tests {
             ("name: x", "missing: `workload`"),
             ("name: x\nname: y", "duplicate key `name`"),
             ("sede: 1", "unknown key `sede`, expected one of `name`, `seed`"),
-            ("device: cuda", "device: unknown value `cuda`, expected `embedded` or `rocr`"),
+            (
+                "device: hip",
+                "device: unknown value `hip`, expected one of `embedded`, `rocr`, `cuda`",
+            ),
             ("name: x\nworkload: {}\n---\nname: y", "several documents"),
             ("name: x\nworkload: 3", "workload: expected a mapping with"),
             ("allow: everything", "allow: expected a list, found the text"),

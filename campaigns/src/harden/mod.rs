@@ -141,7 +141,7 @@ fn check(campaign: &Campaign, budgets: &[f64]) -> Result<(), CampaignError> {
         return Err(HardeningError::Application.into());
     }
     if campaign.device().is_hardware() {
-        return Err(CampaignError::RequiresEmbedded("hardening"));
+        return Err(campaign.requires_embedded("hardening"));
     }
     if !campaign.instructions().is_empty() {
         return Err(HardeningError::Emulated.into());

@@ -20,6 +20,7 @@ mod loader;
 pub(crate) mod other_platform;
 mod ptx;
 mod ptx_detector;
+mod ptx_device;
 mod ptx_emulation;
 mod ptx_hardening;
 mod ptx_hooks;
@@ -45,6 +46,7 @@ pub use tools::{ToolMethod, ToolRun};
 
 pub(crate) use amdgpu::AmdgpuLoader;
 pub(crate) use amdgpu_machine::{amdgpu, amdgpu_mut};
+pub(crate) use ptx::PtxLoader;
 
 use crate::program::error::PrepareError;
 use amdgpu::AmdgpuPlatform;

@@ -1,6 +1,7 @@
 //! Simulated GPUs that execute PTX.
 
 use super::other_platform::OtherPlatformError;
+use super::ptx_device::PtxDevice;
 use super::ptx_emulation::PtxEmulation;
 use super::ptx_hardening::PtxHardening;
 use super::ptx_hooks::PtxHooks;
@@ -15,9 +16,9 @@ use crate::program::compile::Compiler;
 use crate::program::error::PrepareError;
 use flipwave_arch::Architecture;
 use flipwave_device::{Address, DeviceError, Dispatch, ModuleId};
-use flipwave_machine::{Machine, Simulator};
+use flipwave_machine::Simulator;
 use flipwave_ptx::{Ptx, Slot};
-use flipwave_ptx_sim::{Program, PtxGpu};
+use flipwave_ptx_sim::PtxGpu;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,8 +45,7 @@ impl Platform for PtxPlatform {
         architecture: &dyn Architecture,
     ) -> Result<Box<dyn LoadedMachine>, PrepareError> {
         let ptx = ptx_of(architecture)?;
-        let gpu = PtxGpu::new(ptx.clone());
-        Ok(Box::new(PtxLoader { ptx: ptx.clone(), gpu, compiler: None, loaded: Vec::new() }))
+        Ok(Box::new(PtxLoader::new(PtxGpu::new(ptx.clone()), ptx.clone())))
     }
 
     fn hooks(&self, _: &dyn Architecture) -> Result<Box<dyn HookMethod>, OtherPlatformError> {
@@ -82,9 +82,10 @@ fn ptx_of(architecture: &dyn Architecture) -> Result<&Ptx, OtherPlatformError> {
 }
 
 /// Loads PTX modules and their sources.
-struct PtxLoader {
+pub(crate) struct PtxLoader<D> {
+    /// The GPU.
+    pub gpu: D,
     ptx: Ptx,
-    gpu: PtxGpu,
     /// Set when the first source is compiled.
     compiler: Option<Compiler>,
     /// The loaded code.
@@ -97,7 +98,12 @@ fn path(code: &Code) -> &Path {
     }
 }
 
-impl PtxLoader {
+impl<D: PtxDevice> PtxLoader<D> {
+    /// A loader without code for a GPU. Sources are compiled for `ptx`.
+    pub fn new(gpu: D, ptx: Ptx) -> Self {
+        PtxLoader { gpu, ptx, compiler: None, loaded: Vec::new() }
+    }
+
     fn find(&self, code: &Code) -> Option<ModuleId> {
         self.loaded.iter().find(|(loaded, _)| loaded == code).map(|(_, id)| *id)
     }
@@ -111,10 +117,10 @@ impl PtxLoader {
     }
 
     /// The parameters of a launch, laid out as in the kernel's parameter space, and the bytes of dynamic shared
-    /// memory.
+    /// memory, which begins at the address `first_dynamic`.
     fn arguments(
         &self,
-        program: &Program,
+        first_dynamic: u64,
         slots: &[Slot],
         launch: &Launch,
         addresses: &Addresses,
@@ -140,7 +146,7 @@ impl PtxLoader {
                 Argument::Null => 0u64.to_le_bytes().to_vec(),
                 Argument::Value(value) => addresses.value(value),
                 Argument::LocalMemory(size) => {
-                    let start = program.dynamic_shared() + u64::from(dynamic);
+                    let start = first_dynamic + u64::from(dynamic);
                     dynamic = size
                         .checked_next_multiple_of(DYNAMIC_ALIGNMENT)
                         .and_then(|size| dynamic.checked_add(size))
@@ -161,7 +167,7 @@ impl PtxLoader {
     }
 }
 
-impl ProgramLoader for PtxLoader {
+impl<D: PtxDevice> ProgramLoader for PtxLoader<D> {
     fn load(&mut self, code: &Code) -> Result<(), PrepareError> {
         if self.find(code).is_some() {
             return Ok(());
@@ -194,16 +200,17 @@ impl ProgramLoader for PtxLoader {
     ) -> Result<Dispatch, PrepareError> {
         let missing = || DeviceError::Internal(format!("launch {index}: its code is not loaded"));
         let module = self.find(&launch.code).ok_or_else(missing)?;
-        let program = self.gpu.program(module).ok_or_else(missing)?;
-        let mut kernels = program.code.kernels();
+        let code = self.gpu.code(module).ok_or_else(missing)?;
+        let mut kernels = code.kernels();
         let kernel = kernels.find(|kernel| *kernel.name == *launch.kernel).ok_or_else(|| {
             PrepareError::UnknownKernel {
                 path: path(&launch.code).to_owned(),
                 wanted: launch.kernel.clone(),
-                present: program.code.kernels().map(|kernel| kernel.name.to_string()).collect(),
+                present: code.kernels().map(|kernel| kernel.name.to_string()).collect(),
             }
         })?;
-        let laid_out = self.arguments(program, &kernel.parameters, launch, addresses);
+        let first_dynamic = self.gpu.dynamic_shared(module, &kernel.name)?;
+        let laid_out = self.arguments(first_dynamic, &kernel.parameters, launch, addresses);
         let (kernarg, dynamic_lds) = laid_out
             .map_err(|reason| PrepareError::Arguments { launch: index, reason: reason.into() })?;
         Ok(Dispatch {
@@ -224,7 +231,7 @@ impl ProgramLoader for PtxLoader {
     }
 
     fn write(&mut self, address: Address, content: &[u8]) -> Result<(), DeviceError> {
-        Machine::write(&mut self.gpu, address, content)
+        self.gpu.write(address, content)
     }
 
     fn create_heap(&mut self, _: Option<u64>) -> Result<(), PrepareError> {
@@ -236,7 +243,7 @@ impl ProgramLoader for PtxLoader {
     }
 }
 
-impl LoadedMachine for PtxLoader {
+impl LoadedMachine for PtxLoader<PtxGpu> {
     fn into_simulator(self: Box<Self>) -> Simulator {
         Simulator::new(self.gpu)
     }

@@ -16,6 +16,7 @@ pub mod workers;
 use crate::application::ApplicationGpus;
 use crate::error::CampaignError;
 use crate::file::campaign::{Campaign, CampaignWorkload};
+use crate::file::device::CampaignDevice;
 use crate::file::faults::Faults;
 use crate::file::schema::ResultsFormat;
 use crate::golden::profiled;
@@ -32,7 +33,7 @@ use crate::run::resume::read_existing_rows;
 use crate::run::runners::{Runner, runner};
 use crate::run::self_test::SelfTest;
 use flipwave_analysis::{CampaignMonitor, Outcome, Summary};
-use flipwave_injector::{Accelerations, Plan, RecordedRun};
+use flipwave_injector::{Accelerations, FaultTarget, Plan, RecordedRun};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -127,7 +128,7 @@ pub(crate) fn run_on<'r>(
         folder::check_no_results(&options.folder)?;
     }
     if options.self_test && campaign.device().is_hardware() {
-        return Err(CampaignError::RequiresEmbedded("the self-test"));
+        return Err(campaign.requires_embedded("the self-test"));
     }
     let mut timings = Timings::default();
     progress.phase(Phase::Preparing);
@@ -160,7 +161,7 @@ pub(crate) fn injection_path(
     let path = match (campaign.device().is_hardware(), path) {
         (false, path) => path.unwrap_or_default(),
         (true, Some(InjectionPath::Embedded)) => {
-            return Err(CampaignError::RequiresEmbedded("injection inside the GPU"));
+            return Err(campaign.requires_embedded("injection inside the GPU"));
         }
         (true, _) => InjectionPath::Hook,
     };
@@ -176,6 +177,9 @@ pub(crate) fn injection_path(
         }
     }
     match campaign.faults.as_ref().map(|faults| faults.fault.target) {
+        Some(FaultTarget::Scratch) if campaign.device() == CampaignDevice::Cuda => {
+            Err(CampaignError::UnreachableOnCuda(FaultTarget::Scratch))
+        }
         Some(target) if path == InjectionPath::Hook && target.part_of_sum().is_some() => {
             Err(CampaignError::UnreachableWithHooks(target))
         }

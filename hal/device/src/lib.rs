@@ -11,6 +11,7 @@ mod identity;
 mod kernarg;
 mod kernel_name;
 mod packet;
+mod ranges;
 mod stall;
 
 pub use change::{Change, Patch};
@@ -25,6 +26,7 @@ pub use identity::{Address, Dim3, ModuleId, WaveId};
 pub use kernarg::{ArgumentValue, KernargError, LaunchMemory, Layout, layout, layout_with_memory};
 pub use kernel_name::{demangled_kernel, kernel_is_called, kernel_matches, matching_kernels};
 pub use packet::{KernelPacket, QueuedPacket};
+pub use ranges::AllocatedRanges;
 pub use stall::{Stall, Wait, Waiting};
 
 use flipwave_codeobj::CodeObject;
@@ -56,6 +58,26 @@ pub struct Dispatch {
     /// `true` if workgroups may wait for each other (a cooperative launch): all are resident at the same time and
     /// take turns. GPUs that execute resident workgroups side by side anyway ignore it.
     pub is_cooperative: bool,
+}
+
+impl Dispatch {
+    /// Number of waves of this many lanes. Workgroups at the end of a grid may be smaller.
+    pub fn waves(&self, lanes: u64) -> u64 {
+        // Along each dimension: number and size of the full workgroups, and of the partial workgroup.
+        let parts = [0, 1, 2].map(|dimension| {
+            let (grid, group) = (self.grid[dimension], self.workgroup[dimension]);
+            [(u64::from(grid / group), u64::from(group)), (1, u64::from(grid % group))]
+        });
+        let mut waves = 0;
+        for x in parts[0] {
+            for y in parts[1] {
+                for z in parts[2] {
+                    waves += x.0 * y.0 * z.0 * (x.1 * y.1 * z.1).div_ceil(lanes);
+                }
+            }
+        }
+        waves
+    }
 }
 
 /// The result of a dispatch.
@@ -224,5 +246,32 @@ pub trait Device {
     {
         let _ = (dispatch, between);
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waves_include_partial_workgroups() {
+        let waves = |grid, workgroup| {
+            let dispatch = Dispatch {
+                module: ModuleId(0),
+                kernel: String::new(),
+                grid,
+                workgroup,
+                kernarg: Vec::new(),
+                dynamic_lds: 0,
+                instruction_limit: 0,
+                queued: None,
+                is_cooperative: false,
+            };
+            dispatch.waves(64)
+        };
+        assert_eq!(waves([256, 1, 1], [256, 1, 1]), 4);
+        assert_eq!(waves([300, 1, 1], [256, 1, 1]), 5);
+        // Four workgroups: 16x16, 4x16, 16x4 and 4x4 work-items.
+        assert_eq!(waves([20, 20, 1], [16, 16, 1]), 4 + 1 + 1 + 1);
     }
 }

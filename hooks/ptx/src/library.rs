@@ -2,8 +2,8 @@
 
 use crate::{PtxHookError, names};
 use flipwave_ptx::{
-    Binary, Block, Expression, Function, Instruction, Item, ItemKind, Module, Name, Number,
-    Operand, Parameter, ScalarType, Space, StatementKind, ValueType,
+    Binary, Block, Expression, Function, Instruction, Item, ItemKind, Linkage, Module, Name,
+    Number, Operand, Parameter, ScalarType, Space, StatementKind, ValueType,
 };
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 pub struct HookLibrary {
     /// Name of the source.
     pub(crate) name: String,
-    /// Variables and functions, without linkage. Functions take parameters in registers where they can.
+    /// Variables, and functions without linkage. Functions take parameters in registers where they can.
     pub(crate) items: Vec<Item>,
     /// The target that it was compiled for.
     pub(crate) target: Option<Name>,
@@ -50,13 +50,15 @@ impl HookLibrary {
                         let reason = "hooks cannot have variables in shared memory";
                         return Err(unsupported(reason.to_owned()));
                     }
-                    declaration.linkage = None;
+                    // Drivers find only visible variables by their names.
+                    declaration.linkage =
+                        declaration.linkage.filter(|linkage| *linkage == Linkage::Visible);
                 }
                 ItemKind::Function(function) => {
                     if let Some(body) = &mut function.body {
                         names::of_block(body, &mut |name| called.push(name.clone()));
                     }
-                    let is_external = function.linkage == Some(flipwave_ptx::Linkage::Extern);
+                    let is_external = function.linkage == Some(Linkage::Extern);
                     if function.body.is_none() && is_external {
                         let reason =
                             format!("hooks cannot call `{}`, which has no code", function.name);

@@ -20,12 +20,13 @@ pub use devices::DevicesError;
 pub use flipwave_kfd::processors;
 pub use flipwave_process_tree::{ProcessPath, Table};
 pub use hook_injection::{HookInjectionSession, HookPlan, PlannedCode};
+pub use in_process::load_function;
 pub use launch::{
     Environment, Library, LibraryError, StopPolicy, end_as, exit_code, run_application,
 };
 pub use process_tree::ProcessTree;
 pub use processes::{ProcessRecord, Processes};
-pub use report::{Event, Follower, ProcessEvent, read_report};
+pub use report::{Event, Follower, ProcessEvent, Report, read_report};
 pub use run_files::RunFiles;
 pub use session::{Session, TargetProcess, Task};
 pub use tool::{ToolPath, ToolSession};

@@ -147,7 +147,7 @@ pub enum Event {
 
 impl Event {
     /// The event for an injected fault.
-    pub(crate) fn struck(struck: &InjectedChange) -> Event {
+    pub fn struck(struck: &InjectedChange) -> Event {
         let InjectedChange { before, after, words, absorbed } = *struck;
         Event::Struck { before, after, words, absorbed }
     }

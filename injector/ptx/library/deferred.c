@@ -13,7 +13,7 @@ static void note_all(struct wave *state, uint64_t lanes, value_t value)
     if (words == 0) {
         uint32_t first = __builtin_ctzll(lanes);
         bool is_reached = flipwave_active() >> first & 1;
-        value_t other = held[state - waves][first];
+        value_t other = held[state - state_of(0)][first];
         value_t before = flipwave_read_lane_64(value, is_reached ? first : leader());
         before = is_reached ? before : other;
         state->before = before;
@@ -32,7 +32,7 @@ value_t strike_lanes(value_t value, bool guard)
         return value;
     uint64_t lanes = lanes_of_wave(executing);
     note_all(state, lanes, value);
-    value_t *registers = held[state - waves];
+    value_t *registers = held[state - state_of(0)];
     if (flipwave_lane() == leader())
         for (uint64_t rest = lanes & ~(uint64_t)active; rest != 0; rest &= rest - 1) {
             uint32_t lane = __builtin_ctzll(rest);
@@ -70,7 +70,7 @@ void mirror(value_t value)
 {
     uint32_t number = wave_number();
     /* A lane that enters the function has not taken its value over. */
-    if (number < WAVES && !(waves[number].borrowed >> flipwave_lane() & 1))
+    if (number < WAVES && !(state_of(number)->borrowed >> flipwave_lane() & 1))
         held[number][flipwave_lane()] = value;
 }
 
@@ -79,7 +79,7 @@ value_t resume(value_t value)
     uint32_t number = wave_number();
     if (number >= WAVES)
         return value;
-    uint64_t waiting = flipwave_uniform_64(waves[number].borrowed);
-    waves[number].borrowed = waiting & ~(uint64_t)flipwave_active();
+    uint64_t waiting = flipwave_uniform_64(state_of(number)->borrowed);
+    state_of(number)->borrowed = waiting & ~(uint64_t)flipwave_active();
     return waiting >> flipwave_lane() & 1 ? held[number][flipwave_lane()] : value;
 }

@@ -20,6 +20,8 @@
 #define pack injection_pack
 
 #define uniform injection_uniform
+#define record injection_record
+#define state_of injection_state_of
 #define existing injection_existing
 #define struck_wave injection_struck_wave
 #define strike_reached injection_strike_reached

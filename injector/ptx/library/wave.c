@@ -9,6 +9,16 @@ static uint64_t existing(void)
     return rest < FLIPWAVE_LANES ? (1u << rest) - 1 : ~0u;
 }
 
+/* Where the states of waves are: memory of the host, which outlives a fault of the device, or 0 for `waves`. */
+struct wave *record;
+
+/* The state of the wave with a number. */
+static struct wave *state_of(uint32_t number)
+{
+    struct wave *all = record;
+    return (all ? all : waves) + number;
+}
+
 /* The state of the wave if this execution is struck, and 0 otherwise. Counts executions. */
 static struct wave *struck_wave(void)
 {
@@ -16,7 +26,7 @@ static struct wave *struck_wave(void)
     if (!is_struck_wave(flipwave_workgroup_x(), flipwave_workgroup_y(), flipwave_workgroup_z(),
                         flipwave_wave(), &number))
         return 0;
-    struct wave *state = &waves[number];
+    struct wave *state = state_of(number);
     return is_struck_execution(state) ? state : 0;
 }
 

@@ -1,15 +1,17 @@
 //! Modules with the hooks of a site: in this process or for another one, and loaded on a device.
 
-use crate::Refusal;
+use crate::{HookDevice, Refusal};
 use flipwave_arch::{Pc, SimdShape};
+use flipwave_cuda_driver::without_debug_information;
 use flipwave_device::{Address, DeviceError, ModuleId};
 use flipwave_injector::hooks::{LaunchShape, WAVE_BYTES, WAVES, found_in, orders};
 use flipwave_injector::{InjectedChange, Site};
-use flipwave_machine::Machine;
 use flipwave_ptx::{INSTRUCTION_BYTES, Module, Origin, parse};
-use flipwave_ptx_sim::{Inserted, PtxGpu};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The variable of `wave.c` with the address of the record, or 0 for [`WAVES`].
+const RECORD: &str = "record";
 
 /// A module with the hooks of a request.
 pub(crate) struct Hooked {
@@ -27,7 +29,7 @@ pub(crate) struct Hooked {
 /// processes of one build during one run, so it has no version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookedCode {
-    /// Text of the original module, as it is printed.
+    /// Text of the original module without debugging information, as it is printed.
     original: String,
     /// Text of the module with hooks.
     text: String,
@@ -66,14 +68,18 @@ pub struct Strike {
 
 impl Hooked {
     /// Loads the module in addition to the module `original`.
-    pub fn load(&self, gpu: &mut PtxGpu, original: ModuleId) -> Result<LoadedHooks, DeviceError> {
+    pub fn load<D: HookDevice>(
+        &self,
+        device: &mut D,
+        original: ModuleId,
+    ) -> Result<LoadedHooks, DeviceError> {
         let Hooked { module, origins, symbols, is_deferred } = self;
-        let module = gpu.load_rewritten(original, module, origins, Inserted::Free)?;
+        let module = device.load_hooked(original, module, origins)?;
         let mut variables = BTreeMap::new();
         for (name, symbol) in symbols {
-            let Some((address, bytes)) = gpu.variable(module, symbol) else { continue };
+            let Some((address, bytes)) = device.variable(module, symbol) else { continue };
             let mut content = vec![0; bytes as usize];
-            Machine::read(gpu, address, &mut content)?;
+            device.read(address, &mut content)?;
             variables.insert(name.clone(), (address, content));
         }
         let (origins, variables) = (origins.clone(), Variables(variables));
@@ -90,7 +96,7 @@ impl HookedCode {
             Origin::After => SavedOrigin::After,
         };
         HookedCode {
-            original: original.to_string(),
+            original: without_debug_information(original).to_string(),
             text: hooked.module.to_string(),
             origins: hooked.origins.iter().map(saved).collect(),
             symbols: hooked.symbols.clone(),
@@ -100,14 +106,18 @@ impl HookedCode {
 
     /// Returns `true` if the hooks are for a module.
     pub fn is_for(&self, module: &Module) -> bool {
-        module.to_string() == self.original
+        without_debug_information(module).to_string() == self.original
     }
 
     /// Loads the module with hooks in addition to the module `original`.
     ///
     /// # Errors
     /// [`DeviceError::Load`], [`DeviceError::OutOfMemory`].
-    pub fn load(&self, gpu: &mut PtxGpu, original: ModuleId) -> Result<LoadedHooks, DeviceError> {
+    pub fn load<D: HookDevice>(
+        &self,
+        device: &mut D,
+        original: ModuleId,
+    ) -> Result<LoadedHooks, DeviceError> {
         let module = parse(&self.text).map_err(|error| DeviceError::Load(error.to_string()))?;
         let origin = |saved: &SavedOrigin| match saved {
             SavedOrigin::Original(pc) => Origin::Original(Pc(*pc)),
@@ -117,7 +127,7 @@ impl HookedCode {
         };
         let origins = self.origins.iter().map(origin).collect();
         let (symbols, is_deferred) = (self.symbols.clone(), self.is_deferred);
-        Hooked { module, origins, symbols, is_deferred }.load(gpu, original)
+        Hooked { module, origins, symbols, is_deferred }.load(device, original)
     }
 }
 
@@ -132,37 +142,80 @@ impl LoadedHooks {
     ///
     /// # Errors
     /// [`ArmError`].
-    pub fn arm(
+    pub fn arm<D: HookDevice>(
         &self,
-        gpu: &mut PtxGpu,
+        device: &mut D,
         site: &Site,
         shape: &LaunchShape,
         simds: SimdShape,
         place: u64,
     ) -> Result<(), ArmError> {
-        let waves = self.variables.numbers(gpu, WAVES)?.len() / (WAVE_BYTES / 8);
-        if site.event().is_none() && shape.waves() > waves as u64 {
-            let (waves, most) = (shape.waves(), waves as u64);
+        let waves = self.waves()?;
+        if site.event().is_none() && shape.waves() > waves {
+            let (waves, most) = (shape.waves(), waves);
             return Err(Refusal::Waves { waves, most }.into());
         }
         let orders = orders(site, shape, simds, place).map_err(Refusal::from)?;
-        self.variables.reset(gpu)?;
+        self.disarm(device)?;
         for (name, bytes) in &orders {
-            self.variables.write(gpu, name, bytes)?;
+            self.variables.write(device, name, bytes)?;
         }
         Ok(())
+    }
+
+    /// Makes the hooks strike nothing in the next dispatch.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the hooks' memory cannot be written.
+    pub fn disarm<D: HookDevice>(&self, device: &mut D) -> Result<(), DeviceError> {
+        self.variables.reset(device)
+    }
+
+    /// Makes the hooks that strike the next dispatch record their effect at an address, in
+    /// [`LoadedHooks::record_bytes`] bytes that are zero.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the hooks' memory cannot be written.
+    pub fn record_at<D: HookDevice>(
+        &self,
+        device: &mut D,
+        address: Address,
+    ) -> Result<(), DeviceError> {
+        self.variables.write(device, RECORD, &address.0.to_le_bytes())
+    }
+
+    /// Bytes that hooks record.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the hooks record nothing.
+    pub fn record_bytes(&self) -> Result<usize, DeviceError> {
+        self.variables.find(WAVES).map(|(_, content)| content.len())
+    }
+
+    /// Number of waves that the hooks keep the state of.
+    fn waves(&self) -> Result<u64, DeviceError> {
+        Ok((self.record_bytes()? / WAVE_BYTES) as u64)
     }
 
     /// The effect in the dispatch that has ended.
     ///
     /// # Errors
     /// [`DeviceError`] if the hooks' memory cannot be read.
-    pub fn strike(&self, gpu: &PtxGpu) -> Result<Strike, DeviceError> {
-        let numbers = self.variables.numbers(gpu, WAVES)?;
+    pub fn strike<D: HookDevice>(&self, device: &D) -> Result<Strike, DeviceError> {
+        let (address, content) = self.variables.find(WAVES)?;
+        let mut bytes = vec![0; content.len()];
+        device.read(*address, &mut bytes)?;
+        Ok(self.strike_in(&bytes))
+    }
+
+    /// The effect in the dispatch that has ended, from what the hooks have recorded.
+    pub fn strike_in(&self, record: &[u8]) -> Strike {
+        let (numbers, _) = record.as_chunks();
+        let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
         let missed = numbers.chunks(WAVE_BYTES / 8).filter_map(|wave| wave.last());
         let missed = missed.fold(0, |all, lanes| all | lanes);
         let missed = if self.is_deferred { 0 } else { missed };
-        Ok(Strike { change: found_in(&numbers), missed })
+        Strike { change: found_in(&numbers), missed }
     }
 
     /// Returns `true` for the address of an instruction of the hooks.
@@ -188,27 +241,23 @@ struct Variables(BTreeMap<String, (Address, Vec<u8>)>);
 
 impl Variables {
     /// Sets all variables to their initial values.
-    fn reset(&self, gpu: &mut PtxGpu) -> Result<(), DeviceError> {
-        self.0.values().try_for_each(|(address, content)| Machine::write(gpu, *address, content))
+    fn reset<D: HookDevice>(&self, device: &mut D) -> Result<(), DeviceError> {
+        self.0.values().try_for_each(|(address, content)| device.write(*address, content))
     }
 
     /// Writes a variable.
-    fn write(&self, gpu: &mut PtxGpu, name: &str, bytes: &[u8]) -> Result<(), DeviceError> {
+    fn write<D: HookDevice>(
+        &self,
+        device: &mut D,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
         let (address, content) = self.find(name)?;
         if content.len() != bytes.len() {
             let reason = format!("hooks expect {} bytes in `{name}`", content.len());
             return Err(DeviceError::Internal(reason));
         }
-        Machine::write(gpu, *address, bytes)
-    }
-
-    /// Reads a variable as numbers of 64 bits.
-    fn numbers(&self, gpu: &PtxGpu, name: &str) -> Result<Vec<u64>, DeviceError> {
-        let (address, content) = self.find(name)?;
-        let mut bytes = vec![0; content.len()];
-        Machine::read(gpu, *address, &mut bytes)?;
-        let (numbers, _) = bytes.as_chunks();
-        Ok(numbers.iter().map(|number| u64::from_le_bytes(*number)).collect())
+        device.write(*address, bytes)
     }
 
     fn find(&self, name: &str) -> Result<&(Address, Vec<u8>), DeviceError> {

@@ -1,4 +1,5 @@
-//! Faults injected by hooks in rewritten PTX modules, on the simulated GPU that executes PTX.
+//! Faults injected by hooks in rewritten PTX modules, on the simulated GPU that executes PTX, or through NVIDIA's
+//! driver ([`HookDevice`]).
 //!
 //! Only the instruction of the site has hooks, in code that only the dispatch of the site runs. The simulated GPU
 //! does not count inserted instructions ([`flipwave_ptx_sim::PtxGpu::load_rewritten`]), so that a run with hooks is
@@ -8,6 +9,7 @@
 //! ended, are out of its reach: a fault in them is refused.
 
 mod calls;
+mod device;
 mod hooked;
 mod injector;
 mod library;
@@ -16,6 +18,7 @@ mod refusal;
 mod request;
 mod rewriting;
 
+pub use device::HookDevice;
 pub use hooked::{ArmError, HookedCode, LoadedHooks, Strike};
 pub use injector::{LaneReach, PtxHookInjector};
 pub use reach::unreached_by_hooks;

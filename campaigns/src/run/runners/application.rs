@@ -5,7 +5,7 @@ use super::hooked::HookInjectors;
 use super::runner::{Inject, Runner};
 use crate::application::{Application, Comparison, Format, JudgedOutputs};
 use crate::attached::process::{ProcessRuns, ProgramKind, StruckRun, known_result};
-use crate::attached::{AttachError, AttachedProgram, RecordedRun};
+use crate::attached::{AttachedProgram, RecordedRun};
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::element::ElementType;
@@ -14,7 +14,6 @@ use crate::run::injection_path::InjectionPath;
 use crate::run::outcome::ComparedEnding;
 use crate::severity::ShownOutput;
 use flipwave_injector::{Accelerations, Checkpoints, Golden, Injection, Planned, Site};
-use flipwave_injector_ptx::LaneReach;
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
@@ -96,34 +95,13 @@ struct InApplication<'a> {
     interrupt: &'a AtomicBool,
 }
 
-impl InApplication<'_> {
-    /// Executes a run with a fault that hooks inject. Few faults strike lanes that do not reach the instruction,
-    /// whose hooks take longer.
-    fn inject_with_hooks(
-        &self,
-        hooks: &HookInjectors<'_>,
-        site: &Site,
-    ) -> Result<StruckRun, CampaignError> {
-        let inject = |reach| {
-            let codes = hooks.code(site, reach)?;
-            self.runs.inject_with_hooks(site, &codes, None, self.interrupt)
-        };
-        match inject(LaneReach::Reaching) {
-            Err(CampaignError::Attach(AttachError::NotReached { .. }))
-                if LaneReach::Deferred.is_for(site) =>
-            {
-                inject(LaneReach::Deferred)
-            }
-            struck => struck,
-        }
-    }
-}
-
 impl Inject for InApplication<'_> {
     fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError> {
         let StruckRun { struck, fault, ran } = match &self.hooks {
             None => self.runs.inject(site, self.interrupt)?,
-            Some(hooks) => self.inject_with_hooks(hooks, site)?,
+            Some(hooks) => hooks.inject_in_process(site, |codes| {
+                self.runs.inject_with_hooks(site, codes, None, self.interrupt)
+            })?,
         };
         if let Some(kind) = fault {
             return Ok(Injection { struck, ending: ComparedEnding::Stopped(kind.into()) });

@@ -1,6 +1,8 @@
 //! Injection with hooks on the embedded GPU, as on hardware.
 
 use super::runner::{Inject, Runner};
+use crate::attached::AttachError;
+use crate::attached::process::StruckRun;
 use crate::error::CampaignError;
 use crate::platform::{HookInjection, HookMethod, HookedCodes};
 use crate::program::prepare::Prepared;
@@ -108,11 +110,28 @@ impl<'a> HookInjectors<'a> {
         Ok(HookInjectors { workload, method, limits: golden.instruction_limits(), idle })
     }
 
-    /// Returns code with hooks that inject a fault at `site`, for another process.
+    /// Executes a run with code whose hooks inject a fault at `site`. Few faults strike lanes that do not reach the
+    /// instruction, whose hooks take longer.
     ///
     /// # Errors
-    /// [`CampaignError`] if hooks cannot inject the fault.
-    pub fn code(&self, site: &Site, reach: LaneReach) -> Result<HookedCodes, CampaignError> {
+    /// [`CampaignError`] if hooks cannot inject the fault; errors of `run`.
+    pub fn inject_in_process(
+        &self,
+        site: &Site,
+        run: impl Fn(&HookedCodes) -> Result<StruckRun, CampaignError>,
+    ) -> Result<StruckRun, CampaignError> {
+        match run(&self.code(site, LaneReach::Reaching)?) {
+            Err(CampaignError::Attach(AttachError::NotReached { .. }))
+                if LaneReach::Deferred.is_for(site) =>
+            {
+                run(&self.code(site, LaneReach::Deferred)?)
+            }
+            struck => struck,
+        }
+    }
+
+    /// Returns code with hooks that inject a fault at `site`, for another process.
+    fn code(&self, site: &Site, reach: LaneReach) -> Result<HookedCodes, CampaignError> {
         let mut injector = match self.idle.take() {
             Some(injector) => injector,
             None => self.method.injector(self.workload)?,

@@ -7,8 +7,8 @@
 
 mod application;
 mod embedded;
+mod hardware;
 mod hooked;
-mod rocr;
 mod runner;
 
 pub(crate) use runner::{Inject, Runner};
@@ -20,8 +20,8 @@ use crate::program::prepare_emulated;
 use crate::run::injection_path::InjectionPath;
 use application::ApplicationRunner;
 use embedded::EmbeddedRunner;
+use hardware::HardwareRunner;
 use hooked::HookRunner;
-use rocr::RocrRunner;
 
 /// Creates the runner of a campaign whose faults are injected with `path`.
 ///
@@ -36,7 +36,7 @@ pub(crate) fn runner<'a>(
             Ok(Box::new(ApplicationRunner::new(campaign, application, path)?))
         }
         CampaignWorkload::Kernels(kernels) if kernels.device.is_hardware() => {
-            Ok(Box::new(RocrRunner::new(campaign, kernels)?))
+            Ok(Box::new(HardwareRunner::new(campaign, kernels)?))
         }
         CampaignWorkload::Kernels(_) | CampaignWorkload::Capture(_) => {
             in_process_runner(campaign, path)

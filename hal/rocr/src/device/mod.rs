@@ -11,14 +11,13 @@ pub(crate) use agent::agents_of_type;
 use agent::{Agent, Pool};
 use flipwave_codeobj::CodeObject;
 use flipwave_device::{
-    Address, Completion, Device, DeviceError, DeviceFault, Dispatch, KernelPacket, ModuleId,
-    Statistics, WaveId, WaveLocation,
+    Address, AllocatedRanges, Completion, Device, DeviceError, DeviceFault, Dispatch, KernelPacket,
+    ModuleId, Statistics, WaveId, WaveLocation,
 };
 use flipwave_isa::Target;
 use hsa_sys::{Functions, Library, LibraryError};
 use module::{Launch, Module};
 use queue::{Queue, RunResult};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -43,8 +42,8 @@ pub struct RocrDevice {
     agent: Agent,
     target: Target,
     memory: Memory,
-    /// Accessible memory: length in bytes by start address, for allocations and loaded code.
-    ranges: BTreeMap<u64, u64>,
+    /// Allocations and loaded code.
+    ranges: AllocatedRanges,
     modules: Vec<Module>,
     queue: Option<Queue>,
     time_limit: Duration,
@@ -96,7 +95,7 @@ impl RocrDevice {
             functions,
             agent,
             target,
-            ranges: BTreeMap::new(),
+            ranges: AllocatedRanges::default(),
             modules: Vec::new(),
             queue: None,
             time_limit: RocrDevice::TIME_LIMIT,
@@ -113,22 +112,6 @@ impl RocrDevice {
     /// Sets a cancellation flag. While it is `true`, current and later dispatches end as hung.
     pub fn set_stopped(&mut self, stopped: Arc<AtomicBool>) {
         self.stopped = stopped;
-    }
-
-    /// Returns an error if a range is not inside one accessible range.
-    fn check_range(
-        &self,
-        operation: &'static str,
-        address: Address,
-        bytes: usize,
-    ) -> Result<(), DeviceError> {
-        let bytes = bytes as u64;
-        let preceding = self.ranges.range(..=address.0).next_back();
-        let end = address.0.checked_add(bytes);
-        match preceding.zip(end) {
-            Some(((start, size), end)) if end <= start + size => Ok(()),
-            _ => Err(DeviceError::NotAllocated { operation, address, bytes }),
-        }
     }
 
     fn module(&self, id: ModuleId) -> Result<&Module, DeviceError> {
@@ -179,7 +162,7 @@ impl Device for RocrDevice {
 
     fn allocate(&mut self, bytes: u64) -> Result<Address, DeviceError> {
         let address = self.allocate_in(self.agent.memory, bytes.max(1))?;
-        self.ranges.insert(address.0, bytes);
+        self.ranges.add(address, bytes);
         let zeros = vec![0; ZEROS.min(bytes as usize)];
         for offset in (0..bytes).step_by(ZEROS) {
             let length = zeros.len().min((bytes - offset) as usize);
@@ -191,20 +174,20 @@ impl Device for RocrDevice {
 
     fn free(&mut self, address: Address) -> Result<(), DeviceError> {
         let is_code = self.modules.iter().any(|module| module.start() == address.0);
-        let allocation = self.ranges.remove(&address.0).filter(|_| !is_code);
-        if allocation.is_none() {
+        if is_code {
             return Err(DeviceError::NotAllocated { operation: "free", address, bytes: 0 });
         }
+        self.ranges.remove(address)?;
         self.free_in_pool(address)
     }
 
     fn write(&mut self, address: Address, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.check_range("write", address, bytes.len())?;
+        self.ranges.check("write", address, bytes.len())?;
         self.memory.write(address, bytes).map_err(internal)
     }
 
     fn read(&self, address: Address, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.check_range("read", address, bytes.len())?;
+        self.ranges.check("read", address, bytes.len())?;
         self.memory.read(address, bytes).map_err(internal)
     }
 
@@ -216,7 +199,7 @@ impl Device for RocrDevice {
             });
         }
         let module = Module::load(&self.functions, self.agent.gpu, code_object)?;
-        self.ranges.insert(module.start(), module.image.end - module.image.start);
+        self.ranges.add(Address(module.start()), module.image.end - module.image.start);
         self.modules.push(module);
         Ok(ModuleId(self.modules.len() as u32 - 1))
     }

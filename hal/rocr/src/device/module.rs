@@ -192,50 +192,7 @@ impl LoadedKernel<'_> {
             kernarg: Address(0),
             completion: Address(0),
         };
-        let waves = wave_count(dispatch, descriptor.wavefront_size().into());
+        let waves = dispatch.waves(descriptor.wavefront_size().into());
         Ok(Launch { packet, waves, start: descriptor.start() })
-    }
-}
-
-/// Number of waves of a launch. Workgroups at the end of a grid may be smaller.
-fn wave_count(dispatch: &Dispatch, lanes: u64) -> u64 {
-    // Along each dimension: number and size of the full workgroups, and of the partial workgroup.
-    let parts = [0, 1, 2].map(|dimension| {
-        let (grid, group) = (dispatch.grid[dimension], dispatch.workgroup[dimension]);
-        [(u64::from(grid / group), u64::from(group)), (1, u64::from(grid % group))]
-    });
-    let mut waves = 0;
-    for x in parts[0] {
-        for y in parts[1] {
-            for z in parts[2] {
-                waves += x.0 * y.0 * z.0 * (x.1 * y.1 * z.1).div_ceil(lanes);
-            }
-        }
-    }
-    waves
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use flipwave_device::ModuleId;
-
-    #[test]
-    fn wave_count_includes_partial_workgroups() {
-        let dispatch = |grid, workgroup| Dispatch {
-            module: ModuleId(0),
-            kernel: String::new(),
-            grid,
-            workgroup,
-            kernarg: Vec::new(),
-            dynamic_lds: 0,
-            instruction_limit: 0,
-            queued: None,
-            is_cooperative: false,
-        };
-        assert_eq!(wave_count(&dispatch([256, 1, 1], [256, 1, 1]), 64), 4);
-        assert_eq!(wave_count(&dispatch([300, 1, 1], [256, 1, 1]), 64), 5);
-        // Four workgroups: 16x16, 4x16, 16x4 and 4x4 work-items.
-        assert_eq!(wave_count(&dispatch([20, 20, 1], [16, 16, 1]), 64), 4 + 1 + 1 + 1);
     }
 }

@@ -131,7 +131,10 @@ where
 }
 
 /// Loads the function of a fault site from its file.
-fn load_function(file: &Path) -> Result<(), String> {
+///
+/// # Errors
+/// A message, if the file cannot be read or the function not be compiled.
+pub fn load_function(file: &Path) -> Result<(), String> {
     let name = file.display();
     let text = flipwave_host::input::read_text(file, flipwave_host::input::TEXT)
         .map_err(|error| format!("{name}: {error}"))?;

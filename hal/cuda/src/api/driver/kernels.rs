@@ -39,6 +39,30 @@ pub struct LaunchRequest {
     pub is_cooperative: bool,
 }
 
+impl LaunchRequest {
+    /// A launch of workgroups that do not wait for each other, with the addresses of its arguments.
+    pub fn new(
+        function: usize,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared_bytes: usize,
+        stream: usize,
+        arguments: In<usize>,
+    ) -> LaunchRequest {
+        let (extra, is_cooperative) = (In(std::ptr::null()), false);
+        LaunchRequest {
+            function,
+            grid,
+            block,
+            shared_bytes,
+            stream,
+            arguments,
+            extra,
+            is_cooperative,
+        }
+    }
+}
+
 /// `CUlaunchConfig`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -362,16 +386,10 @@ api! { convert code;
         arguments: In<usize>,
         extra: In<usize>,
     ) {
-        launch(LaunchRequest {
-            function,
-            grid: [grid_x, grid_y, grid_z],
-            block: [block_x, block_y, block_z],
-            shared_bytes: shared_bytes as usize,
-            stream,
-            arguments,
-            extra,
-            is_cooperative: false,
-        })
+        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        let bytes = shared_bytes as usize;
+        let request = LaunchRequest::new(function, grid, block, bytes, stream, arguments);
+        launch(LaunchRequest { extra, ..request })
     }
 
     cuLaunchCooperativeKernel | cuLaunchCooperativeKernel_ptsz (
@@ -382,16 +400,10 @@ api! { convert code;
         stream: usize,
         arguments: In<usize>,
     ) {
-        launch(LaunchRequest {
-            function,
-            grid: [grid_x, grid_y, grid_z],
-            block: [block_x, block_y, block_z],
-            shared_bytes: shared_bytes as usize,
-            stream,
-            arguments,
-            extra: In(std::ptr::null()),
-            is_cooperative: true,
-        })
+        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        let bytes = shared_bytes as usize;
+        let request = LaunchRequest::new(function, grid, block, bytes, stream, arguments);
+        launch(LaunchRequest { is_cooperative: true, ..request })
     }
 
     cuLaunchKernelEx | cuLaunchKernelEx_ptsz (
@@ -400,15 +412,9 @@ api! { convert code;
         let config = config.get()?;
         let is_cooperative =
             config.count > 0 && read_attributes(config.attributes, config.count)?;
-        launch(LaunchRequest {
-            function,
-            grid: config.grid,
-            block: config.block,
-            shared_bytes: config.shared_bytes as usize,
-            stream: config.stream,
-            arguments,
-            extra,
-            is_cooperative,
-        })
+        let LaunchConfig { grid, block, stream, .. } = config;
+        let bytes = config.shared_bytes as usize;
+        let request = LaunchRequest::new(function, grid, block, bytes, stream, arguments);
+        launch(LaunchRequest { extra, is_cooperative, ..request })
     }
 }

@@ -102,16 +102,9 @@ fn start(request: HostLaunch) -> Result<(), Status> {
     if threads > find(function)?.most_threads {
         return Err(Status::LAUNCH_OUT_OF_RESOURCES);
     }
-    launch(LaunchRequest {
-        function,
-        grid,
-        block,
-        shared_bytes,
-        stream,
-        arguments,
-        extra: In(std::ptr::null()),
-        is_cooperative: matches!(cooperation, Cooperation::Grid),
-    })
+    let request = LaunchRequest::new(function, grid, block, shared_bytes, stream, arguments);
+    let is_cooperative = matches!(cooperation, Cooperation::Grid);
+    launch(LaunchRequest { is_cooperative, ..request })
 }
 
 api! { convert code;

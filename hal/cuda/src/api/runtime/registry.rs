@@ -103,6 +103,14 @@ extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut usize) {}
 #[unsafe(no_mangle)]
 extern "C" fn __cudaUnregisterFatBinary(_handle: *mut usize) {}
 
+/// Adds a symbol of a fat binary, given as the number of the binary and its name, to the registry. Invalid handles and
+/// names are ignored: registration cannot fail.
+fn register(handle: Out<usize>, name: Text, add: impl FnOnce(&mut Registry, (usize, String))) {
+    if let (Some(number), Ok(name)) = (handle.get(), name.get()) {
+        with_registry(|registry| add(registry, (number, name)));
+    }
+}
+
 /// Registers a kernel.
 #[unsafe(no_mangle)]
 extern "C" fn __cudaRegisterFunction(
@@ -117,9 +125,7 @@ extern "C" fn __cudaRegisterFunction(
     _grid_size: usize,
     _warp_size: usize,
 ) -> i32 {
-    if let (Some(number), Ok(name)) = (handle.get(), name.get()) {
-        with_registry(|registry| registry.functions.insert(host, (number, name)));
-    }
+    register(handle, name, |registry, symbol| drop(registry.functions.insert(host, symbol)));
     0
 }
 
@@ -135,9 +141,7 @@ extern "C" fn __cudaRegisterVar(
     _is_constant: i32,
     _is_global: i32,
 ) {
-    if let (Some(number), Ok(name)) = (handle.get(), name.get()) {
-        with_registry(|registry| registry.variables.insert(host, (number, name)));
-    }
+    register(handle, name, |registry, symbol| drop(registry.variables.insert(host, symbol)));
 }
 
 /// Registers a managed variable; `pointer` is the program's pointer to it.
@@ -152,14 +156,12 @@ extern "C" fn __cudaRegisterManagedVar(
     _is_constant: i32,
     _is_global: i32,
 ) {
-    if let (Some(number), Ok(name)) = (handle.get(), name.get()) {
-        with_registry(|registry| {
-            registry.variables.insert(pointer, (number, name.clone()));
-            if let Some(binary) = registry.binaries.get_mut(number) {
-                binary.managed.push((pointer, name));
-            }
-        });
-    }
+    register(handle, name, |registry, (number, name)| {
+        registry.variables.insert(pointer, (number, name.clone()));
+        if let Some(binary) = registry.binaries.get_mut(number) {
+            binary.managed.push((pointer, name));
+        }
+    });
 }
 
 /// Loads the module of a fat binary, before the program uses a managed variable.

@@ -1,5 +1,10 @@
-//! Runs kernels once on this machine's GPU through AMD's runtime, in a separate program that campaigns
-//! treat like an application.
+//! Runs kernels once on this machine's GPU through AMD's runtime or NVIDIA's driver, in a separate program that
+//! campaigns treat like an application.
+
+pub(crate) mod error;
+mod gpu;
+mod injection;
+pub(crate) mod order;
 
 use crate::application::{
     Application, ApplicationGpus, CommandLine, Comparison, Format, Nondeterminism, Output,
@@ -8,19 +13,15 @@ use crate::attached::error::AttachError;
 use crate::error::CampaignError;
 use crate::file::campaign::Campaign;
 use crate::file::kernels::{BufferRole, Kernels};
-use crate::platform::AmdgpuLoader;
 use crate::program::error::PrepareError;
-use crate::program::prepare::{LoadedProgram, load_program};
+use crate::program::launch::error::LaunchError;
 use crate::results::folder::FolderError;
-use flipwave_device::{Completion, Device, DeviceFault, demangled_kernel};
+use flipwave_device::Completion;
 use flipwave_host::cache::cache_folder;
 use flipwave_injector::{Buffer, Program};
-use flipwave_rocr::{OpenError, RocrDevice};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 /// The file with the addresses of a run's buffers, next to its outputs.
 pub(crate) const ADDRESSES: &str = "addresses.json";
@@ -31,42 +32,12 @@ const GOLDEN_RUNS: u32 = 2;
 /// Result of running a program once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
-    /// Target of the device.
-    pub target: String,
+    /// Name of the GPU.
+    pub gpu: String,
     /// Names of the launched kernels, in order.
     pub kernels: Vec<String>,
     /// Name of each output buffer, and the file with its content.
     pub outputs: Vec<(String, PathBuf)>,
-}
-
-/// Errors returned when kernels cannot be run through AMD's runtime.
-#[derive(Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// The device cannot be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The device differs from the campaign's target.
-    #[error("the GPU is a {found}, but the campaign's target is {wanted}")]
-    OtherTarget {
-        /// Target of the campaign.
-        wanted: String,
-        /// Target of the device.
-        found: String,
-    },
-    /// The device stopped a dispatch.
-    #[error(
-        "dispatch {dispatch} (kernel `{}`) was stopped: {}",
-        demangled_kernel(kernel),
-        fault.report(None)
-    )]
-    Faulted {
-        /// Index of the dispatch.
-        dispatch: usize,
-        /// Name of the kernel.
-        kernel: String,
-        /// Cause.
-        fault: Box<DeviceFault>,
-    },
 }
 
 /// Runs the kernels of a campaign once on this machine's first GPU, and writes the outputs to a folder.
@@ -80,18 +51,7 @@ pub fn launch(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignEr
 
 fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
     let kernels = campaign.kernels().ok_or(PrepareError::Application)?;
-    let mut device = RocrDevice::open(0).map_err(LaunchError::from)?;
-    let (found, wanted) = (device.target().to_string(), campaign.target.to_string());
-    let target = campaign.target.amdgpu()?;
-    if device.target().processor() != target.processor() {
-        return Err(LaunchError::OtherTarget { wanted, found }.into());
-    }
-    // The campaign that waits for this process enforces the time limit.
-    device.set_time_limit(Duration::MAX);
-    device.set_stopped(Arc::clone(campaign.cancellation.stopped()));
-    let mut loader = AmdgpuLoader::new(device, target.clone());
-    let LoadedProgram { program, .. } = load_program(campaign, kernels, &mut loader)?;
-    let mut device = loader.device;
+    let (mut gpu, program) = gpu::load(campaign, kernels)?;
     let Program { dispatches, buffers, outputs, .. } = program;
     std::fs::create_dir_all(folder).map_err(|reason| failed(folder, reason))?;
     let addresses: Vec<u64> = buffers.iter().map(|buffer| buffer.address.0).collect();
@@ -99,23 +59,23 @@ fn run(campaign: &Campaign, folder: &Path) -> Result<Launched, CampaignError> {
     let text = serde_json::to_string(&addresses).unwrap_or_default();
     write(&folder.join(ADDRESSES), text.as_bytes())?;
     for (number, dispatch) in dispatches.iter().enumerate() {
-        let end = device.dispatch(dispatch).map_err(PrepareError::from)?;
-        if let Completion::Faulted(fault) = end {
+        if let Completion::Faulted(fault) = gpu.dispatch(number as u32, dispatch)? {
             let (dispatch, kernel) = (number, dispatch.kernel.clone());
             let fault = Box::new(fault);
             return Err(LaunchError::Faulted { dispatch, kernel, fault }.into());
         }
     }
+    gpu.finish();
     let mut files = Vec::new();
     for (number, Buffer { name, address, bytes }) in outputs.into_iter().enumerate() {
         let mut content = vec![0; bytes];
-        device.read(address, &mut content).map_err(PrepareError::from)?;
+        gpu.read(address, &mut content).map_err(PrepareError::from)?;
         let file = folder.join(output_file(number));
         write(&file, &content)?;
         files.push((name, file));
     }
     let kernels = dispatches.into_iter().map(|dispatch| dispatch.kernel).collect();
-    Ok(Launched { target: found, kernels, outputs: files })
+    Ok(Launched { gpu: gpu.name(), kernels, outputs: files })
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<(), FolderError> {

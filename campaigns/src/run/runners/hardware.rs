@@ -1,4 +1,4 @@
-//! Kernels on this machine's GPU through AMD's runtime. Each run is a process of `flipwave launch`.
+//! Kernels on this machine's GPU through AMD's runtime or NVIDIA's driver. Each run is a process of `flipwave launch`.
 
 use super::hooked::HookInjectors;
 use super::runner::{Inject, Runner};
@@ -14,12 +14,11 @@ use crate::run::due_cause::DueCause;
 use crate::run::injection_path::InjectionPath;
 use crate::run::outcome::ComparedEnding;
 use flipwave_injector::{Accelerations, Checkpoints, Ending, Golden, Injection, Planned, Site};
-use flipwave_injector_ptx::LaneReach;
 use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
 /// Runner of kernels on this machine's GPU.
-pub(super) struct RocrRunner<'a> {
+pub(super) struct HardwareRunner<'a> {
     campaign: &'a Campaign,
     runs: ProcessRuns<'a>,
     /// Files to which a run writes the outputs.
@@ -27,18 +26,18 @@ pub(super) struct RocrRunner<'a> {
     prepared: Prepared,
 }
 
-impl<'a> RocrRunner<'a> {
+impl<'a> HardwareRunner<'a> {
     pub fn new(campaign: &'a Campaign, kernels: &Kernels) -> Result<Self, CampaignError> {
         let application = launch::application(campaign, kernels)?;
         let attached = AttachedProgram::new(campaign, Cow::Owned(application))?;
         let runs = ProcessRuns::new(campaign, attached, ProgramKind::Launch)?;
         // Proxy instructions are not supported on hardware, so they are not replaced.
         let prepared = Prepared { path: InjectionPath::Hook, ..prepare(campaign)? };
-        Ok(RocrRunner { campaign, runs, outputs: launch::outputs(kernels), prepared })
+        Ok(HardwareRunner { campaign, runs, outputs: launch::outputs(kernels), prepared })
     }
 }
 
-impl Runner for RocrRunner<'_> {
+impl Runner for HardwareRunner<'_> {
     fn prepared(&self) -> &Prepared {
         &self.prepared
     }
@@ -61,7 +60,7 @@ impl Runner for RocrRunner<'_> {
 }
 
 struct OnHardware<'a> {
-    runner: &'a RocrRunner<'a>,
+    runner: &'a HardwareRunner<'a>,
     golden: &'a Golden,
     hooks: HookInjectors<'a>,
     accelerations: Accelerations,
@@ -70,10 +69,11 @@ struct OnHardware<'a> {
 
 impl Inject for OnHardware<'_> {
     fn inject(&self, site: &Site) -> Result<Injection<ComparedEnding>, CampaignError> {
-        let RocrRunner { runs, outputs, prepared, .. } = self.runner;
-        let codes = self.hooks.code(site, LaneReach::Reaching)?;
-        let addresses = Some(launch::ADDRESSES.into());
-        let run = runs.inject_with_hooks(site, &codes, addresses, self.interrupt)?;
+        let HardwareRunner { runs, outputs, prepared, .. } = self.runner;
+        let run = self.hooks.inject_in_process(site, |codes| {
+            let addresses = Some(launch::ADDRESSES.into());
+            runs.inject_with_hooks(site, codes, addresses, self.interrupt)
+        })?;
         let StruckRun { struck, fault, ran } = run;
         let ending = match (fault, ran.ended) {
             (Some(kind), _) => ComparedEnding::Stopped(DueCause::Device(kind)),
