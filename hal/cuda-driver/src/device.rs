@@ -315,6 +315,9 @@ fn launch(
 ) -> Result<(), String> {
     let Dispatch { grid, workgroup, .. } = dispatch;
     let mut blocks = [0; 3];
+    if dispatch.is_cooperative {
+        return Err("the workgroups wait for each other; expected an ordinary launch".to_owned());
+    }
     for (axis, count) in blocks.iter_mut().enumerate() {
         let (threads, size) = (grid[axis], workgroup[axis]);
         if size == 0 || threads == 0 || threads % size != 0 {

@@ -133,7 +133,7 @@ impl Values {
             (Values::Denormal, Elements::Brain) => (0x807f_807f, 0),
             (Values::Denormal, Elements::Fp8) => (0x8787_8787, 0x0101_0101),
         };
-        let is_zero = self == Values::Sparse && random.next_u32() % 2 == 0;
+        let is_zero = self == Values::Sparse && random.next_u32().is_multiple_of(2);
         if is_zero { 0 } else { bits & kept | set }
     }
 }
