@@ -164,10 +164,10 @@ fn change_modifiers(op: &mut Op, random: &mut Random) {
     let modifiers = &mut op.inst_mut().modifiers;
     modifiers.neg_lo = (random.next() % 8) as u8;
     modifiers.neg_hi = (random.next() % 8) as u8;
-    modifiers.clamp = random.next() % 2 == 0;
+    modifiers.clamp = random.next().is_multiple_of(2);
     modifiers.op_sel = Some((random.next() % 8) as u8);
     modifiers.index_key = (random.next() % 4) as u8;
-    modifiers.scale_rows = std::array::from_fn(|_| random.next() % 2 == 0);
+    modifiers.scale_rows = std::array::from_fn(|_| random.next().is_multiple_of(2));
     modifiers.scale_formats = std::array::from_fn(|_| {
         [ScaleFormat::E8, ScaleFormat::E5M3, ScaleFormat::E4M3][random.next() as usize % 3]
     });
