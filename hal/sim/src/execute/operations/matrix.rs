@@ -151,7 +151,7 @@ fn multiply_add<E: Element, const SIZE: usize, const DEPTH: usize, const BLOCKS:
         let (size, depth, blocks) = (SIZE, DEPTH, BLOCKS);
         let pattern = op.inst.modifiers.blgp;
         let product = avx512::Product { size, depth, blocks, elements, sum, pattern };
-        if avx512::multiply_add(wave, op, &product) {
+        if avx512::multiply_add(wave, op, &product, avx512::Form::Dense) {
             return;
         }
     }

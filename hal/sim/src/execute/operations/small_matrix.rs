@@ -186,7 +186,7 @@ fn part_in_vectors(
             let run = runs[side];
             element % run + run * (lane / SIZE + 2 * (element / run))
         },
-        positions: None,
+        sparse: None,
         scales,
         signs: Signs {
             factors: [[0; 2]; 2],

@@ -235,8 +235,8 @@ fn multiply_add(wave: &mut Wave, op: &Op, shape: &Shape) {
 #[cfg(target_arch = "x86_64")]
 fn is_made_in_vectors(wave: &mut Wave, op: &Op, shape: &Shape, layout: &Layout) -> bool {
     use super::matrix::avx512::{
-        Arithmetic, Elements, Nans, Number, Place, Positions, Results, Signs, WaveProduct,
-        multiply_wave, write_wave,
+        Arithmetic, Elements, Nans, Number, Place, Positions, Repeated, Results, Signs, SparseRows,
+        WaveProduct, multiply_wave, write_wave,
     };
     let modifiers = &op.inst.modifiers;
     let is_integer = shape.sum == Sum::I32;
@@ -272,13 +272,14 @@ fn is_made_in_vectors(wave: &mut Wave, op: &Op, shape: &Shape, layout: &Layout) 
         cleared: sign(modifiers.neg_hi, 2),
         inverted: sign(modifiers.neg_lo, 2),
     };
-    let positions = shape.sparse.then(|| {
-        let (lanes, elements) = layout.holders(2);
-        Positions {
-            holders: (lanes, elements / 2),
+    let sparse = shape.sparse.then(|| {
+        let holders = layout.holders(2);
+        let positions = Positions {
             word: op.sources[2].words[0],
-            first_bit: u32::from(modifiers.index_key) * elements as u32,
-        }
+            first_bit: u32::from(modifiers.index_key) * holders.1 as u32,
+            repeated: Repeated::Replaced,
+        };
+        SparseRows { holders, positions }
     });
     let op_sel = modifiers.op_sel.unwrap_or(0);
     let product = WaveProduct {
@@ -288,7 +289,7 @@ fn is_made_in_vectors(wave: &mut Wave, op: &Op, shape: &Shape, layout: &Layout) 
         holders: layout.holders(1),
         runs: [layout.run(); 2],
         k: |_, lane, element| layout.k(lane, element),
-        positions,
+        sparse,
         scales: [None; 2],
         signs: if is_integer { Signs::default() } else { signs },
         arithmetic,

@@ -9,39 +9,41 @@ mod product;
 mod sums;
 
 pub use in_order::{
-    Arithmetic, Nans, Number, Place, Positions, Results, Scales, Signs, WaveProduct, multiply_wave,
-    write_wave,
+    Arithmetic, Nans, Number, Place, Results, Scales, Signs, SparseRows, WaveProduct,
+    multiply_wave, write_wave,
 };
 pub use product::{Elements, Product, Sum, WIDTH};
 
 use crate::instruction::Op;
 use crate::wave::{Level, Wave};
-pub use lines::Powers;
 use lines::{Lines, Room};
+pub use lines::{Positions, Powers, Repeated};
 use product::Registers;
 use sums::Method;
 
+/// What a product has beside registers full of elements.
+#[derive(Clone, Copy)]
+pub enum Form {
+    /// Nothing.
+    Dense,
+    /// Powers of two that scale the elements of A and of B.
+    Scaled([Powers; 2]),
+    /// A stores two of each four elements.
+    Sparse(Positions),
+}
+
 /// Computes D = A * B + C. Returns `false` and changes nothing if AVX-512 is not available or not
 /// efficient for the operation.
-pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product) -> bool {
-    multiply(wave, op, product, None)
-}
-
-/// Computes D = A * B + C, where powers of two scale the elements of A and of B.
-pub fn multiply_scaled(wave: &mut Wave, op: &Op, product: &Product, powers: [Powers; 2]) -> bool {
-    multiply(wave, op, product, Some(powers))
-}
-
-fn multiply(wave: &mut Wave, op: &Op, product: &Product, powers: Option<[Powers; 2]>) -> bool {
+pub fn multiply_add(wave: &mut Wave, op: &Op, product: &Product, form: Form) -> bool {
     if wave.level != Level::Avx512 || product.size < WIDTH {
         return false;
     }
     // SAFETY: the host has this level.
     unsafe {
         match product.lines() * product.depth {
-            ..=256 => multiply_lines::<16>(wave, op, product, powers),
-            257..=512 => multiply_lines::<32>(wave, op, product, powers),
-            _ => multiply_lines::<128>(wave, op, product, powers),
+            ..=256 => multiply_lines::<16>(wave, op, product, form),
+            257..=512 => multiply_lines::<32>(wave, op, product, form),
+            _ => multiply_lines::<128>(wave, op, product, form),
         }
     }
 }
@@ -52,22 +54,37 @@ fn multiply_lines<const PARTS: usize>(
     wave: &mut Wave,
     op: &Op,
     product: &Product,
-    powers: Option<[Powers; 2]>,
+    form: Form,
 ) -> bool {
     let flushes = matches!(product.sum, Sum::Pairwise(_, true));
-    let mut rooms = [const { [const { Room::uninit() }; PARTS] }; 2];
-    let [left, right] = &mut rooms;
+    let mut rooms = [const { [const { Room::uninit() }; PARTS] }; 3];
+    let [left, right, stored] = &mut rooms;
     let lines = |room, side: usize| {
         let (elements, layout) = (product.elements[side], product.layout(side));
         let count = (layout.each * elements.bits()).div_ceil(32);
         let registers = Registers::of(wave, op.sources[side].words, count)?;
-        match powers {
-            None => Some(Lines::read(room, &registers, elements, flushes, layout)),
-            Some(powers) => Lines::read_scaled(room, &registers, elements, layout, powers[side]),
+        match form {
+            Form::Scaled(powers) => {
+                Lines::read_scaled(room, &registers, elements, layout, powers[side])
+            }
+            _ => Some(Lines::read(room, &registers, elements, flushes, layout)),
         }
     };
-    let (Some(left), Some(right)) = (lines(left, 0), lines(right, 1)) else { return false };
-    Method::all(product, [&left, &right])
+    let rows = match form {
+        Form::Sparse(positions) => {
+            let (elements, layout) = (product.elements[0], product.fours());
+            let count = (layout.each / 2 * elements.bits()).div_ceil(32);
+            let registers = Registers::of(wave, op.sources[0].words, count);
+            let words = Registers::of(wave, [positions.word; 2], 1);
+            registers.zip(words).and_then(|(registers, words)| {
+                let positions = (&words, positions);
+                Lines::read_sparse([stored, left], &registers, elements, layout, positions)
+            })
+        }
+        _ => lines(left, 0),
+    };
+    let (Some(left), Some(right)) = (rows, lines(right, 1)) else { return false };
+    Method::all(product, form, [&left, &right])
         .into_iter()
         .flatten()
         .any(|method| sums::make::<PARTS>((wave, op, product), method, &left, &right))

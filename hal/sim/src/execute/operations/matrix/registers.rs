@@ -28,15 +28,20 @@ pub fn negation(op: &Op, source: usize) -> u64 {
     u64::from(op.inst.modifiers.negated_sources >> source & 1) << 63
 }
 
-/// Word of C that holds the `index`-th element of each lane, for sums of one word; the word of D if
-/// the operation has no separate register for C.
-pub fn sum_row(wave: &Wave, op: &Op, index: usize) -> Row {
+/// The first word of C, or of D if the operation has no separate register for C.
+pub fn first_of_sum(op: &Op) -> Word {
     if op.inst.operation.is(Family::SparseMfma) {
-        return *wave.row(op.destination.plus(index as u16));
+        Word::Row(op.destination)
+    } else {
+        op.sources[2].words[0]
     }
-    match op.sources[2].row() {
-        Some(first) => *wave.row(first.plus(index as u16)),
-        None => row(wave, op.sources[2].words[0]),
+}
+
+/// Word of C that holds the `index`-th element of each lane, for sums of one word.
+pub fn sum_row(wave: &Wave, op: &Op, index: usize) -> Row {
+    match first_of_sum(op) {
+        Word::Row(first) => *wave.row(first.plus(index as u16)),
+        word => row(wave, word),
     }
 }
 

@@ -158,7 +158,9 @@ type Elements = [Factor; MOST_ELEMENTS];
 #[inline(always)]
 pub fn dense(wave: &mut Wave, op: &Op, shape: &Shape) {
     #[cfg(target_arch = "x86_64")]
-    if avx512::multiply_add(wave, op, &shape.product(op.inst.modifiers.blgp)) {
+    let product = shape.product(op.inst.modifiers.blgp);
+    #[cfg(target_arch = "x86_64")]
+    if avx512::multiply_add(wave, op, &product, avx512::Form::Dense) {
         return;
     }
     dense_of_level(wave, op, shape);
@@ -169,10 +171,36 @@ at_each_level! {
     pub fn dense_of_level(wave: &mut Wave, op: &Op, shape: &Shape) -> () = dense_at_level;
 }
 
+/// D = A * B + D, where A stores two of each four elements of a row, whose positions the third source
+/// specifies, two bits each. `cbsz` and `abid` select the part of its words.
+#[inline(always)]
+pub fn sparse(wave: &mut Wave, op: &Op, shape: &Shape) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let form = avx512::Form::Sparse(avx512::Positions {
+            word: op.sources[2].words[0],
+            first_bit: first_position(op, shape) as u32,
+            repeated: avx512::Repeated::Added,
+        });
+        if avx512::multiply_add(wave, op, &shape.product(0), form) {
+            return;
+        }
+    }
+    sparse_of_level(wave, op, shape);
+}
+
+/// Lowest bit of the positions of a lane's elements.
+fn first_position(op: &Op, shape: &Shape) -> usize {
+    let index_bits = shape.depth * shape.size / LANES;
+    let modifiers = &op.inst.modifiers;
+    let set =
+        if modifiers.cbsz & 3 == 0 { usize::from(modifiers.abid) % (32 / index_bits) } else { 0 };
+    set * index_bits
+}
+
 at_each_level! {
-    /// D = A * B + D, where A stores two of each four elements of a row, whose positions the third
-    /// source specifies, two bits each. `cbsz` and `abid` select the part of its words.
-    pub fn sparse(wave: &mut Wave, op: &Op, shape: &Shape) -> () = sparse_at_level;
+    /// Computes [`sparse`] with the vectors that the compiler generates for the host's level.
+    pub fn sparse_of_level(wave: &mut Wave, op: &Op, shape: &Shape) -> () = sparse_at_level;
 }
 
 /// D = A * B + C with the formats in `cbsz` and `blgp`; each 32 products have a scale of their row
@@ -194,15 +222,16 @@ fn is_scaled_in_vectors(wave: &mut Wave, op: &Op, size: usize, has_scales: bool)
     let [Some(a), Some(b)] = [modifiers.cbsz, modifiers.blgp].map(format_of) else { return false };
     let (depth, sum) = (SCALED * LANES / size, Sum::Fused(Rule::EvenAndOdd, SCALED_GROUP));
     let product = Shape { size, depth, a, b, sum }.product(0);
-    if !has_scales {
-        return avx512::multiply_add(wave, op, &product);
-    }
-    let scales = scales(wave, op);
-    if scales.as_flattened().contains(&0xff) {
-        return false;
-    }
-    let powers = scales.map(|exponents| avx512::Powers { block: SCALED, exponents });
-    avx512::multiply_scaled(wave, op, &product, powers)
+    let form = if has_scales {
+        let scales = scales(wave, op);
+        if scales.as_flattened().contains(&0xff) {
+            return false;
+        }
+        avx512::Form::Scaled(scales.map(|exponents| avx512::Powers { block: SCALED, exponents }))
+    } else {
+        avx512::Form::Dense
+    };
+    avx512::multiply_add(wave, op, &product, form)
 }
 
 at_each_level! {
@@ -436,16 +465,13 @@ fn sparse_rows(wave: &Wave, op: &Op, shape: &Shape) -> SparseRows {
     let each = depth * size / LANES;
     let groups = LANES / size;
     let kept = lane_elements(wave, op, 0, a, each / 2);
-    let index_bits = each;
-    let modifiers = &op.inst.modifiers;
-    let set =
-        if modifiers.cbsz & 3 == 0 { usize::from(modifiers.abid) % (32 / index_bits) } else { 0 };
+    let first_bit = first_position(op, shape);
     let indices = row(wave, op.sources[2].words[0]);
     let mut left = [(Factor::default(), 0usize); MOST_ELEMENTS / 2];
     for lane in 0..LANES {
         let (row, group) = (lane % size, lane / size);
         for (item, factor) in kept[lane][..each / 2].iter().enumerate() {
-            let selected = indices.0[lane] >> (set * index_bits + 2 * item) & 3;
+            let selected = indices.0[lane] >> (first_bit + 2 * item) & 3;
             let met = b.place(item / 2 * 4 + selected as usize, group, groups, each);
             let order = b.place(item / 2 * 4, group, groups, each) / 2 + item % 2;
             left[row * depth / 2 + order] = (*factor, met);

@@ -130,6 +130,36 @@ fn mfma_results_are_equal_at_every_level() {
 }
 
 #[test]
+fn sparse_mfma_results_are_equal_at_every_level() {
+    let mut random = Random(9);
+    for processor in ["gfx942", "gfx950"] {
+        let machine = wave(processor).machine;
+        let operations = whole_wave_operations(machine).map(|operation| operation.name);
+        for name in operations.filter(|name| name.starts_with("v_smfmac")) {
+            for round in 0..60 {
+                let mut before = random_wave(machine, &mut random);
+                let word = addends(&mut random);
+                fill(&mut before, D, 16, &mut random, word);
+                // Mostly two different positions of each four.
+                if round % 8 != 0 {
+                    fill(&mut before, C, 1, &mut random, |random| {
+                        let fours: Vec<u64> = (0..8)
+                            .map(|_| random.choose(&[1, 2, 3, 4, 6, 7, 8, 9, 0xb, 0xc, 0xd, 0xe]))
+                            .collect();
+                        fours.iter().fold(0, |word, four| word << 4 | *four as u32)
+                    });
+                }
+                let [cbsz, abid] = [2, 4].map(|end| (random.next() % end) as u8);
+                compare(name, &before, |op| {
+                    let modifiers = &mut op.inst_mut().modifiers;
+                    (modifiers.cbsz, modifiers.abid) = (cbsz, abid);
+                });
+            }
+        }
+    }
+}
+
+#[test]
 fn scaled_mfma_results_are_equal_at_every_level() {
     let mut random = Random(8);
     let machine = wave("gfx950").machine;

@@ -1,7 +1,7 @@
 //! Products with 16 rows and columns whose sums are in the order of k, one fused multiply-add after
 //! the other, and products of integers: WMMA and SWMMAC.
 
-use super::lines::{Layout, Lines, Room, changed_class, places, put, vector};
+use super::lines::{Layout, Lines, Positions, Room, changed_class, places, put, vector};
 use super::product::{EACH, Elements, MOST_RESULTS, Registers, WIDTH, load, store};
 use crate::execute::lane::{LaneValue, settle};
 use crate::instruction::{Op, Word};
@@ -21,8 +21,8 @@ pub struct WaveProduct<'a, K, P> {
     pub runs: [usize; 2],
     /// Maps a matrix, a lane and its element to k.
     pub k: K,
-    /// Positions of the elements of A if it is sparse.
-    pub positions: Option<Positions>,
+    /// Present if A is sparse.
+    pub sparse: Option<SparseRows>,
     /// Scales of the elements of A and of B.
     pub scales: [Option<Scales<'a>>; 2],
     /// Signs that the instruction changes.
@@ -44,15 +44,12 @@ pub struct Results {
     pub registers: usize,
 }
 
-/// Positions of the stored elements of a sparse A, two of each four.
+/// A sparse A.
 #[derive(Clone, Copy)]
-pub struct Positions {
-    /// Number of lanes that hold A, and stored elements per lane.
+pub struct SparseRows {
+    /// Number of lanes that hold A, and elements per lane, of which half are stored.
     pub holders: (usize, usize),
-    /// The word with two bits per stored element of a lane.
-    pub word: Word,
-    /// Lowest bit of the first stored element.
-    pub first_bit: u32,
+    pub positions: Positions,
 }
 
 /// Factors of the elements of lines, one for each block of consecutive products.
@@ -173,8 +170,8 @@ where
 {
     let mut rooms = [const { [const { Room::uninit() }; DEPTH] }; 3];
     let [left, right, stored] = &mut rooms;
-    let a = match &product.positions {
-        Some(positions) => sparse(wave, op, product, positions, stored, left),
+    let a = match &product.sparse {
+        Some(rows) => sparse(wave, op, product, rows, [stored, left]),
         None => dense(wave, op, product, 0, left),
     }?;
     let b = dense(wave, op, product, 1, right)?;
@@ -285,48 +282,26 @@ fn sparse<'a, K: Fn(usize, usize, usize) -> usize, P>(
     wave: &Wave,
     op: &Op,
     product: &WaveProduct<'_, K, P>,
-    Positions { holders: (lanes, each), word, first_bit }: &Positions,
-    stored: &mut [Room],
-    room: &'a mut [Room],
+    SparseRows { holders: (lanes, each), positions }: &SparseRows,
+    rooms: [&'a mut [Room]; 2],
 ) -> Option<Elements16<'a>> {
     let elements = product.elements[0];
-    // Pairs of stored elements are the two of consecutive fours.
-    let four = |group: usize, pair: usize| (product.k)(0, group * WIDTH, 4 * pair);
     let layout = Layout {
         lines: WIDTH,
-        depth: product.depth / 2,
+        depth: product.depth,
         each: *each,
-        run: 2,
+        run: 4,
         chunks: lanes / WIDTH,
         from: EACH,
-        places: places(lanes / WIDTH, each / 2, |group, pair| four(group, pair) / 2),
+        places: places(lanes / WIDTH, each / 4, |group, four| {
+            (product.k)(0, group * WIDTH, 4 * four)
+        }),
     };
-    let count = (each * elements.bits()).div_ceil(32);
+    let count = (each / 2 * elements.bits()).div_ceil(32);
     let registers = Registers::of(wave, op.sources[0].words, count)?;
-    let stored = Lines::read(stored, &registers, elements, false, layout).values().of(0);
-    let positions = Registers::of(wave, [*word; 2], 1)?;
-    let room = &mut room[..product.depth];
-    for group in 0..lanes / WIDTH {
-        let bits = positions.vector(0, group);
-        for pair in 0..each / 2 {
-            let first = four(group, pair);
-            let position = |number: u32| {
-                let bit = (first_bit + 4 * pair as u32 + 2 * number) % 32;
-                let shifted = _mm512_srlv_epi32(bits, _mm512_set1_epi32(bit as i32));
-                _mm512_and_si512(shifted, _mm512_set1_epi32(3))
-            };
-            let [low, high] = [position(0), position(1)];
-            for (at, to) in room[first..][..4].iter_mut().enumerate() {
-                let at = _mm512_set1_epi32(at as i32);
-                let is_low = _mm512_cmpeq_epi32_mask(low, at);
-                let is_high = _mm512_cmpeq_epi32_mask(high, at);
-                let value = _mm512_maskz_mov_ps(is_low, vector(&stored[first / 2]));
-                put(to, _mm512_mask_mov_ps(value, is_high, vector(&stored[first / 2 + 1])));
-            }
-        }
-    }
-    // SAFETY: the fours of all lanes cover all products.
-    Some(unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), room.len()) })
+    let words = Registers::of(wave, [positions.word; 2], 1)?;
+    let lines = Lines::read_sparse(rooms, &registers, elements, layout, (&words, *positions))?;
+    Some(lines.values().of(0))
 }
 
 /// Applies the changes of signs to elements of C.

@@ -3,11 +3,13 @@
 use super::super::sizes::{Digits, Sizes};
 use super::product::{CHUNKS, Elements, Registers, WIDTH, load, store};
 use crate::execute::lane::small_float::SmallFloat;
+use crate::instruction::Word;
 use crate::wave::LANES;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 /// Layout of the elements of lines in registers.
+#[derive(Clone, Copy)]
 pub struct Layout {
     /// Number of lines, a power of two.
     pub lines: usize,
@@ -102,6 +104,25 @@ impl Powers {
             (least.min(exponent), greatest.max(exponent))
         })
     }
+}
+
+/// Positions of the stored elements of sparse rows, two of each four, with two bits for each.
+#[derive(Clone, Copy)]
+pub struct Positions {
+    /// The word with the positions of a lane's elements.
+    pub word: Word,
+    /// Lowest bit of the first position.
+    pub first_bit: u32,
+    pub repeated: Repeated,
+}
+
+/// Meaning of two equal positions in a four.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Repeated {
+    /// The second element counts.
+    Replaced,
+    /// Both elements count, which lines cannot represent.
+    Added,
 }
 
 /// The lines: rows of A or columns of B.
@@ -309,6 +330,62 @@ impl<'a> Lines<'a> {
         let values = unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), length) };
         let values = Parts { values, depth };
         (lost == 0).then_some(Lines { values, count, powers: Some(powers), sizes, are_finite })
+    }
+
+    /// Reads sparse rows, with zeros for the elements that are not stored. The layout is that of all
+    /// elements, in runs of fours. Returns `None` if lines cannot represent the rows.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    pub fn read_sparse(
+        [stored, room]: [&'a mut [Room]; 2],
+        registers: &Registers<'_>,
+        elements: Elements,
+        layout: Layout,
+        positions: (&Registers<'_>, Positions),
+    ) -> Option<Lines<'a>> {
+        let Layout { lines, depth, each, chunks, from, places: fours, .. } = layout;
+        let (words, Positions { first_bit, repeated, .. }) = positions;
+        let groups = (chunks * WIDTH) >> lines.trailing_zeros();
+        let halved = |group: usize, pair: usize| usize::from(fours[group][pair]) / 2;
+        let stored_layout = Layout {
+            depth: depth / 2,
+            each: each / 2,
+            run: 2,
+            places: places(groups, each / 4, halved),
+            ..layout
+        };
+        let stored = Lines::read(stored, registers, elements, false, stored_layout);
+        let room = &mut room[..lines / WIDTH * depth];
+        let mut equal = 0;
+        for (chunk, from) in from.into_iter().enumerate().take(chunks) {
+            let lane = chunk * WIDTH;
+            let group = lane >> lines.trailing_zeros();
+            let line = lane & (lines - 1);
+            let values = stored.values.of(line);
+            let room = &mut room[line / WIDTH * depth..][..depth];
+            let bits = words.vector(0, from);
+            for pair in 0..each / 4 {
+                let position = |number: u32| {
+                    let bit = (first_bit + 4 * pair as u32 + 2 * number) % 32;
+                    let shifted = _mm512_srlv_epi32(bits, _mm512_set1_epi32(bit as i32));
+                    _mm512_and_si512(shifted, _mm512_set1_epi32(3))
+                };
+                let [low, high] = [position(0), position(1)];
+                equal |= _mm512_cmpeq_epi32_mask(low, high);
+                let first = usize::from(fours[group][pair]);
+                let [one, other] = [0, 1].map(|at| vector(&values[first / 2 + at]));
+                for (at, to) in room[first..][..4].iter_mut().enumerate() {
+                    let at = _mm512_set1_epi32(at as i32);
+                    let is_low = _mm512_cmpeq_epi32_mask(low, at);
+                    let is_high = _mm512_cmpeq_epi32_mask(high, at);
+                    let value = _mm512_maskz_mov_ps(is_low, one);
+                    put(to, _mm512_mask_mov_ps(value, is_high, other));
+                }
+            }
+        }
+        // SAFETY: the fours of all groups cover all products.
+        let values = unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), room.len()) };
+        let is_whole = repeated == Repeated::Replaced || equal == 0;
+        is_whole.then_some(Lines { values: Parts { values, depth }, ..stored })
     }
 
     /// Precision of the elements.

@@ -92,6 +92,18 @@ impl Product {
     }
 }
 
+impl Product {
+    /// Layout of the elements of A in runs of four.
+    pub fn fours(&self) -> Layout {
+        let layout = self.layout(0);
+        let (run, groups) = (layout.run, LANES >> self.lines().trailing_zeros());
+        let fours = |group: usize, four: usize| {
+            usize::from(layout.places[group][4 * four / run]) + 4 * four % run
+        };
+        Layout { run: 4, places: places(groups, layout.each / 4, fours), ..layout }
+    }
+}
+
 /// Registers whose elements are in consecutive rows.
 pub const QUAD: usize = 4;
 /// Vectors of a register.

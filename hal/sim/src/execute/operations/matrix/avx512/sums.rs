@@ -1,7 +1,9 @@
 //! Vectorised sums of products.
 
 use super::super::fused::Rule;
+use super::super::registers::first_of_sum;
 use super::super::sizes::{Bounds, Limits};
+use super::Form;
 use super::aligned::{add_aligned, doubtful};
 use super::lines::{Lines, Parts, vector};
 use super::product::{CHUNKS, MOST_REGISTERS, Product, QUAD, Registers, Sum, WIDTH, write};
@@ -30,7 +32,7 @@ pub enum Method {
 
 impl Method {
     /// Methods that can compute a product, the fastest first.
-    pub fn all(product: &Product, lines: [&Lines<'_>; 2]) -> [Option<Method>; 2] {
+    pub fn all(product: &Product, form: Form, lines: [&Lines<'_>; 2]) -> [Option<Method>; 2] {
         let bounds = || {
             let digits = [0, 1].map(|side| lines[side].digits(product.elements[side]));
             Bounds::of(digits, lines.map(|side| side.sizes))
@@ -50,9 +52,15 @@ impl Method {
                 if group < 4 || !are_finite || !bounds.are_tame() {
                     return [None, None];
                 }
-                let together =
-                    bounds.limits(group).map(|limits| Method::Together { group, limits });
-                [together, Some(Method::Aligned(rule, group))]
+                let limits = bounds.limits(group);
+                let (group, is_aligned) = match form {
+                    // Half of the products of a group are zero. Which of a four are even products is
+                    // not known.
+                    Form::Sparse(_) => (2 * group, matches!(rule, Rule::Together)),
+                    _ => (group, true),
+                };
+                let together = limits.map(|limits| Method::Together { group, limits });
+                [together, is_aligned.then_some(Method::Aligned(rule, group))]
             }
         }
     }
@@ -127,14 +135,16 @@ pub fn make<const PARTS: usize>(
         Method::Stepwise { flushes, .. } => stepwise::<4>(task, sides, flushes),
         Method::Together { group: 4, limits } => together::<4>(task, sides, limits),
         Method::Together { group: 8, limits } => together::<8>(task, sides, limits),
-        Method::Together { limits, .. } => together::<16>(task, sides, limits),
+        Method::Together { group: 16, limits } => together::<16>(task, sides, limits),
+        Method::Together { limits, .. } => together::<32>(task, sides, limits),
         Method::Aligned(rule, group) => {
             let [mut a, mut b] = [const { [const { MaybeUninit::uninit() }; PARTS] }; 2];
             let a = left.exponents(product.elements[0], &mut a);
             let b = right.exponents(product.elements[1], &mut b);
             match (rule, group) {
                 (Rule::Together, 4) => aligned::<4, 2>(task, sides, (a, b), rule),
-                (Rule::Together, _) => aligned::<8, 4>(task, sides, (a, b), rule),
+                (Rule::Together, 8) => aligned::<8, 4>(task, sides, (a, b), rule),
+                (Rule::Together, _) => aligned::<16, 8>(task, sides, (a, b), rule),
                 (Rule::EvenAndOdd, _) => aligned::<16, 8>(task, sides, (a, b), rule),
             }
         }
@@ -151,7 +161,7 @@ fn fill(
     add: impl Fn(Place, &mut Sums) -> __mmask16,
 ) -> bool {
     let Product { size, blocks, .. } = *product;
-    let word = op.sources[2].words[0];
+    let word = first_of_sum(op);
     let Some(addends) = Registers::of(wave, [word; 2], size * size * blocks / LANES) else {
         return false;
     };
