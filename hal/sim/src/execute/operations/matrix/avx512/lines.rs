@@ -215,8 +215,7 @@ impl<'a> Lines<'a> {
         layout: Layout,
         decode: impl Fn(__m512i) -> (__m512, __mmask16),
     ) -> Lines<'a> {
-        let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
-        let magnitude = _mm512_set1_epi32(i32::MAX);
+        let mut extent = Extent::new();
         let mut special = 0;
         let values = layout.fill(room, |to, from, first| {
             for (item, to) in (first..).zip(to) {
@@ -230,17 +229,11 @@ impl<'a> Lines<'a> {
                 }
                 let (value, bad) = decode(bits);
                 special |= bad;
-                let size = _mm512_and_si512(_mm512_castps_si512(value), magnitude);
-                greatest = _mm512_max_epu32(greatest, size);
-                // After subtracting one, zeros are the greatest values.
-                least = _mm512_min_epu32(least, _mm512_sub_epi32(size, _mm512_set1_epi32(1)));
+                extent.add(value);
                 put(to, value);
             }
         });
-        let sizes = Sizes {
-            greatest: _mm512_reduce_max_epu32(greatest),
-            least: _mm512_reduce_min_epu32(least).saturating_add(1),
-        };
+        let sizes = extent.sizes();
         let values = Parts { values, depth: layout.depth };
         Lines { values, count: layout.lines, powers: None, sizes, are_finite: special == 0 }
     }
@@ -307,8 +300,7 @@ impl<'a> Lines<'a> {
         if !are_finite {
             return None;
         }
-        let (mut greatest, mut least) = (_mm512_setzero_si512(), _mm512_set1_epi32(-1));
-        let mut lost = 0;
+        let (mut extent, mut lost) = (Extent::new(), 0);
         for (at, value) in room[..length].iter_mut().enumerate() {
             let exponents = powers.vector(count, at / depth, at % depth);
             // SAFETY: the lines have been read into this part of the buffer.
@@ -316,16 +308,9 @@ impl<'a> Lines<'a> {
             let scaled = _mm512_scalef_ps(unscaled, _mm512_cvtepi32_ps(exponents));
             lost |= changed_class(unscaled, scaled);
             put(value, scaled);
-            let magnitude = _mm512_set1_epi32(i32::MAX);
-            let size = _mm512_and_si512(_mm512_castps_si512(scaled), magnitude);
-            greatest = _mm512_max_epu32(greatest, size);
-            // After subtracting one, zeros are the greatest values.
-            least = _mm512_min_epu32(least, _mm512_sub_epi32(size, _mm512_set1_epi32(1)));
+            extent.add(scaled);
         }
-        let sizes = Sizes {
-            greatest: _mm512_reduce_max_epu32(greatest),
-            least: _mm512_reduce_min_epu32(least).saturating_add(1),
-        };
+        let sizes = extent.sizes();
         // SAFETY: as above.
         let values = unsafe { std::slice::from_raw_parts(room.as_ptr().cast(), length) };
         let values = Parts { values, depth };
@@ -459,6 +444,39 @@ const LOW_THEN_HIGH: [u16; 32] = {
 pub fn put(to: &mut Room, value: __m512) {
     // SAFETY: the buffer has room for a vector.
     unsafe { _mm512_storeu_ps(to.as_mut_ptr().cast(), value) };
+}
+
+/// Greatest and least magnitude of the lanes of several vectors, as bits. The least one is less by one, so
+/// that zeros count as the greatest.
+struct Extent {
+    greatest: __m512i,
+    less_one: __m512i,
+}
+
+impl Extent {
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn new() -> Extent {
+        Extent { greatest: _mm512_setzero_si512(), less_one: _mm512_set1_epi32(-1) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn add(&mut self, value: __m512) {
+        let size = _mm512_and_si512(_mm512_castps_si512(value), _mm512_set1_epi32(i32::MAX));
+        self.greatest = _mm512_max_epu32(self.greatest, size);
+        let less_one = _mm512_sub_epi32(size, _mm512_set1_epi32(1));
+        self.less_one = _mm512_min_epu32(self.less_one, less_one);
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            greatest: _mm512_reduce_max_epu32(self.greatest),
+            least: _mm512_reduce_min_epu32(self.less_one).saturating_add(1),
+        }
+    }
 }
 
 /// Loads numbers.
