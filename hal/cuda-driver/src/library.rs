@@ -2,6 +2,7 @@
 
 use crate::CudaError;
 use crate::functions::Functions;
+use flipwave_host::shared_library::SharedLibrary;
 use std::ffi::{CStr, CString, OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;
 
@@ -62,32 +63,15 @@ fn open_named(library: &OsStr) -> Result<Functions, OpenError> {
     let path = CString::new(library.as_bytes())
         .map_err(|_| missing(format!("{LIBRARY_VARIABLE} contains a zero byte")))?;
     // SAFETY: loading the library runs the vendor's initialization code, as linking would.
-    let opened = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if opened.is_null() {
-        return Err(missing(linker_error()));
-    }
+    let opened = unsafe { SharedLibrary::open(&path) }.map_err(missing)?;
     let find = |function: &'static CStr| -> Result<*mut c_void, OpenError> {
-        // SAFETY: the library is open and is never closed.
-        let address = unsafe { libc::dlsym(opened, function.as_ptr()) };
-        let no_function = || OpenError::NoFunction {
+        opened.find(function).ok_or_else(|| OpenError::NoFunction {
             library: library.to_string_lossy().into_owned(),
             function: function.to_string_lossy().into_owned(),
-        };
-        if address.is_null() { Err(no_function()) } else { Ok(address) }
+        })
     };
     // SAFETY: the driver's functions have the signatures in its header, which later versions keep under these names.
     unsafe { Functions::find(find) }
-}
-
-/// The dynamic linker's last error message.
-fn linker_error() -> String {
-    // SAFETY: returns a string or null, valid until the next call in this thread.
-    let text = unsafe { libc::dlerror() };
-    if text.is_null() {
-        return "no reason given".to_owned();
-    }
-    // SAFETY: the string is NUL-terminated.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::functions::Functions;
 use crate::types::hsa_status_t;
+use flipwave_host::shared_library::SharedLibrary;
 use std::ffi::{CStr, c_void};
 
 /// The runtime's shared object name.
@@ -45,16 +46,12 @@ impl Library {
 
     fn open_named(name: &CStr) -> Result<Library, LibraryError> {
         // SAFETY: loading the library runs the vendor's initialization code, as linking would.
-        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if library.is_null() {
-            return Err(LibraryError::Missing { reason: linker_error() });
-        }
+        let library = unsafe { SharedLibrary::open(name) }
+            .map_err(|reason| LibraryError::Missing { reason })?;
         let find = |function: &'static CStr| {
-            // SAFETY: the library is open and is never closed.
-            let address = unsafe { libc::dlsym(library, function.as_ptr()) };
             let missing =
                 || LibraryError::NoFunction { function: function.to_string_lossy().into_owned() };
-            if address.is_null() { Err(missing()) } else { Ok(address) }
+            library.find(function).ok_or_else(missing)
         };
         // SAFETY: the runtime's functions have the signatures in its headers.
         Ok(Library { functions: unsafe { Functions::find(find)? } })
@@ -77,17 +74,6 @@ pub fn find_vmem_unmap() -> Option<hsa_amd_vmem_unmap> {
         let address = libc::dlsym(library, c"hsa_amd_vmem_unmap".as_ptr());
         std::mem::transmute::<*mut c_void, Option<hsa_amd_vmem_unmap>>(address)
     }
-}
-
-/// The dynamic linker's last error message.
-fn linker_error() -> String {
-    // SAFETY: returns a string or null, valid until the next call in this thread.
-    let text = unsafe { libc::dlerror() };
-    if text.is_null() {
-        return "no reason given".to_owned();
-    }
-    // SAFETY: the string is NUL-terminated.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
