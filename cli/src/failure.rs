@@ -92,8 +92,9 @@ pub enum Failure {
     NeedsHooks { tool: String },
     /// A program starts kernels without the runtime that hooks need.
     #[error(
-        "the table lacks kernels of `{command}`, which starts them without AMD's runtime, whose loader inserts \
-         hooks; use `--by embedded` with instruction-count, opcode-histogram or memory-trace"
+        "the table lacks kernels of `{command}`: hooks are inserted by the loader of AMD's runtime, which the program \
+         does not use or which did not load tools; use `--by embedded` with instruction-count, opcode-histogram or \
+         memory-trace"
     )]
     WithoutRuntime { command: String },
     /// This machine's GPU is AMD's.
