@@ -96,6 +96,11 @@ compare:
 allow: [unwritten_output]
 ";
 
+    const SEVERAL_GPUS: &str = "\
+name: several
+workload: {app: {command: [sh, -c, 'true'], gpus: 2, gpu: 1, ignored_kernels: ['nccl*']}}
+";
+
     /// A Triton kernel, with metadata in place of name and workgroup.
     const TRITON: &str = "\
 name: triton
@@ -131,8 +136,9 @@ faults: {model: {relative_error: 0.5}, margin: 0.05, confidence: 0.9}
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let yaml = paths.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
         let examples = yaml.map(|path| (std::fs::read_to_string(&path).expect("text"), path));
-        let fixtures = [FAULTS, DRAWN, STRUCTS, EXHAUSTIVE, VARIANTS, APPLICATION, CAPTURE]
-            .map(|text| (text.to_owned(), "/x.yaml".into()));
+        let fixtures =
+            [FAULTS, DRAWN, STRUCTS, EXHAUSTIVE, VARIANTS, APPLICATION, SEVERAL_GPUS, CAPTURE];
+        let fixtures = fixtures.map(|text| (text.to_owned(), "/x.yaml".into()));
         let triton = (TRITON.replace("METADATA", &metadata().to_string_lossy()), "/x.yaml".into());
         let all = examples.chain(fixtures).chain([triton]);
         all.map(|(text, path)| {
