@@ -188,8 +188,8 @@ impl<'a> Lines<'a> {
                 let order = unsafe { _mm512_loadu_si512(LOW_THEN_HIGH.as_ptr().cast()) };
                 let decode = |words: __m512i| {
                     let halves = _mm512_permutexvar_epi16(order, words);
-                    [_mm512_castsi512_si256(halves), _mm512_extracti64x4_epi64::<1>(halves)]
-                        .map(|words| _mm512_cvtph_ps(words))
+                    let low = _mm512_cvtph_ps(_mm512_castsi512_si256(halves));
+                    [low, _mm512_cvtph_ps(_mm512_extracti64x4_epi64::<1>(halves))]
                 };
                 Lines::fill_halves(room, source, layout, flushes.then_some(0x7c00), decode)
             }
