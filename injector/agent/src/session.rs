@@ -244,8 +244,8 @@ mod tests {
         session.compiler = None;
         session.report = Some("report".into());
         let expected = json!({
-            "gpus": ["gfx90a"], "target_gpu": null, "ignored_kernels": [], "task": "run", "report": "report", "processes": null,
-            "counts": false, "compiler": null,
+            "gpus": ["gfx90a"], "target_gpu": null, "ignored_kernels": [], "task": "run",
+            "report": "report", "processes": null, "counts": false, "compiler": null,
         });
         assert_eq!(serde_json::to_value(&session).expect("JSON"), expected);
         session.gpus.push("gfx90a".to_owned());

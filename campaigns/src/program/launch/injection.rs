@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Hooks of a module.
 struct Hooks {
     loaded: LoadedHooks,
-    /// What they record, in memory that outlives a fault of the device.
+    /// Record of the hooks, in memory of the host, which outlives a fault of the device.
     record: HostBuffer,
 }
 

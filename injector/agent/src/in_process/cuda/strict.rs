@@ -9,7 +9,7 @@ use flipwave_machine::{Execution, Progress};
 use flipwave_ptx_sim::{PtxGpu, PtxRule, StrictCheck};
 use std::collections::HashSet;
 
-/// LaunchDriver that checks launches on the strict level.
+/// A launch driver that checks launches on the strict level.
 #[derive(Default)]
 pub struct StrictDriver {
     /// Check of the current launch.

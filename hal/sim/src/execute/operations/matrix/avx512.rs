@@ -21,10 +21,10 @@ pub use lines::{Positions, Powers, Repeated};
 use product::Registers;
 use sums::Method;
 
-/// What a product has beside registers full of elements.
+/// Form of the operands of a product.
 #[derive(Clone, Copy)]
 pub enum Form {
-    /// Nothing.
+    /// A and B store all elements.
     Dense,
     /// Powers of two that scale the elements of A and of B.
     Scaled([Powers; 2]),

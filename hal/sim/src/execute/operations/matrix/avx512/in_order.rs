@@ -94,12 +94,12 @@ pub enum Number {
     Bf16,
 }
 
-/// The NaN that results.
+/// NaN of a sum that has no number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Nans {
     /// The first source NaN.
     FirstSource,
-    /// The same NaN for all.
+    /// A quiet NaN without sign and payload.
     One,
 }
 
