@@ -1,5 +1,5 @@
 //! Time of matrix instructions per multiply-add on one thread, for several kinds of values, as a ratio to
-//! `v_mfma_f32_16x16x16_f16` of gfx90a with normal values. Each kernel is a loop of four independent chains of
+//! `v_mfma_f32_16x16x16f16` of gfx90a with normal values. Each kernel is a loop of four independent chains of
 //! one instruction. Prints medians of several runs.
 //!
 //! Run with `make bench`, or `cargo bench --bench matrix -- NAME ...` for instructions whose names contain one
@@ -35,13 +35,21 @@ enum Elements {
 /// A matrix instruction.
 struct Case {
     target: &'static str,
-    /// Assembly text: `%0` is C and D, `%1` is A, `%2` is B, `%3` is a word of each lane.
+    /// Assembly text: `%0` is C and D, `%1` is A, `%2` is B, `%3` is [`Case::word`].
     text: &'static str,
     /// Words of A, of B and of C per lane.
     words: [usize; 3],
     /// Products of all sums that elements of A contribute.
     products: u32,
     elements: Elements,
+}
+
+impl Case {
+    /// The positions of the elements of a sparse A, the first two of each four; four scales of one for other
+    /// instructions.
+    fn word(&self) -> u32 {
+        if self.text.contains("mac_") { 0x4444_4444 } else { 0x7f7f_7f7f }
+    }
 }
 
 const fn case(
@@ -57,7 +65,7 @@ const fn case(
 use Elements::{Brain, Fp8, Half, Integer};
 
 const CASES: [Case; 23] = [
-    case("gfx90a", "v_mfma_f32_16x16x16_f16 %0, %1, %2, %0", [2, 2, 4], 4096, Half),
+    case("gfx90a", "v_mfma_f32_16x16x16f16 %0, %1, %2, %0", [2, 2, 4], 4096, Half),
     case("gfx90a", "v_mfma_f32_32x32x8bf16_1k %0, %1, %2, %0", [2, 2, 16], 8192, Brain),
     case("gfx90a", "v_mfma_i32_32x32x8i8 %0, %1, %2, %0", [1, 1, 16], 8192, Integer),
     case("gfx942", "v_mfma_f32_16x16x16_f16 %0, %1, %2, %0", [2, 2, 4], 4096, Half),
@@ -195,7 +203,7 @@ fn prepared(case: &Case, values: Values, folder: &Path) -> Result<Prepared, Box<
     let declarations: String = (0..chains).map(|chain| format!("    C c{chain} = 0;\n")).collect();
     let instructions: String = (0..chains)
         .map(|chain| {
-            format!("        asm volatile(\"{text}\" : \"+v\"(c{chain}) : \"v\"(a), \"v\"(b), \"v\"(more));\n")
+            format!("        __asm__ volatile(\"{text}\" : \"+v\"(c{chain}) : \"v\"(a), \"v\"(b), \"v\"(more));\n")
         })
         .collect();
     let element = if c == 1 { "" } else { "[0]" };
@@ -222,12 +230,13 @@ fn prepared(case: &Case, values: Values, folder: &Path) -> Result<Prepared, Box<
          grid: {}\n    workgroup: {lanes}\n    args:\n      \
          - {{buffer: sums, type: u32, count: {}, output: true}}\n      \
          - {{buffer: words, type: u32, count: {}, init: {{file: words.bin}}}}\n      \
-         - {{scalar: {STEPS}, type: u32}}\n      - {{scalar: 0x7f7f7f7f, type: u32}}\n\
+         - {{scalar: {STEPS}, type: u32}}\n      - {{scalar: {}, type: u32}}\n\
          faults: {{model: flip_one_bit, count: 1}}\n",
         case.target,
         WAVES as usize * lanes,
         WAVES as usize * lanes,
-        2 * WORDS * lanes
+        2 * WORDS * lanes,
+        case.word()
     );
     let file = folder.join("matrix.yaml");
     std::fs::write(&file, campaign)?;
